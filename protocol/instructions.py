@@ -9,7 +9,17 @@ from msgspec import Meta, Struct
 
 from protocol.field_types import Id, Name, Plain
 
-__all__ = ["WORKER_STATES", "Action", "Done", "Instruct", "LostAttempt", "Progress", "WorkerView"]
+__all__ = [
+    "WORKER_STATES",
+    "Action",
+    "Done",
+    "Instruct",
+    "LostAttempt",
+    "Progress",
+    "TimedVerdict",
+    "Unplayed",
+    "WorkerView",
+]
 
 WORKER_STATES = ("idle", "working", "draining", "silent", "refused")
 """What a `WorkerView` says of a worker; `silent`: nothing comes from it."""
@@ -25,7 +35,8 @@ class Action(StrEnum):
         pause: no new matches begin.
         resume: they begin again.
         stop: the competition ends for good; its open matches are void.
-        void: a match does not count and is played again.
+        void: a match does not count and is played again; or, with `since`, nothing: `done` has the
+            verdicts that could be taken back so.
         remove: a bot is out, like an offender.
         start: a competition begins now.
         import: a class is put on the roster.
@@ -53,6 +64,18 @@ class Action(StrEnum):
     UNDRAIN = "undrain"
 
 
+class Unplayed(StrEnum):
+    """What becomes of results that were made void after the end, if they are not played again.
+
+    Attributes:
+        before: they count as they did before.
+        void: they stay void.
+    """
+
+    BEFORE = "before"
+    VOID = "void"
+
+
 class Instruct(Struct, frozen=True, forbid_unknown_fields=True, tag_field="type", tag="instruct"):
     """An instruction, in the place of `hello`; answered with `done` or `refused`.
 
@@ -61,9 +84,9 @@ class Instruct(Struct, frozen=True, forbid_unknown_fields=True, tag_field="type"
         token: the instructor's.
         action: what is to be done, a word of the table below.
         competition: its id, or the name of its run; without it `pause`, `resume` and `stop` are
-            about all that are running, and `remove` about all that the bot is in. For `start`: the
-            name of a run, which begins now whatever its time is, or of a game, which the connected
-            bots play.
+            about all that are running, `remove` about all that the bot is in, and `void` with
+            `since` about all. For `start`: the name of a run, which begins now whatever its time
+            is, or of a game, which the connected bots play.
         match: for `void`: the id of a match, not of a seat.
         bot: for `remove`: its name; for `rename` and `unlist`: a name on the roster.
         form: for `start` of a game: `round_robin`, `elimination`, `league` or `ladder`; without it
@@ -73,6 +96,11 @@ class Instruct(Struct, frozen=True, forbid_unknown_fields=True, tag_field="type"
         text: for `import`: a CSV with the column `name` and optional columns `email` and `team`;
             for `rename`: the new name.
         worker: for `drain` and `undrain`: its name.
+        since: for `void`, in the place of `match`: a time in Unix seconds. The verdicts `absent`
+            and `disconnect` from then on are listed.
+        until: for `void` with `since`: the end of that time; without it now.
+        unplayed: for `stop` of a competition that was over and goes on: what becomes of the results
+            that were made void and are not played again, `before` or `void`.
     """
 
     protocol: int
@@ -86,6 +114,9 @@ class Instruct(Struct, frozen=True, forbid_unknown_fields=True, tag_field="type"
     settings: dict[str, Plain] | None = None
     text: Annotated[str, Meta(max_length=_LIST)] | None = None
     worker: Name | None = None
+    since: float | None = None
+    until: float | None = None
+    unplayed: Unplayed | None = None
 
 
 class Progress(Struct, frozen=True):
@@ -101,6 +132,8 @@ class Progress(Struct, frozen=True):
         scheduled: how many matches it has.
         left_s: an estimate in seconds, `null` while there is nothing to base one on.
         waits_for: the names of bots that are away.
+        reopened: whether it was over and goes on, as matches of it were made void: nobody is
+            absent from it, and `stop` needs `unplayed`.
     """
 
     competition: str
@@ -112,6 +145,7 @@ class Progress(Struct, frozen=True):
     scheduled: int
     left_s: float | None
     waits_for: tuple[str, ...] = ()
+    reopened: bool = False
 
 
 class WorkerView(Struct, frozen=True):
@@ -176,6 +210,28 @@ class LostAttempt(Struct, frozen=True):
     at: float
 
 
+class TimedVerdict(Struct, frozen=True):
+    """A verdict of the time that was asked for.
+
+    Attributes:
+        competition: its id.
+        match: the id of the match.
+        bot: who was absent, or lost its connection.
+        kind: `absent` or `disconnect`.
+        at: when that was ruled, in Unix seconds.
+        text: the reason of the verdict.
+        refusal: why the match cannot be made void; empty if it can.
+    """
+
+    competition: str
+    match: str
+    bot: str
+    kind: str
+    at: float
+    text: str
+    refusal: str = ""
+
+
 class Done(Struct, frozen=True, tag_field="type", tag="done"):
     """The result of an `instruct`.
 
@@ -183,10 +239,11 @@ class Done(Struct, frozen=True, tag_field="type", tag="done"):
         text: what has been done.
         competitions: how far each is then.
         tokens: after `import`: the name and the token of each new owner; they are sent only once.
-        lines: after `log`: the arena's latest log lines, oldest first; after `status`: the bots
-            that runs wait for.
+        lines: after `log`: the arena's latest log lines, oldest first; after `status`: what runs
+            and competitions that were over wait for.
         workers: after `workers`, `drain` and `undrain`: the machines that play for the arena.
         lost: after `workers`: the latest matches of workers without a result, the latest first.
+        verdicts: after `void` with `since`: the verdicts of that time, the first one first.
     """
 
     text: str
@@ -195,3 +252,4 @@ class Done(Struct, frozen=True, tag_field="type", tag="done"):
     lines: tuple[str, ...] = ()
     workers: tuple[WorkerView, ...] = ()
     lost: tuple[LostAttempt, ...] = ()
+    verdicts: tuple[TimedVerdict, ...] = ()

@@ -7,7 +7,12 @@ Each opens a WebSocket, and sends one `instruct` with the instructor's token, wh
 from __future__ import annotations
 
 import functools
+import sys
+import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
+from datetime import datetime, timedelta
+from datetime import time as clock_time
 from typing import Any
 
 import click
@@ -20,6 +25,7 @@ from arena.formats.spec import Form
 from arena.sandbox.bot_spec import some
 from protocol.codec import Encoding, decode_from_arena, encode
 from protocol.errors import ArenaError, ProtocolError, Unreachable, UsageError
+from protocol.instructions import TimedVerdict, Unplayed
 from protocol.messages import VERSION, Action, Done, Instruct, Progress, Refused
 
 __all__ = ["COMMANDS"]
@@ -50,13 +56,18 @@ def _instructs(command: Callable[..., Any]) -> Callable[..., Any]:
 def _send(url: str, token: str, as_json: bool, action: Action, **about: Any) -> None:
     done = _ask(url, Instruct(VERSION, token, action, **about))
     if as_json:
-        document = msgspec.to_builtins(done)
-        for name in ("tokens", "lines", "workers", "lost"):  # left out unless they were asked for
-            if not document[name]:
-                del document[name]
-        output.print_json(document)
+        output.print_json(_document(done))
     else:
         _show(action, done)
+
+
+def _document(done: Done) -> dict[str, Any]:
+    """A `Done` as JSON, without the lists that were not asked for."""
+    document: dict[str, Any] = msgspec.to_builtins(done)
+    for name in ("tokens", "lines", "workers", "lost", "verdicts"):
+        if not document[name]:
+            del document[name]
+    return document
 
 
 @click.command(name="status")
@@ -65,8 +76,8 @@ def status(send: Send) -> None:
     """Say how far the competitions of a running arena are, and about how much longer they take.
 
     --json prints {text, competitions: [{competition, run, game, form, state, settled, scheduled,
-    left_s, waits_for}]}, as do the others of an instructor's commands, and `lines` about runs that
-    wait for bots.
+    left_s, waits_for, reopened}]}, as do the others of an instructor's commands, and `lines` about
+    runs that wait for bots, and about competitions that were over and are played on.
     """
     send(Action.STATUS)
 
@@ -95,27 +106,138 @@ def resume(send: Send, competition: str | None) -> None:
 
 @click.command(name="stop")
 @click.argument("competition", required=False)
+@click.option(
+    "--unplayed",
+    type=click.Choice([each.value for each in Unplayed]),
+    help="Of one that was over: what becomes of void results that were not played again. "
+    "`before`: they count as they did; `void`: they stay void.",
+)
 @_instructs
-def stop(send: Send, competition: str | None) -> None:
+def stop(send: Send, competition: str | None, unplayed: str | None) -> None:
     """End COMPETITION, or all that are on, for good: what is being played is void, the standings
     stay as they are.
 
-    To interrupt an arena and go on later stop the arena itself.
+    One that was over, and goes on as a match of it was made void, needs --unplayed. To interrupt an
+    arena and go on later stop the arena itself.
     """
-    send(Action.STOP, competition=competition)
+    send(Action.STOP, competition=competition, unplayed=unplayed and Unplayed(unplayed))
+
+
+def _match_unless_since(ctx: click.Context, param: click.Parameter, what: str | None) -> str | None:
+    if what is None and ctx.params.get("since") is None:
+        raise click.MissingParameter(ctx=ctx, param=param, param_hint="'MATCH'")
+    return what
 
 
 @click.command(name="void")
-@click.argument("match")
-@_instructs
-def void(send: Send, match: str) -> None:
+@click.argument("what", metavar="[MATCH|COMPETITION]", required=False, callback=_match_unless_since)
+@click.option(
+    "--since",
+    metavar="TIME",
+    is_eager=True,
+    help="Take back all absences and lost connections since.",
+)
+@click.option("--until", metavar="TIME", help="The end of that time  [default: now].")
+@click.option("--yes", is_flag=True, help="Do not ask.")
+@options.url_option
+@_token_option
+@options.json_option
+def void(
+    url: str,
+    token: str,
+    as_json: bool,
+    what: str | None,
+    since: str | None,
+    until: str | None,
+    yes: bool,
+) -> None:
     """Make MATCH void and have it played again, with fresh cards.
 
     It may be one that is being played, or one that is over: its result is taken back then, and so
     is what it brought about: a bot that was eliminated in it is in again. In an elimination only
-    matches of the latest stage can be void. A competition that is finished goes on for it.
+    matches of the latest stage can be void. A competition that is finished goes on for it: it waits
+    for its bots, and nobody is absent from it. `arena stop --unplayed` ends that.
+
+    With --since, after an outage, the matches of all verdicts `absent` and `disconnect` are made
+    void that were given in that time, in COMPETITION or in all. They are listed first. TIME is a
+    time of day here, the latest one, as 18:02 or 18:02:30, or a date and time, as 2026-11-29T18:02.
+
+    --json prints of these {text, competitions, verdicts: [{competition, match, bot, kind, at, text,
+    refusal}]}, where `refusal` says why a match was not made void.
     """
-    send(Action.VOID, match=match)
+
+    def ask(**about: Any) -> Done:
+        return _ask(url, Instruct(VERSION, token, Action.VOID, **about))
+
+    if since is not None:
+        begin, end = _times(since, until)
+        found = ask(competition=what, since=begin, until=end)
+        done = _void_all(found, ask, is_sure=yes, as_json=as_json)
+    elif until is not None or yes:
+        raise UsageError("expected --since with --until and --yes, got a match alone")
+    else:
+        done = ask(match=what)
+    if as_json:
+        output.print_json(_document(done))
+    else:
+        click.echo(done.text)
+
+
+def _void_all(found: Done, ask: Callable[..., Done], *, is_sure: bool, as_json: bool) -> Done:
+    """Make the matches of some verdicts void, one after another, after a question."""
+    matches = dict.fromkeys(each.match for each in found.verdicts if not each.refusal)
+    count = output.plural(len(matches), "match")
+    is_blind = bool(matches) and not is_sure and not sys.stdin.isatty()
+    if not as_json and found.verdicts:
+        _show_verdicts(found.verdicts)
+    elif is_blind:
+        output.print_json(_document(found))
+    if not matches:
+        return msgspec.structs.replace(found, text="nothing to be made void")
+    if is_blind:
+        raise UsageError(f"expected --yes, as there is no terminal to ask at; {count} left as is")
+    if not is_sure and not click.confirm(f"make {count} void?", err=True):
+        return msgspec.structs.replace(found, text=f"{count} left as is")
+    done, refused = found, dict[str, str]()
+    for match in reversed(matches):  # what was drawn by a match is taken back before it
+        try:
+            done = ask(match=match)
+        except Unreachable:
+            raise
+        except ArenaError as error:
+            refused[match] = str(error)
+        if not as_json:
+            click.echo(refused.get(match, done.text))
+    verdicts = (
+        msgspec.structs.replace(each, refusal=refused.get(each.match, each.refusal))
+        for each in found.verdicts
+    )
+    text = f"{output.plural(len(matches) - len(refused), 'match')} made void"
+    return msgspec.structs.replace(done, text=text, verdicts=tuple(verdicts))
+
+
+def _times(since: str, until: str | None) -> tuple[float, float | None]:
+    """The times of `--since` and `--until`, in Unix seconds."""
+    begin = _time(since)
+    end = None if until is None else _time(until)
+    if end is not None and end < begin:
+        shown = [time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(at)) for at in (end, begin)]
+        raise UsageError(f"expected --until after --since, got {shown[0]} after {shown[1]}")
+    return begin, end
+
+
+def _time(text: str) -> float:
+    """A date and time, or the latest time of day, of this machine, in Unix seconds."""
+    now = datetime.now().astimezone()
+    with suppress(ValueError):
+        return datetime.fromisoformat(text).timestamp()
+    try:
+        moment = datetime.combine(now, clock_time.fromisoformat(text)).astimezone()
+    except ValueError:
+        raise UsageError(
+            f"expected a time such as 18:02 or 2026-11-29T18:02, got {text!r}"
+        ) from None
+    return (moment if moment <= now else moment - timedelta(days=1)).timestamp()
 
 
 @click.command(name="remove")
@@ -232,3 +354,12 @@ def _show_competitions(competitions: Sequence[Progress]) -> None:
             some(progress.waits_for),
         )
     output.print_table("Competitions", table)
+
+
+def _show_verdicts(verdicts: Sequence[TimedVerdict]) -> None:
+    columns = ("time", "competition", "match", "bot", "verdict", "cannot be void")
+    table = output.new_table(*columns, words=set(columns))
+    for each in verdicts:
+        at = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(each.at))
+        table.add_row(at, each.competition, each.match, each.bot, each.kind, each.refusal)
+    output.print_table("Verdicts of that time", table)

@@ -17,20 +17,24 @@ import msgspec
 
 from arena.competitions.arena_host import Host
 from arena.competitions.competition import Competition
+from arena.competitions.ledger import Ledger
 from arena.competitions.scheduler import Scheduler
 from arena.competitions.worker_control import WorkerControl
 from arena.engine.names import alike, spelled
 from arena.formats.spec import Form
 from arena.storage.live_results import LiveResults
+from arena.storage.models import REOPENED
 from arena.storage.roster import Imported, Roster
 from arena.storage.roster_csv import class_in
-from arena.storage.store import Act, CompetitionRow, CompetitionState, Store
+from arena.storage.store import Act, CompetitionRow, CompetitionState, MatchRow, Store
 from protocol.errors import UsageError
-from protocol.messages import Action, Done, Instruct
+from protocol.instructions import TimedVerdict, Unplayed
+from protocol.messages import Action, Done, Ending, Instruct, Verdict
 
 __all__ = ["AdminCommands"]
 
 _FLUSH_S = 1.0  # a disk takes milliseconds; nobody else is served meanwhile
+_AWAY = (Ending.ABSENT, Ending.DISCONNECT)
 _DONE = {Action.PAUSE: "paused", Action.RESUME: "resumed", Action.STOP: "stopped"}
 
 
@@ -66,10 +70,13 @@ class AdminCommands:
             case Action.STATUS:
                 text = f"{len(self._host.competitions)} on"
                 late = filter(None, [self._host.storage.state])
-                return self._done(text, lines=(*late, *self._starter.waiting))
+                again = filter(None, (each.unplayed for each in self._on))
+                return self._done(text, lines=(*late, *self._starter.waiting, *again))
             case Action.PAUSE | Action.RESUME | Action.STOP:
                 return self._done(self._steer(message, who))
             case Action.VOID:
+                if message.since is not None:
+                    return self._list_away(message, message.since)
                 self._host.storage.check()
                 return self._done(self._void(message, who))
             case Action.REMOVE:
@@ -187,20 +194,45 @@ class AdminCommands:
                 )
         if not chosen:
             raise UsageError(f"expected a competition to be {done}, none is on")
+        if message.action is Action.STOP:
+            return f"{done}: {_ids(chosen)}{self._stop(message, who, chosen)}"
         for competition in chosen:
             act = self._act(message, who, competition.id, f"{done} by {who}")
             if message.action is Action.PAUSE:
                 competition.pause(act)
-            elif message.action is Action.RESUME:
-                competition.resume(act)
             else:
-                competition.stop(act)
+                competition.resume(act)
         return f"{done}: {_ids(chosen)}"
+
+    def _stop(self, message: Instruct, who: str, chosen: Sequence[Competition]) -> str:
+        """Stop competitions; returns what counts again by that, in words."""
+        reopened = [each for each in chosen if each.ledger.is_reopened]
+        if message.unplayed is None and reopened:
+            left = "; ".join(each.unplayed for each in reopened)
+            raise UsageError(f"expected `--unplayed before` or `--unplayed void`: {left}")
+        if message.unplayed is not None and not reopened:
+            raise UsageError(
+                "expected `--unplayed` for a competition that was over and goes on as a match of "
+                f"it was made void, got {_ids(chosen)}"
+            )
+        if message.unplayed is Unplayed.BEFORE:
+            self._flush()  # what was taken back is read
+        text, restored = f"stopped by {who}", list[MatchRow]()
+        for competition in chosen:
+            unplayed = message.unplayed if competition in reopened else None
+            more = "" if unplayed is None else f"; what is not played again: {unplayed.value}"
+            act = self._act(message, who, competition.id, text + more)
+            restored += competition.stop(act, unplayed)
+        if not reopened:
+            return ""
+        if message.unplayed is Unplayed.VOID:
+            return "; what is not played again stays void"
+        return f"; counted as before: {', '.join(map(_restored, restored)) or 'nothing'}"
 
     def _void(self, message: Instruct, who: str) -> str:
         match = _given(message.match, "the id of a match to be void")
         text = f"made void by {who}"
-        for competition in self._host.competitions:
+        for competition in self._on:
             if competition.table(match) or competition.ledger.of_match(match):
                 act = self._act(message, who, competition.id, text)
                 competition.void(match, act)
@@ -215,27 +247,74 @@ class AdminCommands:
         if not played.counts:
             raise UsageError(f"expected a match that counts, {match} is void already")
         row = self._store.competition(played.competition)
-        if row.state is not CompetitionState.FINISHED:
-            raise UsageError(
-                "expected a match of a competition that goes on or is finished, "
-                f"{row.id} is {row.state.value}"
-            )
-        ledger = self._host.ledger_of(row)
-        row.plan.read_settings()  # raises `NotInstalled` before anything is changed
-        ledger.take_back(match, self._act(message, who, row.id, text))
-        # A bot that is not here would soon be absent: the instructor decides when its time begins.
+        _check_finished(row)
+        act = self._act(message, who, row.id, text)
+        if row.plan.form is Form.LADDER:  # which has no pairings to be played again
+            self._store.taken_back(row.id, match, act)
+            return f"{match} is void; {row.id}, which is over, is rated without it"
+        # Raises `NotInstalled` before anything is changed.
+        competition = self._host.competition(self._host.ledger_of(row))
+        again = self._act(message, who, row.id, f"goes on for {match}")
+        competition.void(match, act, msgspec.structs.replace(again, what=REOPENED))
+        self._reopen(competition)
         launched = (bot.name for bot in row.plan.bots)
         here = {*self._host.presence.taken, *launched, *row.plan.versions}
         away = ", ".join(name for name in played.players if name not in here)
-        again = self._act(message, who, row.id, f"goes on for {match}")
-        ledger.state_changed(CompetitionState.PAUSED if away else CompetitionState.RUNNING, again)
-        self._reopen(self._host.competition(ledger, bool(away)))
         if away:
-            return (
-                f"{match} is void; {row.id} is paused, as {away} is not here: "
-                f"`arena resume {row.id}` when it is"
-            )
+            return f"{match} is void; {away} is not here; {competition.unplayed}"
         return f"{match} is void; {row.id} goes on for it"
+
+    def _list_away(self, message: Instruct, since: float) -> Awaitable[Done]:
+        """List the verdicts of a time on bots that were away, and which can be taken back."""
+        until = self._wall() if message.until is None else message.until
+
+        def read() -> list[tuple[float, Verdict, MatchRow]]:
+            rows = self._store.competitions()
+            if message.competition is not None:
+                rows = (self._store.find(message.competition),)
+            return [
+                (at, verdict, played)
+                for row in rows
+                for at, verdict in self._store.rulings(row.id)
+                if since <= at <= until and verdict.kind in _AWAY
+                if (played := self._store.played(verdict.match)).counts
+            ]
+
+        def refusal(match: MatchRow) -> str:
+            on = (each for each in self._on if each.id == match.competition)
+            try:
+                if (competition := next(on, None)) is not None:
+                    competition.check_back(match.id)
+                else:
+                    row = self._store.competition(match.competition)
+                    _check_finished(row)
+                    over = ledgers.get(row.id) or self._host.ledger_of(row)
+                    ledgers.setdefault(row.id, over).check_back(match.id)
+            except UsageError as error:
+                return str(error)
+            return ""
+
+        ledgers: dict[str, Ledger] = {}
+
+        async def listed() -> Done:
+            await self._store.flushed()
+            found = sorted(await asyncio.to_thread(read), key=lambda each: each[0])
+            verdicts = tuple(
+                TimedVerdict(
+                    competition=match.competition,
+                    match=match.id,
+                    bot=verdict.bot,
+                    kind=verdict.kind.value,
+                    at=at,
+                    text=verdict.text,
+                    refusal=refusal(match),
+                )
+                for at, verdict, match in found
+            )
+            done = self._done(f"{len(verdicts)} verdict{'s' * (len(verdicts) != 1)} of that time")
+            return msgspec.structs.replace(done, verdicts=verdicts)
+
+        return listed()
 
     def _remove(self, message: Instruct, who: str) -> Done | Awaitable[Done]:
         name = self._host.presence.spelled(_given(message.bot, "the name of a bot to be removed"))
@@ -304,9 +383,14 @@ class AdminCommands:
                 "expected a database that is written at once; try again when it is"
             ) from None
 
+    @property
+    def _on(self) -> Sequence[Competition]:
+        """The competitions that are on; the host has one for a moment after its end."""
+        return [each for each in self._host.competitions if not each.is_over]
+
     def _chosen(self, text: str | None) -> Sequence[Competition]:
         """The competitions of that id or name, or all of them without one."""
-        on = [each for each in self._host.competitions if not each.is_over]
+        on = self._on
         chosen = [each for each in on if text is None or text in (each.id, each.plan.run)]
         if text is not None and not chosen:
             known = _ids(on) or "none"
@@ -329,6 +413,21 @@ def _given(value: str | None, what: str) -> str:
     if value is None:
         raise UsageError(f"expected {what}, got none")
     return value
+
+
+def _check_finished(row: CompetitionRow) -> None:
+    """Raise `UsageError` unless a competition that is over can go on."""
+    if row.state is not CompetitionState.FINISHED:
+        raise UsageError(
+            "expected a match of a competition that goes on or is finished, "
+            f"{row.id} is {row.state.value}"
+        )
+
+
+def _restored(match: MatchRow) -> str:
+    """A match that counts again, and who is out by it."""
+    out = ", ".join(match.players[seat] for seat in match.result.out)
+    return f"{match.id}{f' ({out} is out by {match.result.termination.kind.value})' if out else ''}"
 
 
 def _ids(competitions: Sequence[Competition]) -> str:

@@ -266,9 +266,12 @@ class Arbiter:
         return self.ledger.book.pauses.left_s(owner, self.wall())
 
     def awaited(self, name: str) -> float:
-        """How many seconds the matches of a bot wait that is away; a house bot is started again."""
+        """How many seconds the matches of a bot wait that is away; a house bot is started again.
+
+        What is played again after the end waits for ever, as nobody had to stay for it (K5).
+        """
         if name not in self.plan.house:
-            return self.plan.wait_s
+            return math.inf if self.ledger.is_reopened else self.plan.wait_s
         self._calls.start(self._launch_again(name))
         return max(self.plan.wait_s, WAIT_S)
 
@@ -312,6 +315,7 @@ class Arbiter:
             over,
             forgives=self.ledger.forgives,
             versions=versions,
+            spares_away=self.ledger.is_reopened,
         )
         return table
 
@@ -377,6 +381,7 @@ class Arbiter:
             competition=self.ledger.id,
             pairing=pairing.number,
             is_alike=self.plan.is_alike,
+            spares_away=self.ledger.is_reopened,
         )
         connected = (
             name

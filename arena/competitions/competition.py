@@ -9,7 +9,6 @@ begins like a new one, but with results in its ledger.
 from __future__ import annotations
 
 import asyncio
-import contextlib
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
@@ -24,8 +23,10 @@ from arena.formats.eta import Left
 from arena.formats.formats import expected_matches, open_stages
 from arena.formats.schedule import OpenStages, Outcome, Outcomes, Pairing, Ranking
 from arena.formats.spec import Form, Plan
-from arena.storage.models import Act, CompetitionState
+from arena.sandbox.bot_spec import some
+from arena.storage.models import Act, CompetitionState, MatchRow
 from protocol.errors import UsageError
+from protocol.instructions import Unplayed
 from protocol.messages import Ending, Mechanism, Progress, Verdict
 
 __all__ = ["Competition"]
@@ -59,6 +60,7 @@ class Competition:
         self._names = frozenset((*self.plan.players, *self.plan.house))
         self._stage: RunningStage | LadderStage | None = None
         self._stopped_by: Act | None = None
+        self._is_stopped = False
         self._is_closed = False
         self.ledger.on_rated = self._reopen  # an owner may rest no longer
         self._first = 1  # the number of the present stage's first pairing
@@ -91,7 +93,7 @@ class Competition:
     @property
     def state(self) -> CompetitionState:
         if self.is_over:
-            return CompetitionState.STOPPED if self._stopped_by else CompetitionState.FINISHED
+            return CompetitionState.STOPPED if self._is_stopped else CompetitionState.FINISHED
         return CompetitionState.PAUSED if self.is_paused else CompetitionState.RUNNING
 
     @property
@@ -120,8 +122,11 @@ class Competition:
 
     @property
     def left(self) -> Left | None:
-        """What is left of it; None on a ladder, in a pause, and before a match has ended."""
-        if self.arbiter.is_halted or self.plan.form is Form.LADDER:
+        """What is left of it; None on a ladder, in a pause, and before a match has ended.
+
+        None also while all that is left waits for bots that may never come.
+        """
+        if self.arbiter.is_halted or self.plan.form is Form.LADDER or self._only_waits:
             return None
         playing = self.arbiter.decisions
         waiting = self._expected - self.settled - len(playing)
@@ -139,7 +144,8 @@ class Competition:
     @property
     def is_spreading(self) -> bool:
         """Whether its first matches are still on; until then `tables_at_once` allows few."""
-        return isinstance(self._stage, RunningStage) and self._stage.progress < 1.0
+        is_spreading = isinstance(self._stage, RunningStage) and self._stage.progress < 1.0
+        return is_spreading and not self._only_waits  # else it would keep tables for weeks
 
     @property
     def submitted(self) -> Sequence[str]:
@@ -178,6 +184,23 @@ class Competition:
             scheduled=0 if self.plan.settle else self._expected,
             left_s=left and round(left.s(self.arbiter.listener.beside(self.id)), 1),
             waits_for=() if self._stage is None else self._stage.waits_for,
+            reopened=self.ledger.is_reopened,
+        )
+
+    @property
+    def unplayed(self) -> str:
+        """What a competition that was over waits for, and how the instructor ends that; else empty.
+
+        A line for people.
+        """
+        if not self.ledger.is_reopened:
+            return ""
+        waits_for = () if self._stage is None else self._stage.waits_for
+        waits = f"; it waits for {some(waits_for)}, however long that takes" if waits_for else ""
+        return (
+            f"{self.id} was over and goes on for its void matches{waits}: `arena stop {self.id} "
+            "--unplayed before` ends that, and what was not played again counts as before; "
+            "with `--unplayed void` it stays void"
         )
 
     async def run(self) -> CompetitionReport:
@@ -189,8 +212,10 @@ class Competition:
         self.arbiter.workload.begin(self._began)
         ranking: Ranking = ()
         self.arbiter.find_interrupted()
-        with contextlib.suppress(CompetitionStopped):
+        try:
             ranking = await self._play_all()
+        except CompetitionStopped:
+            self._is_stopped = True
         self.arbiter.drop_interrupted()
         await self.ledger.rated()
         self.is_over = True
@@ -219,11 +244,13 @@ class Competition:
     def offended(self, name: str, finding: Finding) -> None:
         """Eliminate a bot that is gone for good, also if that ended no match here (J3).
 
-        Leaving between matches is no offence: a bot that comes back in time may go on. On a ladder
-        only offences in a match count.
+        Leaving between matches is no offence: a bot that comes back in time may go on. On a ladder,
+        and in what is played again after the end, only offences in a match count.
         """
         if finding.kind is Ending.DISCONNECT or self.plan.form is Form.LADDER:
             return
+        if self.ledger.is_reopened:
+            return  # nobody had to stay for it
         if self.arbiter.submission(name) is not None:
             return  # a bot of that name that has nothing to do with it has left
         if self.arbiter.is_excused(name):
@@ -280,11 +307,23 @@ class Competition:
         elif not was_halted and is_held:
             self._halt("results do not reach the disk")
 
-    def stop(self, act: Act) -> None:
-        """End it now: what is being played is void, and the standings stay as they are."""
+    def stop(self, act: Act, unplayed: Unplayed | None = None) -> tuple[MatchRow, ...]:
+        """End it now: what is being played is void, and the standings stay as they are.
+
+        Of one that was over, `unplayed` says what becomes of results that were taken back and not
+        played again. Returns those that count as before; if nothing is missing, it is finished.
+        """
+        restored: tuple[MatchRow, ...] = ()
+        if unplayed is Unplayed.BEFORE:
+            self.arbiter.is_paused = True  # nothing is opened any more
+            for table in self.tables:
+                self.arbiter.close(table, act.text, goes_on=False)
+            restored = self.ledger.restore(act)
+            self._reopen()
         self._stopped_by = act
         if self._stage is not None:
             self._stage.stop()
+        return restored
 
     def close(self) -> None:
         """End a ladder whose time is over."""
@@ -295,14 +334,21 @@ class Competition:
     def table(self, match: str) -> OpenMatch | None:
         return next((table for table in self.tables if table.id == match), None)
 
-    def void(self, match: str, act: Act) -> None:
-        """Make a match void, to be played again; `UsageError` if there is none, or too late."""
+    def check_back(self, match: str) -> None:
+        """Raise `UsageError` if the result of a match cannot be taken back any more."""
+        self.ledger.check_back(match, self._first)
+
+    def void(self, match: str, act: Act, reopened: Act | None = None) -> None:
+        """Make a match void, to be played again; `UsageError` if there is none, or too late.
+
+        With the act `reopened` it was over, and is to go on for that match.
+        """
         table = self.table(match)
         if table is not None:
             self.ledger.acted(act)
             self.arbiter.void(table, act.text)
             return
-        played = self.ledger.take_back(match, act, self._first)
+        played = self.ledger.take_back(match, act, self._first, reopened)
         seat = played.result.termination.seat
         if seat is not None and played.players[seat] not in self.ledger.book.removed:
             name = played.players[seat]
@@ -322,6 +368,11 @@ class Competition:
             self._stage.offended(name)
         self.ledger.remove(name, act.text)
         self._reopen()
+
+    @property
+    def _only_waits(self) -> bool:
+        """Whether it was over, and no match is played again just now."""
+        return self.ledger.is_reopened and not self.playing
 
     @property
     def _expected(self) -> int:

@@ -12,7 +12,7 @@ from arena.competitions.jobs import MatchJob
 from arena.engine.match import MatchResult
 from arena.engine.verdict import Finding
 from arena.referee.live_match import Forgives, LiveMatch
-from arena.referee.referee import FAULT
+from arena.referee.referee import AGAIN
 from arena.referee.seat import MatchSeat
 from protocol.messages import Verdict
 
@@ -139,10 +139,10 @@ class JobMatch:
 
 
 def is_fault(table: OpenMatch, result: MatchResult) -> bool:
-    """Whether a match that is void is so by a fault of the arena or of a worker (J5)."""
+    """Whether a match is void by a fault of the arena or of a worker (J5), or as a bot was away."""
     is_cancelled = isinstance(table, JobMatch) and table.is_cancelled
     is_elsewhere = result.record.worker is not UNSET
-    return result.termination.text == FAULT or (is_elsewhere and not is_cancelled)
+    return result.termination.text.endswith(AGAIN) or (is_elsewhere and not is_cancelled)
 
 
 OpenMatch: TypeAlias = LiveMatch | JobMatch

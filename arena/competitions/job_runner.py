@@ -319,6 +319,7 @@ class JobRunner:
                 forgives=running.watcher.forgives,
                 versions=job.versions,
                 drawn=None if running.seed is None else (job.id, running.seed),
+                spares_away=job.spares_away,
             )
         except Exception:
             self._failed(running)

@@ -24,6 +24,8 @@ from arena.formats.scorebook import ScheduleRun, Scorebook
 from arena.formats.spec import Form, Plan
 from arena.storage.models import (
     ARENA,
+    REOPENED,
+    RESTORED,
     VERSION,
     Act,
     CompetitionState,
@@ -34,7 +36,7 @@ from arena.storage.models import (
 )
 from arena.storage.store import Store
 from protocol.errors import ArenaError, UsageError
-from protocol.messages import Ending, Termination, Verdict
+from protocol.messages import Action, Ending, Termination, Verdict
 
 __all__ = ["CompetitionReport", "Ledger"]
 
@@ -117,6 +119,7 @@ class Ledger:
         # By bot, what the act of its version says.
         self._in_play = {act.bot: act.text for act in acts if act.what == VERSION}
         self._flags = {act.text for act in acts}
+        self._void = _void_since_the_end(acts)
         self.findings = _findings(acts)
         self.verdicts = list(verdicts)
         self.book = Scorebook(plan, removed(acts), self.verdicts)
@@ -128,6 +131,11 @@ class Ledger:
     def played(self) -> int:
         """How many matches count or ended by an offence."""
         return len(self._counted) + len(self._ladder)
+
+    @property
+    def is_reopened(self) -> bool:
+        """Whether it was over, and goes on as results were taken back: it waits for its bots."""
+        return self._void is not None
 
     def ladder(self) -> Ladder:
         return self.book.ladder
@@ -251,8 +259,8 @@ class Ledger:
             return self._store.played(match)
         return next((row for row in self._counted.values() if row.id == match), None)
 
-    def take_back(self, match: str, act: Act, first: int = 1) -> MatchRow:
-        """Take the result of a match back, record the act, and undo what followed from it.
+    def check_back(self, match: str, first: int = 1) -> MatchRow:
+        """The row of a match whose result can be taken back.
 
         `first` is the number of the first pairing of the stage that is being played. It raises
         `UsageError` if the match does not count, or if later stages have been drawn by its result.
@@ -267,18 +275,63 @@ class Ledger:
                 f"expected a match of the latest stage, got {match!r}: "
                 "what came after it was drawn by its result"
             )
-        self._store.taken_back(self.id, match, act)
-        self._counted = left
-        self.verdicts = others
+        return played
+
+    def take_back(
+        self, match: str, act: Act, first: int = 1, reopened: Act | None = None
+    ) -> MatchRow:
+        """Take the result of a match back, record the act, and undo what followed from it.
+
+        With the act `reopened` the competition, which was over, goes on for it. It raises what
+        `check_back` raises.
+        """
+        played = self.check_back(match, first)
+        self._store.taken_back(self.id, match, act, reopened)
+        if reopened is not None:
+            self._void = [match]
+        elif self._void is not None:
+            self._void.append(match)
         if self._is_ladder:
             del self._ladder[match]
             self._rate_anew()
         else:
-            self.book = Scorebook(self.plan, self.book.removed, self.verdicts)
-            for row in left.values():
-                _add(self.book, row)
-            self.verdicts = self.book.standing(self.verdicts)
+            del self._counted[played.pairing]
+            self._add_up([verdict for verdict in self.verdicts if verdict.match != match])
         return played
+
+    def restore(self, act: Act) -> tuple[MatchRow, ...]:
+        """Have what was taken back since the end, and not played again, count as it did before.
+
+        What the other results do not lead to any more stays void. It reads the database, which must
+        have all that was done. Returns the matches.
+        """
+        verdicts = self._store.verdicts(self.id)
+        counted, restored = self._counted, list[MatchRow]()
+        rows = {row.id: row for row in self._store.matches(self.id)}
+        # A match that had not begun, or was lost in a power cut, has an act and no row.
+        voids = (rows[match] for match in self._void or () if match in rows)
+        # Of a pairing that was taken back twice, the first one is from before the end.
+        for played in sorted(voids, key=lambda played: played.pairing):
+            if played.pairing in counted or played.result.termination.kind is Ending.VOID:
+                continue
+            with_it = counted | {played.pairing: played}
+            asked = self._schedule_run(with_it, verdicts).asked
+            if all(n in asked and asked[n].players == row.players for n, row in with_it.items()):
+                counted, restored = with_it, [*restored, played]
+        for played in restored:
+            made = msgspec.structs.replace(act, what=RESTORED, match=played.id)
+            self._store.restored(self.id, played.id, made)
+        self._counted = dict(sorted(counted.items(), key=lambda each: each[1].finished_at))
+        self._add_up(verdicts)
+        return tuple(restored)
+
+    def _add_up(self, verdicts: Iterable[Verdict]) -> None:
+        """Add all results that count up anew."""
+        verdicts = tuple(verdicts)
+        self.book = Scorebook(self.plan, self.book.removed, verdicts)
+        for row in self._counted.values():
+            _add(self.book, row)
+        self.verdicts = self.book.standing(verdicts)
 
     def remove(self, name: str, text: str) -> None:
         """Remove a bot, as the instructor wants; the act itself has been recorded."""
@@ -340,16 +393,23 @@ class Ledger:
         """
         if self._is_ladder:
             return False
+        run = self._schedule_run(left, verdicts)
+        lacks_earlier = any(pairing.number < first for pairing in run.missing)
+        return not left.keys() <= run.asked.keys() or bool(self.plan.settle and lacks_earlier)
+
+    def _schedule_run(
+        self, counted: Mapping[int, MatchRow], verdicts: Sequence[Verdict]
+    ) -> ScheduleRun:
+        """What the schedule asks for with these results."""
         run = ScheduleRun(self.plan)
         out: Collection[str] = ()
         if self.plan.settle:
             book = Scorebook(self.plan, self.book.removed, verdicts, is_ranked=False)
-            for row in left.values():
+            for row in counted.values():
                 _add(book, row)
             out = book.out
-        run.run({number: played.result for number, played in left.items()}, out)
-        lacks_earlier = any(pairing.number < first for pairing in run.missing)
-        return not left.keys() <= run.asked.keys() or bool(self.plan.settle and lacks_earlier)
+        run.run({number: played.result for number, played in counted.items()}, out)
+        return run
 
     @property
     def _is_rating(self) -> bool:
@@ -409,3 +469,14 @@ def _findings(acts: Iterable[Act]) -> dict[str, Finding]:
         elif act.bot is not None and act.what == _IN:
             findings.pop(act.bot, None)
     return findings
+
+
+def _void_since_the_end(acts: Iterable[Act]) -> list[str] | None:
+    """The matches that were made void since a competition was over; None if it never was."""
+    void: list[str] | None = None
+    for act in acts:
+        if act.match is not None and act.what == REOPENED:
+            void = [act.match]
+        elif act.match is not None and act.what == Action.VOID and void is not None:
+            void.append(act.match)
+    return void

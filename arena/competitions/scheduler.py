@@ -105,7 +105,7 @@ class Scheduler:
                 self._tell(f"{row.id} cannot go on: {error}")
                 continue
             task = self.play(competition)
-            if not row.plan.run:
+            if not row.plan.run and not competition.unplayed:  # else it may wait for weeks
                 before[row.plan.game] = task
             elif (interrupted := self._runs.get(row.plan.run)) is not None:
                 self._gathering.latest[interrupted.name] = competition
@@ -259,6 +259,8 @@ class Scheduler:
         scheduled = competition.progress.scheduled
         far = f"{competition.played:,}" + (f" of {scheduled}" if scheduled else "")
         self._tell(f"{row.id} goes on: {competition.title}, {far} matches played{state}")
+        if competition.unplayed:
+            self._tell(competition.unplayed)
         if (why := other_rules(row.plan.game, row.plan.package)) is not None:
             self._tell(f"{row.id} goes on by other rules: {why}")
         return competition

@@ -145,18 +145,24 @@ class RunningStage:
     def reopen(self, removed: Sequence[str] = (), *, first: int = 1, retries: bool = False) -> None:
         """Go on after a pause, or after results were taken back, without the `removed` bots.
 
-        Pairings that have no result any more are played again, if their number is at least `first`:
-        others have followed from those before. With `retries` also those that were void too often.
+        Pairings that have no result any more are played again, and those that have one again are
+        not, if their number is at least `first`: others have followed from those before. With
+        `retries` also those that were void too often are played again.
         """
-        for pairing in self._pairings:
-            if pairing.number not in self._outcomes or pairing.number < first:
+        for pairing in tuple(self._pairings):
+            if pairing.number < first or pairing.number in self._tables:
                 continue
             result = self._arbiter.ledger.known(pairing)
-            if result is None and not self._arbiter.is_out(*pairing.players):
-                del self._outcomes[pairing.number]
-                self._queue.add(pairing)
-            elif result is None:
-                self._outcomes[pairing.number] = Outcome(pairing, None)
+            has_outcome = pairing.number in self._outcomes
+            if result is not None and not has_outcome:
+                self._settle(pairing, result)
+                self._ruled(pairing, result)
+            elif result is None and has_outcome:
+                if self._arbiter.is_out(*pairing.players):
+                    self._outcomes[pairing.number] = Outcome(pairing, None)
+                else:
+                    del self._outcomes[pairing.number]
+                    self._queue.add(pairing)
         done = self._done
         if done.done() and not done.cancelled() and done.exception() is None:
             self._done = self._loop.create_future()

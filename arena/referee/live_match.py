@@ -33,6 +33,7 @@ class LiveMatch:
         nonces: by seat, once it has begun; empty for a seat that was never ready.
         versions: by seat, as in `Record.versions`; empty where nobody takes submissions.
         worker: as in `Record.worker`; empty if the arena referees it itself.
+        spares_away: whether it is void if a bot is away, which is not blamed.
     """
 
     __slots__ = (
@@ -50,6 +51,7 @@ class LiveMatch:
         "opened_at",
         "seed",
         "settings",
+        "spares_away",
         "versions",
         "worker",
     )
@@ -68,6 +70,7 @@ class LiveMatch:
         versions: Sequence[str] = (),
         seed: bytes | None = None,
         worker: str = "",
+        spares_away: bool = False,
     ) -> None:
         self.id = table_id
         self.game = game
@@ -82,6 +85,7 @@ class LiveMatch:
         self.names = tuple(player.public_name for player in players)
         self.versions = tuple(versions)
         self.worker = worker
+        self.spares_away = spares_away
         self.nonces: tuple[str, ...] = ()
         self.chairs = [
             MatchSeat(self, seat, player, by_seat[seat] if by_seat else limits)

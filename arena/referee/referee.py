@@ -41,12 +41,13 @@ from protocol.messages import (
 )
 from protocol.vocabulary import Settings, shorten
 
-__all__ = ["FAULT", "MOST_VOIDS", "Referee"]
+__all__ = ["AGAIN", "FAULT", "MOST_VOIDS", "Referee"]
 
 log = logging.getLogger(__name__)
 
-FAULT = "a fault of the arena; the match is played again"
-"""What all seats are told when no bot is to blame (J5)."""
+AGAIN = "; the match is played again"
+"""How what all seats are told ends when no bot is to blame (J5)."""
+FAULT = f"a fault of the arena{AGAIN}"
 MOST_VOIDS = 3
 """How often a match is played again; then it waits for the instructor (J5)."""
 
@@ -101,13 +102,15 @@ class Referee:
         forgives: Forgives = lambda bot, kind, event: False,
         versions: Sequence[str] = (),
         drawn: tuple[str, bytes] | None = None,
+        spares_away: bool = False,
     ) -> LiveMatch:
         """Invite players to a match, one per seat; `on_over` is called once, with its result.
 
         With `by_seat` each seat has limits of its own, as a person does not think as fast as a bot.
         `forgives` says whether an offence costs no more than the match, `versions` by seat which
         version of its bot plays (`Record.versions`), and `drawn` the id and seed of a match whose
-        commitment is known elsewhere already.
+        commitment is known elsewhere already. With `spares_away` a bot that is away makes the match
+        void, and is not blamed.
         """
         self._numbers += 1
         number, seed = drawn or (f"{self._run}-{self._numbers}", None)
@@ -125,6 +128,7 @@ class Referee:
             versions,
             seed,
             self.worker,
+            spares_away,
         )
         self._tables[table.id] = table
         table.invite(None if self.page is None else f"{self.page}#/m/{table.id}")
@@ -334,6 +338,9 @@ class Referee:
     def _blame(self, chair: MatchSeat, finding: Finding, now: float) -> None:
         """End a seat's match by its offence, with the evidence (J3, J4)."""
         table = chair.table
+        if table.spares_away and finding.kind in (Ending.ABSENT, Ending.DISCONNECT):
+            self.void(table, f"{chair.player.public_name} {finding.text}{AGAIN}")
+            return
         chair.player.has_offended = True
         event = chair.player.event_of(chair, finding.kind, now)
         verdict = chair.verdict(finding, event, now, self.lag)

@@ -8,6 +8,7 @@ fits its record is checked in `arena/records/verify.py`. Pure: rows in, flaws in
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import count, pairwise, zip_longest
 
@@ -19,7 +20,7 @@ from arena.formats.spec import Form, Plan
 from arena.games import mistaken_package, other_rules
 from arena.records.verify import OpenQuestion
 from arena.results.verdict_audit import Findings, all_out, eventful, evident, ruled, ruling
-from arena.storage.models import Act, CompetitionRow, CompetitionState, MatchRow
+from arena.storage.models import Act, CompetitionRow, CompetitionState, MatchRow, taken_back
 from protocol.errors import UsageError, in_words, one_line
 from protocol.messages import Action, Ending, Verdict
 
@@ -120,7 +121,7 @@ def _counting(matches: Sequence[MatchRow]) -> Findings:
 
 def _taken_back(matches: Sequence[MatchRow], acts: Sequence[Act]) -> Findings:
     """A match that is not void counts unless it was taken back."""
-    back = {act.match for act in acts if act.what == Action.VOID}
+    back = taken_back(acts)
     for match in matches:
         is_void = match.result.termination.kind is Ending.VOID
         if not match.counts and not is_void and match.id not in back:
@@ -154,15 +155,19 @@ def _afterwards(
     acts: Sequence[Act],
     out_by: Mapping[str, Collection[str]],
 ) -> Findings:
-    """A bot that is out plays no more (J3), except on a ladder; of matches that count."""
+    """A bot that is out plays no more (J3), except on a ladder; of matches that count.
+
+    It may have played while the match that it is out by was void, before that counted again.
+    """
     if plan.form is Form.LADDER:
         return
     out: dict[str, str] = {}
     removed = _removed(acts)
+    void = {act.match: act.at for act in acts if act.what == Action.VOID}
     for match in matches:
         offenders = all_out(match)
         for bot in dict.fromkeys(match.players):
-            if bot in out:
+            if bot in out and match.finished_at < void.get(out[bot], math.inf):
                 yield match.id, f"{bot} was out since match {out[bot]}"
             elif bot not in offenders and match.started_at > removed.get(bot, match.started_at):
                 yield match.id, f"{bot} had been removed before"

@@ -9,7 +9,7 @@ that it cannot be read; what can be read and does not fit is a `Flaw`.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -23,7 +23,7 @@ from arena.records.verify import OpenQuestion, PlannedMatch, RecordCheck
 from arena.results.attempt_audit import misattempted, resultless
 from arena.results.audit import Flaw, audit, remarks
 from arena.results.workers import CheckWorkers, Stored
-from arena.storage.models import VERSION, seated_versions
+from arena.storage.models import RESTORED, VERSION, seated_versions, taken_back
 from arena.storage.schema import ACTIONS, COMPETITIONS, MATCHES, SEATS, VERDICTS
 from arena.storage.store import Act, CompetitionRow, MatchRow, Store
 from protocol.errors import ArenaError, StoreFailed, in_words, one_line
@@ -120,10 +120,11 @@ class _Gathered:
         elif not checked.is_committed:
             self.blame(played.id, "it was dealt without a commitment")
 
-    def taken_back(self, matches: Collection[str]) -> None:
+    def count(self, now: Mapping[str, bool]) -> None:
+        """Note by id whether matches count that were taken back, or restored, since they came."""
         for rows in (self.rows, self.made):
             rows[:] = [
-                msgspec.structs.replace(played, counts=False) if played.id in matches else played
+                msgspec.structs.replace(played, counts=now.get(played.id, played.counts))
                 for played in rows
             ]
 
@@ -196,9 +197,10 @@ def _now(
         if verdict.match in known or not _is_there(store, verdict.match, competition)
     ]
     acts = store.actions(competition)
-    void = {act.match for act in acts if act.what == Action.VOID}
-    counted = [played.id for played in gathered.rows if played.counts and played.id in void]
-    gathered.taken_back({match for match in counted if not store.played(match).counts})
+    void = taken_back(acts)
+    changed = {act.match for act in acts if act.what in (Action.VOID, RESTORED)}
+    odd = [each.id for each in gathered.rows if each.counts == (each.id in void)]
+    gathered.count({match: store.played(match).counts for match in odd if match in changed})
     return verdicts, acts
 
 

@@ -21,6 +21,7 @@ from arena.formats.scorebook import Scorebook
 from arena.formats.spec import Form, Plan
 from arena.records.luck import LuckSums
 from arena.storage.models import (
+    REOPENED,
     Act,
     CompetitionRow,
     CompetitionState,
@@ -188,6 +189,7 @@ class LiveResults:
             settled=settled,
             scheduled=0 if self.plan.settle else scheduled,
             left_s=left_s,
+            reopened=self._is_reopened and not self.is_over,
         )
 
     def summary(self) -> Summary:
@@ -225,9 +227,11 @@ class LiveResults:
         self._bracket = Bracket(self.plan) if has_bracket else None
 
     def _read_acts(self) -> dict[str, Termination]:
-        """The bots that were removed; notes the end of the last pause as well."""
+        """The bots that were removed; notes when it last went on, and whether it was over."""
         acts = self._store.actions(self.competition.id)
-        self._resumed_at = max((act.at for act in acts if act.what == Action.RESUME), default=0.0)
+        went_on = [act for act in acts if act.what in (Action.RESUME, REOPENED)]
+        self._resumed_at = max((act.at for act in went_on), default=0.0)
+        self._is_reopened = any(act.what == REOPENED for act in went_on)
         return removed(acts)
 
     def _read_new(self) -> None:

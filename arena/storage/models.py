@@ -16,6 +16,8 @@ from protocol.messages import Action, Ending, Termination
 
 __all__ = [
     "ARENA",
+    "REOPENED",
+    "RESTORED",
     "VERSION",
     "Act",
     "CompetitionRow",
@@ -26,12 +28,17 @@ __all__ = [
     "in_order",
     "removed",
     "seated_versions",
+    "taken_back",
 ]
 
 ARENA = "the arena"
 """`Act.who` of what the arena does by itself."""
 VERSION = "version"
 """`Act.what` of a version that comes into play on a ladder, after the act's match (K4)."""
+REOPENED = "reopen"
+"""`Act.what` of a competition that was over and goes on, as the act's match was taken back."""
+RESTORED = "restore"
+"""`Act.what` of a match that was taken back and counts again, as it was not played again."""
 
 
 class CompetitionState(StrEnum):
@@ -100,7 +107,7 @@ class Act(msgspec.Struct, frozen=True, kw_only=True):
     at: float  # in Unix seconds
     who: str  # the instructor's name, or `ARENA`
     # An `Action`; or `out` and `in`: a bot offended outside of a match, and was excused; or `use`,
-    # `disable` and `enable`: of a submitted version; or `VERSION`.
+    # `disable` and `enable`: of a submitted version; or `VERSION`, `REOPENED` or `RESTORED`.
     what: str
     match: str | None = None
     bot: str | None = None
@@ -141,3 +148,14 @@ def removed(acts: Iterable[Act]) -> dict[str, Termination]:
         if act.what == Action.REMOVE and act.bot is not None:
             out.setdefault(act.bot, Termination(Ending.REMOVED, None, act.text))
     return out
+
+
+def taken_back(acts: Iterable[Act]) -> dict[str, float]:
+    """The matches that the instructor has made void and that count no more, each with the time."""
+    back: dict[str, float] = {}
+    for act in acts:
+        if act.match is not None and act.what == Action.VOID:
+            back[act.match] = act.at
+        elif act.match is not None and act.what == RESTORED:
+            back.pop(act.match, None)
+    return back

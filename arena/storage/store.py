@@ -63,7 +63,9 @@ _STATEMENTS: dict[str, sa.Insert | sa.Update] = {
     "sums revision": META.update()
     .where(META.c.key == "sums")
     .values(value=sa.bindparam("revision")),
-    "back": MATCHES.update().where(MATCHES.c.id == sa.bindparam("which")).values(counts=False),
+    "counting": MATCHES.update()
+    .where(MATCHES.c.id == sa.bindparam("which"))
+    .values(counts=sa.bindparam("now")),
     **ATTEMPT_STATEMENTS,
 }
 """What the store writes; a row comes before those that refer to it."""
@@ -166,16 +168,26 @@ class Store(StoreReader):
         self._writer.put((_act(act),))
 
     def state_changed(self, competition: str, state: CompetitionState, act: Act) -> None:
-        """Write that a competition was paused or continued; one that had ended is open again."""
+        """Write that a competition was paused or continued."""
         assert state in (CompetitionState.RUNNING, CompetitionState.PAUSED), (
             "others end: competition_finished"
         )
-        row = {"which": competition, "state": state.value, "finished_at": None, "ranking": None}
-        self._writer.put((("state", row), _act(act)))
+        self._writer.put((_open(competition, state), _act(act)))
 
-    def taken_back(self, competition: str, match: str, act: Act) -> None:
-        rows = ("back", {"which": match}), ("revision", {"which": competition}), _act(act)
+    def taken_back(
+        self, competition: str, match: str, act: Act, reopened: Act | None = None
+    ) -> None:
+        """Write that a match does not count any more; with `reopened` its competition, which was
+        over, runs again.
+        """
+        rows = *_counting(competition, match, now=False), _act(act)
+        if reopened is not None:
+            rows += _open(competition, CompetitionState.RUNNING), _act(reopened)
         self._writer.put(rows)
+
+    def restored(self, competition: str, match: str, act: Act) -> None:
+        """Write that a match that was taken back counts again."""
+        self._writer.put((*_counting(competition, match, now=True), _act(act)))
 
     def sums_made(self, made: Iterable[tuple[str, MatchSums]]) -> None:
         """Write what was added up of matches, by their ids, after they were over."""
@@ -267,6 +279,19 @@ def _ruling(competition: str, verdict: Verdict, at: float) -> Row:
         "evidence": _json(verdict),
     }
     return "verdict", row
+
+
+def _open(competition: str, state: CompetitionState) -> Row:
+    return "state", {
+        "which": competition,
+        "state": state.value,
+        "finished_at": None,
+        "ranking": None,
+    }
+
+
+def _counting(competition: str, match: str, *, now: bool) -> tuple[Row, ...]:
+    return ("counting", {"which": match, "now": now}), ("revision", {"which": competition})
 
 
 def _act(act: Act) -> Row:

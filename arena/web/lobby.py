@@ -83,7 +83,10 @@ class LobbyArena(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class LobbyCompetition(msgspec.Struct, frozen=True, kw_only=True):
-    """A running competition; `waits_for` are bots away, or whose match waits for the instructor."""
+    """A running competition; `waits_for` are bots away, or whose match waits for the instructor.
+
+    One that was `reopened` was over: nobody is absent from it.
+    """
 
     id: str
     run: str
@@ -97,6 +100,7 @@ class LobbyCompetition(msgspec.Struct, frozen=True, kw_only=True):
     waits_for: tuple[str, ...]
     bots: int
     started_at: float
+    reopened: bool = False
 
 
 class LobbyBot(msgspec.Struct, frozen=True, kw_only=True):
@@ -263,6 +267,7 @@ def _competition(competition: Competition) -> LobbyCompetition:
         waits_for=progress.waits_for,
         bots=bots,
         started_at=competition.started_at,
+        reopened=progress.reopened,
     )
 
 

@@ -182,7 +182,9 @@ class FakeStore:
     def state_changed(self, competition: str, state: CompetitionState, act: Act) -> None:
         self.acted(act)
 
-    def taken_back(self, competition: str, match: str, act: Act) -> None:
+    def taken_back(
+        self, competition: str, match: str, act: Act, reopened: Act | None = None
+    ) -> None:
         self.acted(act)
         assert match in [row.id for row in self.rows if row.counts]
         self.rows = [

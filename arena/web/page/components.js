@@ -90,6 +90,13 @@ export function Waits({ names, most = 4 }) {
   return html`<span class="small waits">waits for ${names.slice(0, most).map((name, index) => html`${index > 0 && ", "}<${Name} name=${name} look="short" />`)}${names.length > most && ` and ${number(names.length - most)} more`}</span>`;
 }
 
+/** Whom a competition waits for; of one that was over also that it waits however long that takes. */
+export function Waiting({ competition }) {
+  const { waits_for: names = [], reopened } = competition ?? {};
+  return html`${names.length > 0 && html`<${Waits} names=${names} />`}
+    ${reopened && html`<span class="small faint">It was over, and matches are played again: nobody is absent, and the instructor ends it.</span>`}`;
+}
+
 export function crumbsOf(id, competition) {
   const title = competition ? competitionTitle(competition).title : "Competition";
   return [{ href: href("competitions"), title: "Competitions" }, { href: href("c", id), title }];

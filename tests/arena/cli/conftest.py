@@ -21,6 +21,7 @@ from arena.sandbox import worker_pool
 from arena.storage.live_results import LiveResults
 from arena.storage.store import Store
 from protocol.errors import ArenaError, Unreachable
+from protocol.instructions import TimedVerdict
 from protocol.messages import Action, Done, Ending, Instruct, Progress, Termination
 from tests.arena.results.test_match_sums import written
 from tests.support import sample_database
@@ -120,10 +121,22 @@ def answering_arena(monkeypatch: pytest.MonkeyPatch) -> None:
             raise ArenaError("expected a competition that is on (none), got 'refused'")
         if message.competition == "unreachable":
             raise Unreachable(f"no arena answers at {url}: refused")
+        if message.match == "3f-2":
+            raise ArenaError("expected a match of the latest stage, got '3f-2'")
         told = msgspec.to_builtins(message)
         click.echo(f"{url} { {key: told[key] for key in told if told[key] is not None} }", err=True)
         lines = ("one", "two") if message.action is Action.LOG else ()
-        return Done("done", on, lines=lines)
+        away = tuple(
+            TimedVerdict("akq-1", f"3f-{match}", bot, "absent", 1.8e9 + match, "did not come", why)
+            for match, bot, why in (
+                (1, "ann", ""),
+                (1, "ben", ""),
+                (2, "cem", ""),
+                (3, "eve", "stop"),
+            )
+        )
+        is_quiet = message.since is None or message.competition == "quiet"
+        return Done("done", on, lines=lines, verdicts=() if is_quiet else away)
 
     monkeypatch.setattr(instruct, "_ask", answer)
     monkeypatch.setenv("ARENA_INSTRUCTOR", "secret")

@@ -5,14 +5,12 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import AsyncIterator, Iterator, Sequence
-from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
 from arena.competitions.admin import AdminCommands
 from arena.competitions.arena_host import Host
-from arena.competitions.ledger import Ledger
 from arena.competitions.scheduler import Scheduler
 from arena.formats.spec import Form
 from arena.referee.referee import FAULT, MOST_VOIDS
@@ -24,15 +22,7 @@ from arena.workers.known_worker import KnownWorker
 from protocol.errors import UsageError
 from protocol.instructions import LostAttempt, WorkerView
 from protocol.messages import VERSION, Action, Done, Ending, Instruct, Limits
-from tests.support.fake_host import (
-    FakeHost,
-    WorkingStorage,
-    a_while,
-    act,
-    first_legal,
-    in_time,
-    silent,
-)
+from tests.support.fake_host import FakeHost, WorkingStorage, a_while, act, in_time, silent
 from tests.support.worker_reports import report_of
 from tests.support.written_competition import WrittenCompetition, names, offence, plan
 
@@ -169,29 +159,10 @@ class AdminArena:
     def restore(self, competition: Competition) -> None:
         self.restored.append(competition.id)
 
-    def ledger_of(self, written: CompetitionRow) -> Ledger:
-        book = self.host.book
-        return Ledger(
-            written.id,
-            written.plan,
-            cast(Store, book),
-            book.results(written.id),
-            book.acts,
-            book.verdicts,
-        )
-
-    @property
-    def taken(self) -> set[str]:
-        """Names that are somebody's."""
-        return set(self.host.players)
-
-    def competition(self, which: Ledger | str, is_paused: bool = False) -> Any:
-        """One that is to be played, as a host makes it; or what a store has of one."""
-        if isinstance(which, str):
-            return self.written[which]
-        return SimpleNamespace(ledger=which)
-
     # --- as a store ---
+
+    def competition(self, competition: str) -> CompetitionRow:
+        return self.written[competition]
 
     def flush(self, within_s: float | None = None) -> None:
         for competition in self.host.competitions:
@@ -359,27 +330,6 @@ async def test_a_match_is_void_and_its_bots_are_started_again(
     assert (noted.what, noted.match, noted.text) == ("void", table.id, "made void by Eva")
     [row] = arena.host.book.rows
     assert row.result.termination.text == "made void by Eva"
-
-
-async def test_a_match_of_what_is_over_is_void_and_that_goes_on(arena: AdminArena) -> None:
-    for name in ("ann", "ben"):
-        arena.host.plays(name, first_legal)
-    for task in arena.tasks:
-        await in_time(task)
-    row = arena.host.book.rows[0]
-    done = arena.says(Action.VOID, match=row.id)
-
-    assert done.text == f"{row.id} is void; {row.competition} goes on for it"
-    [again] = arena.reopened
-    assert again.ledger.played == 0
-    assert again.ledger.id == row.competition
-    assert [row.counts for row in arena.host.book.rows] == [False, True]
-    assert [(noted.what, noted.text) for noted in arena.host.book.acts] == [
-        ("void", "made void by Eva"),
-        ("void", f"goes on for {row.id}"),
-    ]
-    said = f"expected a match that counts, {row.id} is void already"
-    assert arena.refuses(Action.VOID, match=row.id) == said
 
 
 async def test_a_match_of_a_stopped_competition_stays(host: FakeHost) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from typing import TYPE_CHECKING, Any
 
@@ -11,10 +12,11 @@ from tests.support.browser import PHONE
 from tests.support.class_with_page import ROGUE
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Page
+    from playwright.sync_api import Page, WebSocketRoute
 
     from tests.e2e.page.conftest import Windows
     from tests.support.class_with_page import ClassWithPage
+    from tests.support.page_reader import AnalysisReader
 
 pytestmark = pytest.mark.e2e
 
@@ -142,3 +144,38 @@ def test_every_setting_has_its_field_and_a_bad_value_its_line(
     started = school.document(f"/api/competitions/{id_}.json")
     assert started["settings"] == {"bankroll": 100, "hands": 7, "shuffle": "uniform"}
     assert started["matches"] == 2
+
+
+@pytest.mark.parametrize(
+    ("answer", "unplayed"), [("Stop it, they count", "before"), ("Stop it, they stay void", "void")]
+)
+def test_what_was_over_and_goes_on_is_stopped_in_two_ways(
+    windows: Windows, reader: AnalysisReader, answer: str, unplayed: str
+) -> None:
+    look = windows.of(reader)
+    told: list[dict[str, Any]] = []
+    cup = {"id": "akq-1", "run": "cup", "game": "ace_king_queen", "title": "Ace-King-Queen"}
+    progress = {"state": "running", "settled": 61, "scheduled": 90, "left_s": None}
+    on = {**cup, **progress, "form": "round_robin", "waits_for": ["b6"], "bots": 6}
+    arena = {"games": [], "submissions": False, "workers": False, "startable": []}
+    empty: dict[str, Any] = {key: [] for key in ("bots", "matches", "queue", "runs", "latest")}
+    lobby = {"type": "lobby", "arena": arena, "competitions": [{**on, "reopened": True}], **empty}
+
+    def watch(socket: WebSocketRoute) -> None:
+        def said(message: str | bytes) -> None:
+            told.append(json.loads(message))
+            done = {"type": "done", "text": "stopped: akq-1", "competitions": []}
+            socket.send(json.dumps(done if told[-1]["type"] == "instruct" else lobby))
+
+        socket.on_message(said)
+
+    look.page.context.route_web_socket("**/watch", watch)
+    page = look.to("#/instructor")
+    page.get_by_label("Token").fill("Eva")
+    page.get_by_role("button", name="Enter").click()
+    page.get_by_text("It was over, and matches are played again: nobody is absent").wait_for()
+    page.get_by_role("button", name="Stop… cup").click()
+    page.get_by_role("dialog").get_by_role("button", name=answer).click()
+    page.get_by_text("stopped: akq-1").wait_for()
+    stop = {"action": "stop", "competition": "akq-1", "unplayed": unplayed}
+    assert told[-1] == {"type": "instruct", "protocol": 1, "token": "Eva", **stop}

@@ -3,7 +3,7 @@
 import { html } from "../lib/preact.js";
 import { api, useDocument, useLobby } from "../api.js";
 import { href } from "../route.js";
-import { Empty, Loaded, Page, Panel, Progress, State, Table, Tabs, Waits, competitionTitle } from "../components.js";
+import { Empty, Loaded, Page, Panel, Progress, State, Table, Tabs, Waiting, competitionTitle } from "../components.js";
 import { count, duration, formTitle, number, spaced, time, title } from "../format.js";
 import { Standings } from "./standings.js";
 import { Cross } from "./cross.js";
@@ -64,13 +64,12 @@ function Going({ competition }) {
   const done = live?.settled ?? competition.settled ?? competition.played;
   const all = live?.scheduled ?? competition.scheduled;
   const left = live?.left_s ?? competition.left_s ?? null;
-  const waits = live?.waits_for ?? [];
   return html`<section class="stack far" aria-label="How far it is">
     ${all ? html`<${Progress} done=${done} all=${all} label="matches played" />` : null}
     <p class="row">
       <span><b>${number(done)}</b>${all ? ` of ${count(all, "match", "matches")}` : " matches"}</span>
       ${left !== null && html`<span class="faint">about ${duration(left)} left</span>`}
-      ${waits.length > 0 && html`<${Waits} names=${waits} />`}
+      <${Waiting} competition=${live} />
     </p>
   </section>`;
 }

@@ -4,7 +4,7 @@
 import { html, useEffect, useRef, useState } from "../lib/preact.js";
 import { api, setToken, useDocument, useLobby, useToken, whose } from "../api.js";
 import { href } from "../route.js";
-import { Empty, Loading, Name, Page, Panel, Progress, State, Waits, competitionTitle } from "../components.js";
+import { Empty, Loading, Name, Page, Panel, Progress, State, Waiting, competitionTitle } from "../components.js";
 import { Ask, Heard, useWord } from "./instructor_ask.js";
 import { Log, Roster } from "./instructor_class.js";
 import { Start } from "./instructor_start.js";
@@ -111,7 +111,7 @@ function Going({ lobby }) {
             <p><a href=${href("c", competition.id)}><${Name} name=${heading.title} /></a> <${State} state=${competition.state} /> <span class="faint small">${heading.about.join(", ")}</span></p>
             ${competition.scheduled ? html`<${Progress} done=${competition.settled} all=${competition.scheduled} label=${`matches played in ${heading.title}`} />` : null}
             <p class="small faint">${competition.scheduled ? `${number(competition.settled)} of ${count(competition.scheduled, "match", "matches")}` : count(competition.settled, "match", "matches")}${competition.left_s ? `, about ${duration(competition.left_s)} left` : ""}</p>
-            ${competition.waits_for.length > 0 && html`<${Waits} names=${competition.waits_for} />`}
+            <${Waiting} competition=${competition} />
           </div>
           <span class="row">
             <button type="button" disabled=${word.busy} onClick=${() => say({ action: paused ? "resume" : "pause", competition: competition.id })}>${paused ? "Resume" : "Pause"}<span class="unseen"> ${heading.title}</span></button>
@@ -121,9 +121,17 @@ function Going({ lobby }) {
       })}
     </ul>
     <${Heard} word=${word} />
-    ${asked &&
-    html`<${Ask} title=${`Stop ${competitionTitle(asked).title}?`} text="It ends for good; what is being played now does not count. What has been played is kept."
-      yes="Stop it" onYes=${() => say({ action: "stop", competition: asked.id })} onEnd=${() => ask(null)} />`}`;
+    ${asked && html`<${Stop} competition=${asked} say=${say} onEnd=${() => ask(null)} />`}`;
+}
+
+/** The question before a competition is stopped; one that was over can be stopped in two ways. */
+function Stop({ competition, say, onEnd }) {
+  const stop = { action: "stop", competition: competition.id };
+  const title = `Stop ${competitionTitle(competition).title}?`;
+  const text = "It ends for good; what is being played now does not count. What has been played is kept.";
+  if (!competition.reopened) return html`<${Ask} title=${title} text=${text} yes="Stop it" onYes=${() => say(stop)} onEnd=${onEnd} />`;
+  return html`<${Ask} title=${title} text=${`${text} Results that were made void, and were not played again, count as before or stay void.`}
+    yes="Stop it, they count" onYes=${() => say({ ...stop, unplayed: "before" })} also=${["Stop it, they stay void", () => say({ ...stop, unplayed: "void" })]} onEnd=${onEnd} />`;
 }
 
 function Void({ lobby }) {

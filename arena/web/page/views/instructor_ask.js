@@ -33,17 +33,18 @@ export function Heard({ word }) {
   </div>`;
 }
 
-/** A question before an action that cannot be undone. */
-export function Ask({ title, text, yes, no = "No, leave it", onYes, onEnd }) {
+/** A question before an action that cannot be undone; `also` is another way to do it, as `[yes, onYes]`. */
+export function Ask({ title, text, yes, no = "No, leave it", onYes, also = null, onEnd }) {
+  const ways = [[yes, onYes], ...(also ? [also] : [])];
   return html`<${Dialog} title=${title} onEnd=${onEnd}>${(close) => {
-    const confirmed = () => {
+    const confirmed = (does) => {
       close();
-      onYes();
+      does();
     };
     return html`<p>${text}</p>
       <p class="row">
         <button type="button" onClick=${close}>${no}</button>
-        <button type="button" class="danger" onClick=${confirmed}>${yes}</button>
+        ${ways.map(([word, does]) => html`<button type="button" class="danger" onClick=${() => confirmed(does)}>${word}</button>`)}
       </p>`;
   }}<//>`;
 }
