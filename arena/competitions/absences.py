@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 from arena.referee.timers import Timer
 
@@ -72,3 +72,16 @@ class Absences:
         """Whether a bot is waited for, and its deadline has almost come."""
         timer = self._timers.get(name)
         return timer is not None and timer.left_s <= _ALMOST_S
+
+    def extend(self, name: str, others: Iterable[str]) -> bool:
+        """Wait for a bot until the last of these others is due that are away, too; whether any is.
+
+        Else it would be the order of the deadlines that says who is absent after an outage.
+        """
+        left_s = (self._timers[other].left_s for other in others if other in self._timers)
+        last_s = max(left_s, default=0.0)
+        if last_s <= _ALMOST_S:
+            return False
+        self.forgive(name)
+        self.begin(name, last_s)
+        return True

@@ -139,10 +139,12 @@ class JobMatch:
 
 
 def is_fault(table: OpenMatch, result: MatchResult) -> bool:
-    """Whether a match that is void is so by a fault of the arena or of a worker (J5)."""
+    """Whether a match that is void is so by a fault of the arena or a worker (J5), or an outage."""
     is_cancelled = isinstance(table, JobMatch) and table.is_cancelled
     is_elsewhere = result.record.worker is not UNSET
-    return result.termination.text == FAULT or (is_elsewhere and not is_cancelled)
+    is_by_outage = result.record.away is not UNSET
+    is_fault = result.termination.text == FAULT or is_by_outage
+    return is_fault or (is_elsewhere and not is_cancelled)
 
 
 OpenMatch: TypeAlias = LiveMatch | JobMatch

@@ -168,7 +168,7 @@ class JobRunner:
             self._end_unopened(running, seat, finding)
         else:
             player = running.table.chairs[seat].player
-            self._referee.offence(player, finding, (running.table,))
+            self._referee.offence(player, finding, {running.table: ()})
 
     def close(self, why: str) -> None:
         """End all jobs that are here as void."""
@@ -319,6 +319,7 @@ class JobRunner:
                 forgives=running.watcher.forgives,
                 versions=job.versions,
                 drawn=None if running.seed is None else (job.id, running.seed),
+                teams=job.teams,
             )
         except Exception:
             self._failed(running)

@@ -35,6 +35,7 @@ class MatchJob(msgspec.Struct, frozen=True, kw_only=True):
         competition, pairing: whose match it is; the first result of the pairing counts. Empty and 0
             for a match of no competition.
         is_alike: all matches between the same bots are played on machines of one speed.
+        teams: the team of each of the players that has one.
     """
 
     id: str
@@ -48,6 +49,7 @@ class MatchJob(msgspec.Struct, frozen=True, kw_only=True):
     competition: str = ""
     pairing: int = 0
     is_alike: bool = False
+    teams: dict[str, str] = {}
 
     @property
     def submitted(self) -> dict[int, tuple[str, int]]:

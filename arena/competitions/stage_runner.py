@@ -189,7 +189,10 @@ class RunningStage:
             result = self._arbiter.ledger.known(pairing)
             if result is None and not self._arbiter.is_out(*pairing.players):
                 table = self._arbiter.take_up(pairing, partial(self._over, pairing))
-                if table is None:
+                if table is None and self._arbiter.ledger.left_again(pairing) is not None:
+                    self._stuck[pairing.number] = pairing  # also after a restart
+                    self._arbiter.void_too_often(pairing)
+                elif table is None:
                     self._queue.add(pairing)
                 else:
                     self._opens(pairing, is_carried=True)
@@ -361,7 +364,7 @@ class RunningStage:
         if all(pairing.is_alone for pairing in waiting):  # a forfeit would count for nobody
             for pairing in waiting:
                 self._settle(pairing, None)
-        else:
+        elif not self._absences.extend(name, _first_to_forfeit(waiting).players):
             self._forfeit(name, is_absent=True)
 
     def _forfeit(self, name: str, *, is_absent: bool = False) -> None:
@@ -373,8 +376,7 @@ class RunningStage:
         if not waiting or self._done.done():
             return
         with self._failing():
-            # A match against others, if there is one: one of a bot alone counts for nobody.
-            pairing = min(waiting, key=lambda pairing: pairing.is_alone)
+            pairing = _first_to_forfeit(waiting)
             seat = pairing.players.index(name)
             late = [
                 seat
@@ -418,13 +420,14 @@ class RunningStage:
         self._arbiter.listener.freed(pairing.players)
 
     def _repeat(self, pairing: Pairing) -> None:
-        """Play a match again that is void by a fault of the arena, but not for ever (J5)."""
+        """Play a match again that is void by nobody's offence, but not for ever (J5, J9)."""
         self._voids[pairing.number] += 1
-        if self._voids[pairing.number] < MOST_VOIDS:
-            self._queue.add(pairing)
-        else:
+        left_again = self._arbiter.ledger.left_again(pairing) is not None
+        if left_again or self._voids[pairing.number] >= MOST_VOIDS:
             self._stuck[pairing.number] = pairing
             self._arbiter.void_too_often(pairing)
+        else:
+            self._queue.add(pairing)
 
     def _ruled(self, pairing: Pairing, result: Result) -> None:
         """Drop offenders that are out; wait again for forgiven ones that are away (J3)."""
@@ -463,3 +466,8 @@ class RunningStage:
     def _end_if_all_settled(self) -> None:
         if self.settled == len(self._pairings) and not self._done.done():
             self._done.set_result(None)
+
+
+def _first_to_forfeit(waiting: Sequence[Pairing]) -> Pairing:
+    """A match against others, if there is one: one of a bot alone counts for nobody."""
+    return min(waiting, key=lambda pairing: pairing.is_alone)

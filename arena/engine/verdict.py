@@ -7,14 +7,19 @@ ended. The referee adds what it knows of the match and makes it a `Verdict`
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import msgspec
 
 from protocol.messages import Ending, Limits, Mechanism
 
-__all__ = ["FORGIVABLE", "Finding", "advice", "out_of_time"]
+__all__ = ["FORGIVABLE", "OUTAGE", "Finding", "advice", "out_of_time", "outage"]
 
 FORGIVABLE = frozenset((Ending.DISCONNECT, Ending.TIMEOUT, Ending.ABSENT, Ending.CRASH))
 """What can happen to anybody (J3); cheating, flooding and taking too much space never is."""
+
+OUTAGE = "an outage: "
+"""How the text of a match begins that is void as bots were away at once (J9)."""
 
 _LEFT = "left in the bank"
 
@@ -52,6 +57,11 @@ def out_of_time(
         return text
     bank = "bank empty" if bank_ms <= 0 else f"{bank_ms:,.0f} ms {_LEFT}"
     return f"{text}, {bank}"
+
+
+def outage(names: Sequence[str]) -> str:
+    """Why a match is void in which these bots were away at once, in one line (J9)."""
+    return f"{OUTAGE}{' and '.join(names)} were away at once; the match is played again"
 
 
 def advice(finding: Finding, limits: Limits) -> str:

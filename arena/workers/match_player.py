@@ -53,6 +53,7 @@ def launch_limits(limits: Limits) -> Limits:
         bank_ms=default.bank_ms,
         hard_ms=default.hard_ms,
         grace_ms=default.grace_ms,  # a ladder's is shorter than that of all other runs
+        silence_ms=default.silence_ms,
     )
 
 
