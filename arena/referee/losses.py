@@ -164,11 +164,15 @@ class Losses:
                 ruled[chair.table] = away
         limits = over[0].limits if over else self._limits
         text = f"lost its connection and did not come back within {limits.grace_ms:,} ms"
+        advice = ""
         if loss.is_silent:
             text = f"nothing came from its machine within {limits.silence_ms:,} ms"
+            advice = "keep the machine awake, and on a network that stays"
         if over:
             text += " in all"
-        finding = Finding(kind=Ending.DISCONNECT, text=text, mechanism=Mechanism.SESSION)
+        finding = Finding(
+            kind=Ending.DISCONNECT, text=text, mechanism=Mechanism.SESSION, advice=advice
+        )
         if ruled:
             self._referee.offence(player, finding, ruled)
         if session_s > 0 or player.chairs:
@@ -220,6 +224,8 @@ class Losses:
     def _away_s(self, chair: MatchSeat, late: MatchSeat, now: float) -> float | None:
         """For how long a seat has been away, as the inquiry for another shows; None if here."""
         player, lag_s = chair.player, self._referee.lag.total_s(now)
+        if player.process is not None and player is not late.player:
+            return None  # there is no network between it and the arena
         if player.loss is not None:
             return now - player.loss.since - (lag_s - player.loss.lag_s)
         inquiry, connection = late.inquiry, player.connection

@@ -177,7 +177,9 @@ class Gateway:
         count = useless = 0
         try:
             if player is not None:
-                self._losses.heard(player, arrived)
+                player.heard_at = arrived
+                if player.loss is not None:
+                    self._losses.heard(player, arrived)
             messages = decode_from_bot(frame, encoding)
             count = len(messages)
             for message in messages:
@@ -332,7 +334,7 @@ class Gateway:
         connection = player.connection
         if connection is not None:
             self._losses.begin(player, since, by_ping=True)
-            del self._session_by_connection[connection]
+            self._session_by_connection.pop(connection, None)
             player.disconnected()
             connection.cut()
             self.on_change()

@@ -86,3 +86,17 @@ def test_deadlines_set_one_after_another_are_over_together(left_s: float, is_as_
 
     assert absences.is_as_late("ann") == is_as_late
     assert not absences.is_as_late("ben")
+
+
+@pytest.mark.parametrize(("left_s", "waits"), [(1.0, False), (25.0, True)])
+def test_J9_who_is_due_first_waits_for_who_was_away_with_it(left_s: float, waits: bool) -> None:
+    """Else the order of the deadlines would say who is out after an outage."""
+    absences = AbsencesUnderTest()
+    absences.begin("ann", 60.0)
+    absences.begin("ben", 60.0)
+    absences.set[1].left_s = left_s
+    absences.set[0].ring()
+
+    assert absences.extend("ann", ("ann", "ben", "here")) == waits
+    assert ("ann" in absences) == waits
+    assert absences.set[-1].left_s == left_s
