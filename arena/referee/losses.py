@@ -166,8 +166,8 @@ class Losses:
         text = f"lost its connection and did not come back within {limits.grace_ms:,} ms"
         advice = ""
         if loss.is_silent:
-            text = f"nothing came from its machine within {limits.silence_ms:,} ms"
-            advice = "keep the machine awake, and on a network that stays"
+            text = f"was silent for {limits.silence_ms:,} ms"
+            advice = "keep the machine awake, on a network that stays, and answer pings"
         if over:
             text += " in all"
         finding = Finding(
