@@ -31,7 +31,7 @@ pytestmark = pytest.mark.virtual_time(limit_s=1_500)
 
 HIGH_LOW = ("high_low", "counter", {"max_shuffles": 1})
 GAMES = {
-    "akq": ("ace_king_queen", "nash", {"hands": 60}),
+    "akq": ("ace_king_queen", "nash", {"hands": 30}),
     "short": ("ace_king_queen", "nash", {"hands": 6}),
     "high_low": HIGH_LOW,
 }
@@ -41,13 +41,12 @@ WAITS_S = 200.0  # longer than anything is waited for, but the instructor
 TWO = ("b0", "b1")
 
 ROWS = """
-akq 2|4|6 close|drop 6 all|forgive > 0
-akq 2|4|6 drop 60 all|forgive > 0
+akq 2|6 close|drop 6 all > 0
+akq 2|6 drop 60 all|forgive > 0
 akq 2 close 60 all|forgive > 1
-akq 4 close 60 all|forgive > 6
 akq 6 close 60 all|forgive > 12
 short 40 drop 60 all > 0
-high_low 4|40 drop 6|60 all > 0
+high_low 4|40 drop 60 all > 0
 high_low 4 close 60 all > 1
 high_low 40 close 60 all > 10
 akq 6 close|drop 300 all > 12 absent
