@@ -73,15 +73,19 @@ class Absences:
         timer = self._timers.get(name)
         return timer is not None and timer.left_s <= _ALMOST_S
 
-    def extend(self, name: str, others: Iterable[str]) -> bool:
-        """Wait for a bot until the last of these others is due that are away, too; whether any is.
+    def extend(self, name: str, lineups: Iterable[Iterable[str]]) -> bool:
+        """Wait longer for a bot whose opponents in each of its matches are away, too.
 
-        Else it would be the order of the deadlines that says who is absent after an outage.
+        It waits until all that are away in one of these are due; returns whether it does. Else the
+        order of the deadlines would say who is absent after an outage.
         """
-        left_s = (self._timers[other].left_s for other in others if other in self._timers)
-        last_s = max(left_s, default=0.0)
-        if last_s <= _ALMOST_S:
+        due_s = (
+            max((self._timers[other].left_s for other in names if other in self._timers), default=0)
+            for names in lineups
+        )
+        first_s = min(due_s)
+        if first_s <= _ALMOST_S:
             return False
         self.forgive(name)
-        self.begin(name, last_s)
+        self.begin(name, first_s)
         return True

@@ -364,8 +364,10 @@ class RunningStage:
         if all(pairing.is_alone for pairing in waiting):  # a forfeit would count for nobody
             for pairing in waiting:
                 self._settle(pairing, None)
-        elif not self._absences.extend(name, _first_to_forfeit(waiting).players):
-            self._forfeit(name, is_absent=True)
+        else:
+            lineups = [pairing.players for pairing in waiting if not pairing.is_alone]
+            if not self._absences.extend(name, lineups):
+                self._forfeit(name, is_absent=True)
 
     def _forfeit(self, name: str, *, is_absent: bool = False) -> None:
         """Have a bot forfeit one match that waits for it, and all of them if it is out by that.
@@ -376,7 +378,8 @@ class RunningStage:
         if not waiting or self._done.done():
             return
         with self._failing():
-            pairing = _first_to_forfeit(waiting)
+            # A match against others, if there is one: one of a bot alone counts for nobody.
+            pairing = min(waiting, key=lambda pairing: pairing.is_alone)
             seat = pairing.players.index(name)
             late = [
                 seat
@@ -466,8 +469,3 @@ class RunningStage:
     def _end_if_all_settled(self) -> None:
         if self.settled == len(self._pairings) and not self._done.done():
             self._done.set_result(None)
-
-
-def _first_to_forfeit(waiting: Sequence[Pairing]) -> Pairing:
-    """A match against others, if there is one: one of a bot alone counts for nobody."""
-    return min(waiting, key=lambda pairing: pairing.is_alone)
