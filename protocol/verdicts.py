@@ -29,7 +29,7 @@ class Ending(StrEnum):
             keepalive, or soon after the arena stood still, is none, unless it says `failed:`.
         absent: did not come, or was not `ready` in time.
         disconnect: left with `goodbye` during a match, or lost its connection for longer than
-            `grace_ms` in all.
+            `grace_ms`, or was silent for longer than `silence_ms`, in all.
         removed: the instructor took it out, or revoked its token; it counts like an offence.
     """
 
@@ -87,6 +87,8 @@ class Limits(Struct, frozen=True, kw_only=True):
             from its launch to `hello`, too.
         grace_ms: how long a connection may be lost, per match and seat in all; the clock stands
             meanwhile.
+        silence_ms: how long a connection may be silent that nobody has closed, as the bot's
+            machine sleeps or has no network, per match and seat in all; the clock stands meanwhile.
         hello_ms: from the connection to `hello`.
         frame_bytes: the largest frame a bot may send.
         buffer_bytes: how much may wait for a bot that reads slowly before that is an offence.
@@ -109,6 +111,7 @@ class Limits(Struct, frozen=True, kw_only=True):
     wall_bank_ms: Annotated[int, Meta(ge=0, le=_DAY_MS)] = 120_000
     start_ms: Annotated[int, Meta(ge=1, le=_DAY_MS)] = 10_000
     grace_ms: Annotated[int, Meta(ge=0, le=_DAY_MS)] = 30_000
+    silence_ms: Annotated[int, Meta(ge=0, le=_DAY_MS)] = 120_000
     hello_ms: Annotated[int, Meta(ge=1, le=_DAY_MS)] = 10_000
     frame_bytes: Annotated[int, Meta(ge=1024, le=1 << 30)] = 1 << 20
     buffer_bytes: Annotated[int, Meta(ge=1024, le=1 << 30)] = 8 << 20

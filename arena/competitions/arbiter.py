@@ -268,10 +268,18 @@ class Arbiter:
     def awaited(self, name: str) -> float:
         """How many seconds the matches of a bot wait that is away; a house bot is started again.
 
-        What is played again after the end waits for ever, as nobody had to stay for it (K5).
+        That of a bot which was lost in a match, or is silent, begins when its time for that is over
+        (J9): else it would be chance whether other matches of its wait. What is played again after
+        the end waits for ever, as nobody had to stay for it (K5).
         """
         if name not in self.plan.house:
-            return math.inf if self.ledger.is_reopened else self.plan.wait_s
+            if self.ledger.is_reopened:
+                return math.inf
+            player = self.gateway.players.get(name)
+            loss = None if player is None else player.loss
+            if player is None or loss is None or not (loss.is_silent or player.chairs):
+                return self.plan.wait_s
+            return self.gateway.admission.left_s(player) + self.plan.wait_s
         self._calls.start(self._launch_again(name))
         return max(self.plan.wait_s, WAIT_S)
 
@@ -316,6 +324,7 @@ class Arbiter:
             forgives=self.ledger.forgives,
             versions=versions,
             spares_away=self.ledger.is_reopened,
+            teams=self.plan.teams,
         )
         return table
 
@@ -351,7 +360,7 @@ class Arbiter:
         live = [table.live if isinstance(table, JobMatch) else table for table in self.tables]
         playing = [table for table in live if table is not None and name in table.names]
         for player in {table.chairs[table.names.index(name)].player for table in playing}:
-            self.gateway.referee.offence(player, finding, playing)
+            self.gateway.referee.offence(player, finding, dict.fromkeys(playing, ()))
         is_ended = bool(playing)
         for table in self.tables:
             if not isinstance(table, JobMatch) or name not in table.names or table.live is not None:
@@ -382,6 +391,7 @@ class Arbiter:
             pairing=pairing.number,
             is_alike=self.plan.is_alike,
             spares_away=self.ledger.is_reopened,
+            teams={name: team for name, team in self.plan.teams.items() if name in pairing.players},
         )
         connected = (
             name
@@ -455,19 +465,22 @@ class Arbiter:
         self.workload.ended(table.decisions, is_whole=is_whole)
         if self.workload.is_due(now):
             self.workload.mark(now, self.decisions)
-        return self._note(table.id, pairing, result, verdict, now - table.opened_at)
+        lasted_s = now - table.opened_at
+        return self._note(table.id, pairing, result, verdict, lasted_s, result.others)
 
     def void_too_often(self, pairing: Pairing) -> None:
-        """Tell the instructor of a match void too often (J5); without one, raise `ArenaError`."""
+        """Tell the instructor of a match void too often (J5, J9); with none, raise `ArenaError`."""
+        left = self.ledger.left_again(pairing)
         names = " against ".join(pairing.players)
-        text = f"{names} was void {MOST_VOIDS} times by faults of the arena"
+        text = left or f"{names} was void {MOST_VOIDS} times by faults of the arena"
         if not self._is_attended:
             raise ArenaError(text)
-        self.ledger.acted(self._flag(text))
-        self.tell(
-            f"{text} and waits for the instructor: "
-            f"see the log, then `arena resume {self.ledger.id}`"
-        )
+        if left is None:
+            self.ledger.acted(self._flag(text))
+        else:
+            self.ledger.flag(self._flag(text))  # an arena that was stopped may have done so
+        look = "see the log, then" if left is None else "to have it played again,"
+        self.tell(f"{text} and waits for the instructor: {look} `arena resume {self.ledger.id}`")
 
     # --- rulings ---
 

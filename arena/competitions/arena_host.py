@@ -365,6 +365,7 @@ class Host:
             store.actions(row.id),
             store.verdicts(row.id),
             store.version_changes(row.id),
+            store.outages(row.id),
         )
 
     def competition(self, ledger: Ledger, is_paused: bool = False) -> Competition:

@@ -10,9 +10,8 @@ from msgspec import UNSET
 from arena.competitions.job_runner import JobRunner
 from arena.competitions.jobs import MatchJob
 from arena.engine.match import MatchResult
-from arena.engine.verdict import Finding
+from arena.engine.verdict import AGAIN, Finding
 from arena.referee.live_match import Forgives, LiveMatch
-from arena.referee.referee import AGAIN
 from arena.referee.seat import MatchSeat
 from protocol.messages import Verdict
 
@@ -139,10 +138,11 @@ class JobMatch:
 
 
 def is_fault(table: OpenMatch, result: MatchResult) -> bool:
-    """Whether a match is void by a fault of the arena or of a worker (J5), or as a bot was away."""
+    """Whether a void match was spoilt by the arena or a worker (J5), or by bots that were away."""
     is_cancelled = isinstance(table, JobMatch) and table.is_cancelled
     is_elsewhere = result.record.worker is not UNSET
-    return result.termination.text.endswith(AGAIN) or (is_elsewhere and not is_cancelled)
+    is_again = result.termination.text.endswith(AGAIN)
+    return is_again or (is_elsewhere and not is_cancelled)
 
 
 OpenMatch: TypeAlias = LiveMatch | JobMatch

@@ -168,7 +168,7 @@ class JobRunner:
             self._end_unopened(running, seat, finding)
         else:
             player = running.table.chairs[seat].player
-            self._referee.offence(player, finding, (running.table,))
+            self._referee.offence(player, finding, {running.table: ()})
 
     def close(self, why: str) -> None:
         """End all jobs that are here as void."""
@@ -320,6 +320,7 @@ class JobRunner:
                 versions=job.versions,
                 drawn=None if running.seed is None else (job.id, running.seed),
                 spares_away=job.spares_away,
+                teams=job.teams,
             )
         except Exception:
             self._failed(running)

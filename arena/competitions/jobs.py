@@ -36,6 +36,7 @@ class MatchJob(msgspec.Struct, frozen=True, kw_only=True):
             for a match of no competition.
         is_alike: all matches between the same bots are played on machines of one speed.
         spares_away: it is void if a bot is away, which is not blamed.
+        teams: the team of each of the players that has one.
     """
 
     id: str
@@ -50,6 +51,7 @@ class MatchJob(msgspec.Struct, frozen=True, kw_only=True):
     pairing: int = 0
     is_alike: bool = False
     spares_away: bool = False
+    teams: dict[str, str] = {}
 
     @property
     def submitted(self) -> dict[int, tuple[str, int]]:

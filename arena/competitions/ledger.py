@@ -8,6 +8,7 @@ result. The instructor may take a result back; then everything is added up anew 
 from __future__ import annotations
 
 import asyncio
+import math
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any
 
@@ -30,6 +31,7 @@ from arena.storage.models import (
     Act,
     CompetitionState,
     MatchRow,
+    Outage,
     VersionChange,
     in_order,
     removed,
@@ -83,8 +85,8 @@ class Ledger:
     """The results of one competition.
 
     For one that was interrupted, `earlier` are the matches that counted then, `acts` what the
-    instructor and the arena did, `verdicts` those until then, and `changes` the versions that came
-    into play on a ladder.
+    instructor and the arena did, `verdicts` those until then, `changes` the versions that came into
+    play on a ladder, and `outages` the matches that were void by one.
 
     Attributes:
         book: what the matches add up to.
@@ -102,6 +104,7 @@ class Ledger:
         acts: Iterable[Act] = (),
         verdicts: Iterable[Verdict] = (),
         changes: Sequence[VersionChange] = (),
+        outages: Iterable[Outage] = (),
     ) -> None:
         self.id = competition
         self.plan = plan
@@ -120,6 +123,9 @@ class Ledger:
         self._in_play = {act.bot: act.text for act in acts if act.what == VERSION}
         self._flags = {act.text for act in acts}
         self._void = _void_since_the_end(acts)
+        self._outages = list(outages)
+        resumed = (act.at for act in acts if act.what == Action.RESUME)
+        self._resumed_at = max(resumed, default=-math.inf)
         self.findings = _findings(acts)
         self.verdicts = list(verdicts)
         self.book = Scorebook(plan, removed(acts), self.verdicts)
@@ -185,6 +191,8 @@ class Ledger:
             others,
         )
         self._latest = match
+        if result.record.away:
+            self._outages.append(Outage.of(played, result.record.away))
         if not played.counts:
             return played.result
         if self._is_ladder:
@@ -200,6 +208,33 @@ class Ledger:
         self.book.ruled(verdicts)
         _add(self.book, played)
         return played.result
+
+    def left_again(self, pairing: Pairing) -> str | None:
+        """Why a pairing waits for the instructor: bots left it again (J9), in a line; else None.
+
+        One outage may end many matches. So those of other pairings count only if they were over
+        before the latest match of this one began.
+        """
+        mine = [void for void in self._outages if void.pairing == pairing.number]
+        if not mine or self._resumed_at >= mine[-1].finished_at:
+            return None
+        latest = mine[-1]
+        earlier = (
+            void
+            for void in self._outages
+            if void in mine[:-1] or void.finished_at <= latest.started_at
+        )
+        before = {name for void in earlier for name in void.away}
+        again = [name for name in latest.away if name in before]
+        if not again:
+            return None
+        scores = sorted(latest.scores.items(), key=lambda each: -each[1])
+        first, *others = [f"{name} {score}" for name, score in scores]
+        return (
+            f"match {latest.match} was void as {' and '.join(latest.away)} were away, "
+            f"{' and '.join(again)} not for the first time; "
+            f"ahead was {first}, before {', '.join(others)}"
+        )
 
     def version_in_play(self, name: str, label: str, at: float) -> None:
         """Record that a version of a bot plays on a ladder from now on, and rate it so (K4).
@@ -352,6 +387,8 @@ class Ledger:
         self._store.acted(act)
 
     def state_changed(self, state: CompetitionState, act: Act) -> None:
+        if state is CompetitionState.RUNNING:
+            self._resumed_at = act.at
         self._store.state_changed(self.id, state, act)
 
     def finished(

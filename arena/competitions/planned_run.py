@@ -61,7 +61,10 @@ MOST = 1_000
 LEVEL_POINTS = 2.0
 """The difference that does not matter, in points of 100."""
 _LONGEST_TITLE = 64
-LIMITS = ("decision_ms", "bank_ms", "hard_ms", "wall_ms", "wall_bank_ms", "start_ms", "grace_ms")
+LIMITS = (
+    *("decision_ms", "bank_ms", "hard_ms", "wall_ms", "wall_bank_ms"),
+    *("start_ms", "grace_ms", "silence_ms"),
+)
 """The limits that a run may set. The others are of connections and processes, which outlive it."""
 
 

@@ -199,7 +199,10 @@ class RunningStage:
             result = self._arbiter.ledger.known(pairing)
             if result is None and not self._arbiter.is_out(*pairing.players):
                 table = self._arbiter.take_up(pairing, partial(self._over, pairing))
-                if table is None:
+                if table is None and self._arbiter.ledger.left_again(pairing) is not None:
+                    self._stuck[pairing.number] = pairing  # also after a restart
+                    self._arbiter.void_too_often(pairing)
+                elif table is None:
                     self._queue.add(pairing)
                 else:
                     self._opens(pairing, is_carried=True)
@@ -372,7 +375,9 @@ class RunningStage:
             for pairing in waiting:
                 self._settle(pairing, None)
         else:
-            self._forfeit(name, is_absent=True)
+            lineups = [pairing.players for pairing in waiting if not pairing.is_alone]
+            if not self._absences.extend(name, lineups):
+                self._forfeit(name, is_absent=True)
 
     def _forfeit(self, name: str, *, is_absent: bool = False) -> None:
         """Have a bot forfeit one match that waits for it, and all of them if it is out by that.
@@ -428,13 +433,14 @@ class RunningStage:
         self._arbiter.listener.freed(pairing.players)
 
     def _repeat(self, pairing: Pairing) -> None:
-        """Play a match again that is void by a fault of the arena, but not for ever (J5)."""
+        """Play a match again that is void by nobody's offence, but not for ever (J5, J9)."""
         self._voids[pairing.number] += 1
-        if self._voids[pairing.number] < MOST_VOIDS:
-            self._queue.add(pairing)
-        else:
+        left_again = self._arbiter.ledger.left_again(pairing) is not None
+        if left_again or self._voids[pairing.number] >= MOST_VOIDS:
             self._stuck[pairing.number] = pairing
             self._arbiter.void_too_often(pairing)
+        else:
+            self._queue.add(pairing)
 
     def _ruled(self, pairing: Pairing, result: Result) -> None:
         """Drop offenders that are out; wait again for forgiven ones that are away (J3)."""

@@ -16,7 +16,7 @@ from arena.engine.rules import EVERYONE, NOBODY, AskSeat, Game, Scoreboard, Tell
 from arena.engine.shuffle import Stream, match_key
 from arena.engine.statistics import UnitCounter, UnitSums
 from protocol.errors import IllegalAnswer, OutOfDecks, one_line
-from protocol.messages import Ending, Termination
+from protocol.messages import Ending, Termination, Verdict
 from protocol.vocabulary import News, Question, Settings
 
 __all__ = ["MatchResult", "MatchState", "MatchStep", "Record", "Result", "questions_of"]
@@ -45,6 +45,8 @@ class Record(msgspec.Struct, frozen=True, kw_only=True):
     also_out: tuple[int, ...] | msgspec.UnsetType = msgspec.UNSET
     # After an offence, the event of the offender and of each in `also_out`; see `Verdict`.
     events: tuple[str, ...] | msgspec.UnsetType = msgspec.UNSET
+    # Of a match that is void by an outage, the seats that were away (J9).
+    away: tuple[int, ...] | msgspec.UnsetType = msgspec.UNSET
     # Of a game that is not ours, the package and its version: `leduc 1.0`.
     package: str | msgspec.UnsetType = msgspec.UNSET
     # By seat, where submissions are taken: `v3`, `connected`, or "" for a bot of the house's.
@@ -68,7 +70,7 @@ class Result(msgspec.Struct, frozen=True, gc=False):
     scores: tuple[int, ...]  # by seat, in the unit of the rulebook's "Scores" paragraph
     points: tuple[int, ...]  # by seat; beside the scores, where a game has any (G15), else zeros
     termination: Termination
-    also_out: tuple[int, ...] = ()  # further seats that are out, as they did not come either
+    also_out: tuple[int, ...] = ()  # further seats that are out, as they were not here either
 
     @property
     def out(self) -> tuple[int, ...]:
@@ -100,6 +102,7 @@ class MatchResult(Result, frozen=True, kw_only=True):
 
     record: Record
     units: UnitSums | None = None
+    others: tuple[Verdict, ...] = ()  # on those in `also_out`, if the referee gave them
 
     def __repr__(self) -> str:
         """One line, without the record: `MatchResult(leduc, scores 3 -3, completed)`."""
@@ -129,6 +132,7 @@ class MatchState:
     """
 
     __slots__ = (
+        "_away",
         "_board",
         "_closes",
         "_dealt",
@@ -183,6 +187,7 @@ class MatchState:
         self.termination: Termination | None = None
         self.also_out: tuple[int, ...] = ()
         self._events: tuple[str, ...] = ()
+        self._away: tuple[int, ...] = ()
         self._seed, self._nonces = seed, nonces
         self._dealt: list[Any] | None = None if decks is None else []
         self._board = Scoreboard(game.seats)
@@ -257,10 +262,12 @@ class MatchState:
         text: str,
         also_out: tuple[int, ...] = (),
         events: tuple[str, ...] = (),
+        away: tuple[int, ...] = (),
     ) -> None:
         """Stop before the rules are done: an offence of `seat` (and `also_out`), or void.
 
         `events` gives the event of each of these seats, the offender's first; see `Verdict`.
+        `away` are the seats whose outage makes it void (J9).
         """
         if self.termination is not None:
             return  # only the first offence received ends a match (J2)
@@ -268,6 +275,7 @@ class MatchState:
         self.termination = Termination(kind, seat, text)
         self.also_out = also_out
         self._events = events
+        self._away = away
         self._rules.close()
         if self.game.stake is not None and self.termination.is_offence:
             self._board.scores[0] = -self.game.stake(self.settings)
@@ -300,6 +308,7 @@ class MatchState:
             termination=self.termination,
             also_out=self.also_out or msgspec.UNSET,
             events=self._events or msgspec.UNSET,
+            away=self._away or msgspec.UNSET,
             package=msgspec.UNSET if self.game.package is None else str(self.game.package),
             versions=self.versions or msgspec.UNSET,
             worker=self.worker or msgspec.UNSET,

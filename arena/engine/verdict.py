@@ -7,14 +7,22 @@ ended. The referee adds what it knows of the match and makes it a `Verdict`
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import msgspec
 
 from protocol.messages import Ending, Limits, Mechanism
 
-__all__ = ["FORGIVABLE", "Finding", "advice", "out_of_clock_time", "out_of_time"]
+__all__ = ["AGAIN", "FORGIVABLE", "OUTAGE", "Finding", "advice", "out_of_clock_time", "out_of_time"]
+__all__ += ["outage"]
 
 FORGIVABLE = frozenset((Ending.DISCONNECT, Ending.TIMEOUT, Ending.ABSENT, Ending.CRASH))
 """What can happen to anybody (J3); cheating, flooding and taking too much space never is."""
+
+AGAIN = "; the match is played again"
+"""How the text of a match ends that is void and dealt anew (J5, J9)."""
+OUTAGE = "an outage: "
+"""How the text of a match begins that is void as bots were away at once (J9)."""
 
 _LEFT = "left in the bank"
 _CLOCK_BANK = "bank of clock time empty"
@@ -71,6 +79,11 @@ def out_of_clock_time(
         f"{cpu_ms:,.0f} ms CPU time and {waited_ms:,.0f} ms without a core; "
         f"{_CLOCK_BANK} ({bank_ms:,.0f} of {limits.wall_bank_ms:,} ms were left)"
     )
+
+
+def outage(names: Sequence[str]) -> str:
+    """Why a match is void in which these bots were away at once, in one line (J9)."""
+    return f"{OUTAGE}{' and '.join(names)} were away at once{AGAIN}"
 
 
 def advice(finding: Finding, limits: Limits) -> str:

@@ -70,5 +70,6 @@ def replay(record: Record) -> MatchResult:
     if match.termination is None:
         if ended.kind is Ending.COMPLETED:
             raise IllegalAnswer(f"the record says completed, but has only {len(answers)} answers")
-        match.end(ended.kind, ended.seat, ended.text, record.also_out or (), record.events or ())
+        also_out, events = record.also_out or (), record.events or ()
+        match.end(ended.kind, ended.seat, ended.text, also_out, events, record.away or ())
     return match.result()

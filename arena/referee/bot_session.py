@@ -87,6 +87,7 @@ class BotSession:
     link: RoundTripFloor = field(default_factory=RoundTripFloor, init=False)
     link_probe: LinkProbe = field(init=False)
     loss: ConnectionLoss | None = field(default=None, init=False)  # while its connection is lost
+    heard_at: float = field(default=-math.inf, init=False)  # a frame or pong, on the loop's clock
     missed: MissedMessages = field(init=False)
     # What is to be sent. Nearly all of it are asks, which are encoded a frame at a time.
     outbox: list[Raw | FlatAsk] = field(default_factory=list, init=False)
@@ -268,23 +269,32 @@ class BotSession:
 
     # --- losing the connection and coming back ---
 
-    def connection_lost(self, since: float, lag_s: float, by_arena: bool = False) -> ConnectionLoss:
+    def connection_lost(
+        self,
+        since: float,
+        lag_s: float,
+        by_arena: bool = False,
+        by_ping: bool = False,
+        closed_at: float | None = None,
+    ) -> ConnectionLoss:
         """The connection is lost or its peer silent: the clocks of its seats stand.
 
         `lag_s` is the arena's total lag by now; `by_arena` says that a stall of it is the cause.
+        A known loss keeps its beginning; if it was silent and is closed now, it goes on as lost.
         """
-        is_silent = self.connection is not None
-        if self.loss is None:
-            self.loss = ConnectionLoss(since, lag_s, is_silent, by_arena)
-        self.loss.is_silent = is_silent  # else it was silent first, and is closed now
-        return self.loss
+        loss = self.loss = self.loss or ConnectionLoss(since, lag_s, by_arena, by_ping)
+        if self.connection is None and loss.is_silent:
+            loss.closed = since if closed_at is None else closed_at, lag_s
+        return loss
 
     def connection_regained(self, now: float, lag_s: float) -> None:
-        """It is back and has its questions: its clocks go on, and its grace is less by the loss."""
+        """It is back and has its questions: its clocks go on, its grace is less by the loss."""
         self.missed.is_repeated = False
         loss, self.loss = self.loss, None
         if loss is None:
             return
+        loss.end()
+        self.heard_at = now
         if self.last_answer < loss.since:
             self.last_answer += now - loss.since
         for chair in self.chairs.values():

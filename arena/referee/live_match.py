@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeAlias
 
 import msgspec
 
 from arena.engine.match import MatchResult, MatchState
+from arena.engine.names import alike, owner_of
 from arena.engine.rules import Game
 from arena.engine.shuffle import commitment
 from arena.referee.bot_session import BotSession
@@ -31,6 +32,7 @@ class LiveMatch:
         chairs: its seats; none when it is over.
         names: the public names of the players, by seat.
         nonces: by seat, once it has begun; empty for a seat that was never ready.
+        sides: of each seat, whose bot sits there: those of one owner or team are one side (J9).
         versions: by seat, as in `Record.versions`; empty where nobody takes submissions.
         worker: as in `Record.worker`; empty if the arena referees it itself.
         spares_away: whether it is void if a bot is away, which is not blamed.
@@ -51,6 +53,7 @@ class LiveMatch:
         "opened_at",
         "seed",
         "settings",
+        "sides",
         "spares_away",
         "versions",
         "worker",
@@ -71,6 +74,7 @@ class LiveMatch:
         seed: bytes | None = None,
         worker: str = "",
         spares_away: bool = False,
+        teams: Mapping[str, str] = {},
     ) -> None:
         self.id = table_id
         self.game = game
@@ -83,6 +87,9 @@ class LiveMatch:
         self.commitment = commitment(self.seed)
         self.match: MatchState | None = None
         self.names = tuple(player.public_name for player in players)
+        self.sides = tuple(
+            (name in teams, teams.get(name) or alike(owner_of(name))) for name in self.names
+        )
         self.versions = tuple(versions)
         self.worker = worker
         self.spares_away = spares_away

@@ -1,9 +1,15 @@
-"""Lost connections: how long a bot may be away, and what follows if it does not come back (J7).
+"""Lost connections: how long a bot may be away, and what follows if it does not come back (J7, J9).
 
-A connection is lost from its close, or since the peer's machine acknowledges nothing, until the
-pending questions are written again (`arena/referee/bot_session.py`). Meanwhile the clocks of its
-seats stand and the grace of every match that it plays is used up (`arena/referee/seat.py`); the
-timers here end the match when it is over. A bot without a match keeps its session for as long.
+A connection is lost from its close, and silent since the peer's machine acknowledges nothing or
+the peer answers no ping, until the pending questions are written again
+(`arena/referee/bot_session.py`).
+Meanwhile the clocks of its seats stand, and the grace or the silence of every match that it plays
+is used up (`arena/referee/seat.py`). A connection that was silent and is then closed, or replaced,
+goes on with the grace: a laptop that has slept comes back with a closed socket.
+
+When that time is over, the other seats of the match are asked whether they are here. If one of
+another side was away as well, nobody can know whose network it was, and the match is void. A bot
+without a match keeps its session for as long.
 """
 
 from __future__ import annotations
@@ -13,32 +19,56 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
-from arena.engine.verdict import Finding
-from arena.referee.timers import Timers
+from arena.engine.verdict import Finding, outage
+from arena.referee.seat import Inquiry, MatchSeat
+from arena.referee.timers import Timer, Timers
 from protocol.messages import Ending, Limits, Mechanism
 
 if TYPE_CHECKING:
     from arena.referee.bot_session import BotSession
+    from arena.referee.live_match import LiveMatch
     from arena.referee.referee import Referee
 
 __all__ = ["ConnectionLoss", "Losses"]
 
+_AWAY_S = 5.0  # who was away for so long may have been so by an outage, and who answers is here
+_AGAIN_S = 0.25  # between looks whether those have answered that were asked
+
 
 @dataclass(slots=True, eq=False)
 class ConnectionLoss:
-    """A lost connection, until the pending questions are written again (J7)."""
+    """A lost or silent connection, until the pending questions are written again (J7)."""
 
     since: float  # on the loop's clock
     lag_s: float  # the arena's total lag at that moment
-    is_silent: bool  # it is open, but the peer's machine acknowledges nothing
-    by_arena: bool  # a stall of the arena caused it: no seat's grace is used up
+    by_arena: bool  # a stall of the arena caused it: no seat's time is used up
+    by_ping: bool = False  # what a kernel acknowledges does not end it
+    closed: tuple[float, float] | None = None  # when, and the lag then; None while it is silent
+    timer: Timer | None = None
+
+    @property
+    def is_silent(self) -> bool:
+        return self.closed is None
+
+    def parts_s(self, opened_at: float, now: float, lag_s: float) -> tuple[float, float]:
+        """How long it was silent and lost, without the arena's lag and time before `opened_at`."""
+        closed_at, closed_lag_s = self.closed or (now, lag_s)
+        silent_s = closed_at - max(self.since, opened_at) - (closed_lag_s - self.lag_s)
+        lost_s = now - max(closed_at, opened_at) - (lag_s - closed_lag_s)
+        return max(0.0, silent_s), max(0.0, lost_s)
+
+    def end(self) -> None:
+        """It is over, and its deadline with it."""
+        if self.timer is not None:
+            self.timer.cancel()
 
 
 class Losses:
-    """The lost connections of one gateway.
+    """The lost connections of one gateway, whose referee it tells who may be away.
 
-    A player without a match has the `grace_ms` of `limits`. `on_gone` is called with a player that
-    has not come back in time, `on_back` with one that was silent and is heard again.
+    A player without a match has the `grace_ms` or `silence_ms` of `limits`. `on_gone` is called
+    with a player that has not come back in time, `on_back` with one that was silent and is heard
+    again.
     """
 
     def __init__(
@@ -51,25 +81,30 @@ class Losses:
         on_back: Callable[[BotSession], None],
     ) -> None:
         self._referee = referee
-        self._grace_ms = limits.grace_ms
+        self._limits = limits
         self._timers = timers
         self._on_gone = on_gone
         self._on_back = on_back
         self._clock = clock
+        referee.on_lost = self.begin
+        referee.on_heard = self._acknowledged
+        referee.may_be_away = self._may_be_away
 
-    def begin(self, player: BotSession, since: float) -> None:
+    def begin(self, player: BotSession, since: float, by_ping: bool = False) -> None:
         """A connection is lost, or silent; a known loss keeps its beginning if it is closed now."""
-        is_new = player.loss is None
         now = self._clock()
         lag = self._referee.lag
         by_arena = lag.follows_stall(now)
+        was_silent = None if player.loss is None else player.loss.is_silent
         # A stall counts as the arena's lag: a loss during it begins when it ends.
-        loss = player.connection_lost(now if by_arena else since, lag.total_s(now), by_arena)
-        if is_new:
+        since = now if by_arena else since
+        loss = player.connection_lost(since, lag.total_s(now), by_arena, by_ping, closed_at=now)
+        if was_silent is not loss.is_silent:
             self._wait(player, loss)
 
-    def end_silence(self, player: BotSession, now: float) -> None:
-        """The peer of a silent connection is heard again; nothing that was sent is lost."""
+    def heard(self, player: BotSession, now: float) -> None:
+        """Something has come from a bot: a silent connection goes on, with all that was sent."""
+        player.heard_at = now
         if player.loss is not None and player.loss.is_silent:
             player.connection_regained(now, self._referee.lag.total_s(now))
             self._on_back(player)
@@ -77,43 +112,143 @@ class Losses:
     def left_s(self, player: BotSession) -> float:
         """How long a lost player may still come back: its name is reserved for so long."""
         if player.loss is None:
-            return self._grace_ms / 1000
+            return self._limits.grace_ms / 1000
         return max(0.0, *self._left_s(player, player.loss))
 
-    def _wait(self, player: BotSession, loss: ConnectionLoss) -> None:
-        """Wait until the first grace is over: a seat's, or the session's."""
+    def _acknowledged(self, player: BotSession, now: float) -> None:
+        """The kernel of a bot's machine, or of a proxy, has acknowledged all that was sent."""
+        if player.loss is not None and player.connection is not None and not player.loss.by_ping:
+            self.heard(player, now)
+
+    def _wait(self, player: BotSession, loss: ConnectionLoss, again: bool = False) -> None:
+        """Wait until the first time is over: a seat's, or the session's; or look again soon."""
         session_s, *left_s = self._left_s(player, loss)
         if session_s > 0 or not left_s:
             left_s.append(session_s)
-        self._timers.after(max(0.0, min(left_s)), partial(self._over, player, loss))
+        loss.end()
+        wait_s = _AGAIN_S if again else max(0.0, min(left_s))
+        loss.timer = self._timers.after(wait_s, partial(self._over, player, loss))
 
     def _left_s(self, player: BotSession, loss: ConnectionLoss) -> Iterator[float]:
-        """What is left of the session's grace, and then of each seat's."""
+        """What is left of the session's time, and then of each seat's."""
         now = self._clock()
-        lag_s = self._referee.lag.total_s(now)
-        yield self._grace_ms / 1000 - (now - loss.since) + lag_s - loss.lag_s
+        lag_s, limits = self._referee.lag.total_s(now), self._limits
+        silent_s, lost_s = loss.parts_s(loss.since, now, lag_s)
+        is_silent = loss.is_silent
+        yield limits.silence_ms / 1000 - silent_s if is_silent else limits.grace_ms / 1000 - lost_s
         for chair in player.chairs.values():
-            yield chair.grace_left_s(loss, now, lag_s)
+            yield chair.away_left_s(loss, now, lag_s)
 
     def _over(self, player: BotSession, loss: ConnectionLoss) -> None:
-        """A grace is over: the player is out of those matches, and gone if it has no others."""
+        """Its time is over: the player is out of those matches, and gone if it has no others."""
         now = self._clock()
         connection = player.connection
         if loss.is_silent and connection and connection.silent_since(now) is None:
-            self.end_silence(player, now)
+            self._acknowledged(player, now)
         if player.loss is not loss or player.leaving:
             return
         session_s, *left_s = self._left_s(player, loss)
         chairs = tuple(player.chairs.values())
         over = [chair for chair, left in zip(chairs, left_s, strict=True) if left <= 0]
-        grace_ms = over[0].limits.grace_ms if over else self._grace_ms
-        text = f"lost its connection and did not come back within {grace_ms:,} ms"
+        ruled: dict[LiveMatch, tuple[MatchSeat, ...]] = {}
+        waits = False
+        for chair in over:
+            if chair.table.is_over:  # it plays against itself
+                continue
+            if chair.inquiry is None or not chair.inquiry.is_late:
+                self._ask(chair, now)
+            away = self._others_away(chair, now)
+            if away is None:
+                waits = True
+            elif not self._is_void(chair, away):
+                ruled[chair.table] = away
+        limits = over[0].limits if over else self._limits
+        text = f"lost its connection and did not come back within {limits.grace_ms:,} ms"
+        advice = ""
+        if loss.is_silent:
+            text = f"was silent for {limits.silence_ms:,} ms"
+            advice = "keep the machine awake, on a network that stays, and answer pings"
         if over:
             text += " in all"
-        finding = Finding(kind=Ending.DISCONNECT, text=text, mechanism=Mechanism.SESSION)
-        if session_s > 0 or len(over) < len(chairs):
-            tables = [chair.table for chair in over]
-            self._referee.offence(player, finding, tables)
-            self._wait(player, loss)
+        finding = Finding(
+            kind=Ending.DISCONNECT, text=text, mechanism=Mechanism.SESSION, advice=advice
+        )
+        if ruled:
+            self._referee.offence(player, finding, ruled)
+        if session_s > 0 or player.chairs:
+            self._wait(player, loss, again=waits)
         else:
             self._on_gone(player, finding)
+
+    # --- outages (J9) ---
+
+    def _may_be_away(self, chair: MatchSeat, now: float, is_late: bool) -> bool:
+        """Whether a seat that is late is away by an outage, or nobody knows yet.
+
+        A machine that acknowledges is here. A proxy acknowledges for all: so the others are asked
+        before the seat is late, as an outage may be over soon after that.
+        """
+        connection, inquiry = chair.player.connection, chair.inquiry
+        is_known = connection is None or connection.is_direct or not connection.has_link
+        if is_known or len(chair.table.chairs) == 1:
+            return False
+        if not is_late:
+            if inquiry is None and now - chair.asked_at >= _AWAY_S:
+                self._ask(chair, now, is_late=False)
+            return False
+        away = () if inquiry is None else self._others_away(chair, now)
+        self_away_s = None if inquiry is None else self._away_s(chair, chair, now)
+        is_away = self_away_s is not None and self_away_s >= _AWAY_S
+        if away and is_away and self._is_void(chair, away):
+            return True
+        if inquiry is None or not inquiry.is_late:
+            self._ask(chair, now)  # who was here before may be away now
+            return True
+        return away is None or (len(away) > 0 and self_away_s is not None and not is_away)
+
+    def _ask(self, chair: MatchSeat, now: float, *, is_late: bool = True) -> None:
+        """Ping all seats of a match."""
+        chair.inquiry = Inquiry(now, self._referee.lag.total_s(now), is_late)
+        for asked in chair.table.chairs:
+            asked.player.link_probe.ask(now)
+
+    def _others_away(self, chair: MatchSeat, now: float) -> tuple[MatchSeat, ...] | None:
+        """The other seats that are away, once that is known of all of them by the inquiry."""
+        others = [other for other in chair.table.chairs if other.player is not chair.player]
+        away = {other: self._away_s(other, chair, now) for other in others}
+        times_s = {other: away_s for other, away_s in away.items() if away_s is not None}
+        if any(away_s < _AWAY_S for away_s in times_s.values()):
+            return None
+        return tuple(times_s)
+
+    def _away_s(self, chair: MatchSeat, late: MatchSeat, now: float) -> float | None:
+        """For how long a seat has been away, as the inquiry for another shows; None if here."""
+        player, lag_s = chair.player, self._referee.lag.total_s(now)
+        if player.process is not None and player is not late.player:
+            return None  # there is no network between it and the arena
+        if player.loss is not None:
+            return now - player.loss.since - (lag_s - player.loss.lag_s)
+        inquiry, connection = late.inquiry, player.connection
+        assert inquiry is not None, "it was asked"
+        if connection is None or not connection.has_link or player.heard_at >= inquiry.asked_at:
+            return None
+        # A bot that thinks or prepares itself may read nothing.
+        is_busy = player.pending or any(seat.nonce is None for seat in player.chairs.values())
+        if is_busy and connection.is_direct and connection.silent_since(now) is None:
+            return None
+        return now - inquiry.asked_at - (lag_s - inquiry.lag_s)
+
+    def _is_void(self, chair: MatchSeat, away: tuple[MatchSeat, ...]) -> bool:
+        """Make a match void if a seat of another side is away; whether it is."""
+        table = chair.table
+        if all(table.sides[other.seat] == table.sides[chair.seat] for other in away):
+            return False
+        assert chair.inquiry is not None, "they were asked"
+        gone = sorted((chair, *away), key=lambda each: each.seat)
+        for each in gone:
+            if each.player.loss is None:  # it gets no other match until it is heard
+                player, asked_at = each.player, chair.inquiry.asked_at
+                self.begin(player, min(player.heard_at, asked_at), by_ping=True)
+        names = [each.player.public_name for each in gone]
+        self._referee.void(table, outage(names), tuple(each.seat for each in gone))
+        return True

@@ -41,6 +41,12 @@ class LinkProbe:
         self._look_pings: tuple[bytes, ...] = ()  # sent while it thinks
         self._looked_at = 0.0
 
+    @property
+    def unanswered_since(self) -> float:
+        """When the ping was sent that it has not answered; only after `probe` returned None."""
+        assert self._ping is not None, "it was silent for too long"
+        return self._ping[1]
+
     def probe(self, now: float, lag_s: float = 0.0) -> float | None:
         """Measure the link if the bot is idle, and check that it answers.
 
@@ -87,6 +93,11 @@ class LinkProbe:
             connection.ping(payload)
         return silent_since
 
+    def ask(self, now: float) -> None:
+        """Ping it, whatever it does: its seat's fate depends on whether it is here (J9)."""
+        self._looked_at = -math.inf
+        self.look(now)
+
     def ponged(self, payload: bytes, now: float) -> bool:
         """Whether a pong answers our ping; it is measured if the bot had nothing else to do."""
         player = self._player
@@ -125,8 +136,8 @@ class Pings:
         self._entries += 1
         heapq.heappush(self._heap, (now, self._entries, player))
 
-    def tick(self, now: float) -> Iterator[BotSession]:
-        """Probe those that are due; yields those that cannot be there any more."""
+    def tick(self, now: float) -> Iterator[tuple[BotSession, float]]:
+        """Probe those that are due; yields those that cannot be there any more, and since when."""
         lag_s = self._lag_s(now)
         for _ in range(_AT_ONCE):
             if not self._heap or self._heap[0][0] > now:
@@ -139,4 +150,4 @@ class Pings:
             if at is not None and at < math.inf:
                 self.add(player, max(at, now + _LEAST_S))
             elif at is None and not player.leaving:
-                yield player
+                yield player, player.link_probe.unanswered_since

@@ -16,11 +16,13 @@ import heapq
 import logging
 import math
 import secrets
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
+import msgspec
+
 from arena.engine.rules import EVERYONE, Game
-from arena.engine.verdict import Finding
+from arena.engine.verdict import AGAIN, Finding
 from arena.referee.bot_session import BotSession
 from arena.referee.clock import Lag
 from arena.referee.compute_gate import ComputeGate
@@ -41,13 +43,12 @@ from protocol.messages import (
 )
 from protocol.vocabulary import Settings, shorten
 
-__all__ = ["AGAIN", "FAULT", "MOST_VOIDS", "Referee"]
+__all__ = ["FAULT", "MOST_VOIDS", "Referee"]
 
 log = logging.getLogger(__name__)
 
-AGAIN = "; the match is played again"
-"""How what all seats are told ends when no bot is to blame (J5)."""
 FAULT = f"a fault of the arena{AGAIN}"
+"""What all seats are told when no bot is to blame (J5)."""
 MOST_VOIDS = 3
 """How often a match is played again; then it waits for the instructor (J5)."""
 
@@ -76,6 +77,11 @@ class Referee:
         self.on_lost: Callable[[BotSession, float], None] = lambda player, since: None
         # Called with a player whose machine has acknowledged all that was sent, and when.
         self.on_heard: Callable[[BotSession, float], None] = lambda player, now: None
+        # Called with a seat that thinks for long: if it `is_late`, whether it may be away instead,
+        # so that it is not ruled on now, or its match is void.
+        self.may_be_away: Callable[[MatchSeat, float, bool], bool] = lambda chair, now, is_late: (
+            False
+        )
         self._tables: dict[str, LiveMatch] = {}
         self._deadlines: list[tuple[float, int, MatchSeat]] = []
         self._numbers = 0
@@ -103,14 +109,15 @@ class Referee:
         versions: Sequence[str] = (),
         drawn: tuple[str, bytes] | None = None,
         spares_away: bool = False,
+        teams: Mapping[str, str] = {},
     ) -> LiveMatch:
         """Invite players to a match, one per seat; `on_over` is called once, with its result.
 
         With `by_seat` each seat has limits of its own, as a person does not think as fast as a bot.
         `forgives` says whether an offence costs no more than the match, `versions` by seat which
-        version of its bot plays (`Record.versions`), and `drawn` the id and seed of a match whose
-        commitment is known elsewhere already. With `spares_away` a bot that is away makes the match
-        void, and is not blamed.
+        version of its bot plays (`Record.versions`), `drawn` the id and seed of a match whose
+        commitment is known elsewhere already, and `teams` the team of each bot that has one. With
+        `spares_away` a bot that is away makes the match void, and is not blamed.
         """
         self._numbers += 1
         number, seed = drawn or (f"{self._run}-{self._numbers}", None)
@@ -129,6 +136,7 @@ class Referee:
             seed,
             self.worker,
             spares_away,
+            teams,
         )
         self._tables[table.id] = table
         table.invite(None if self.page is None else f"{self.page}#/m/{table.id}")
@@ -145,7 +153,7 @@ class Referee:
         if chair is None or chair.nonce is not None:
             return
         plays = any(other.nonce is not None for other in player.chairs.values())
-        chair.nonce = message.nonce
+        chair.nonce, chair.inquiry = message.nonce, None
         if player.is_metered and not plays:
             player.cpu_ms = player.cpu_used_ms(self._clock())  # setting up counts by itself
         if player.gate is not None:
@@ -203,21 +211,28 @@ class Referee:
             self._play_on(chair.table, arrived)
 
     def offence(
-        self, player: BotSession, finding: Finding, tables: Collection[LiveMatch] | None = None
+        self,
+        player: BotSession,
+        finding: Finding,
+        tables: Mapping[LiveMatch, Sequence[MatchSeat]] | None = None,
     ) -> None:
-        """End matches of a player that left, crashed or sent garbage: all, or those at `tables`."""
+        """End matches of a player that left, crashed or sent garbage: all, or those at `tables`.
+
+        These name the seats that are out with it.
+        """
         # A competition stores the first verdict only: that of a seat which is asked says the most.
         chairs = sorted(player.chairs.values(), key=lambda chair: chair.question is None)
         for chair in chairs:
             ends = tables is None or chair.table in tables
             if ends and not chair.table.is_over:  # it may play against itself
-                self._blame(chair, finding, self._clock())
+                also = () if tables is None else tables[chair.table]
+                self._blame(chair, finding, self._clock(), also)
 
-    def void(self, table: LiveMatch, text: str) -> None:
-        """Stop a match without a result."""
+    def void(self, table: LiveMatch, text: str, away: tuple[int, ...] = ()) -> None:
+        """Stop a match without a result; `away` are the seats whose outage is the reason (J9)."""
         if not table.is_over:
             match = table.match or table.begin(start=False)
-            match.end(Ending.VOID, None, text)
+            match.end(Ending.VOID, None, text, away=away)
             self._finish(table, None)
 
     def tick(self) -> None:
@@ -241,9 +256,13 @@ class Referee:
                 continue
             due = chair.next_check(now, self.lag)
             if due > now:
+                self.may_be_away(chair, now, False)
                 self._look(chair, min(due, now + _LINK_S))
             elif silent_since is not None and now - due < _SILENT_S:
                 self._look(chair, now + _AGAIN_S)  # its connection may turn out to be lost
+            elif self.may_be_away(chair, now, True):
+                if not chair.table.is_over:
+                    self._look(chair, now + _AGAIN_S)
             else:
                 chair.charge(now, self.lag)
                 self._blame(chair, chair.too_late(), now)
@@ -335,29 +354,38 @@ class Referee:
             return True
         return False
 
-    def _blame(self, chair: MatchSeat, finding: Finding, now: float) -> None:
-        """End a seat's match by its offence, with the evidence (J3, J4)."""
+    def _blame(
+        self, chair: MatchSeat, finding: Finding, now: float, also: Sequence[MatchSeat] = ()
+    ) -> None:
+        """End a seat's match by its offence, with the evidence (J3, J4); `also` are out with it."""
         table = chair.table
         if table.spares_away and finding.kind in (Ending.ABSENT, Ending.DISCONNECT):
             self.void(table, f"{chair.player.public_name} {finding.text}{AGAIN}")
             return
-        chair.player.has_offended = True
-        event = chair.player.event_of(chair, finding.kind, now)
-        verdict = chair.verdict(finding, event, now, self.lag)
+        verdicts = []
+        for each in (chair, *also):
+            each.player.has_offended = True
+            event = each.player.event_of(each, finding.kind, now)
+            verdicts.append(each.verdict(finding, event, now, self.lag))
         match = table.match or table.begin(start=False)
-        match.end(finding.kind, chair.seat, finding.text, events=(event,))
-        self._finish(table, verdict)
+        events = tuple(verdict.event for verdict in verdicts)
+        also_out = tuple(each.seat for each in also)
+        match.end(finding.kind, chair.seat, finding.text, also_out, events)
+        self._finish(table, *verdicts)
 
     def _failed(self, table: LiveMatch) -> None:
         """Void a match whose rules raised: that is never charged to a bot (J5)."""
         log.exception("the rules of %s failed in match %s", table.game.name, table.id)
         self.void(table, FAULT)
 
-    def _finish(self, table: LiveMatch, verdict: Verdict | None) -> None:
+    def _finish(self, table: LiveMatch, verdict: Verdict | None, *others: Verdict) -> None:
         """Tell every seat, free the seats, and pass the result on."""
         assert table.match is not None, "it is over"
         del self._tables[table.id]
         result = table.match.result()
+        if others:
+            result = msgspec.structs.replace(result, others=others)
+        evidence = {each.seat: each for each in (verdict, *others) if each is not None}
         reveal = Reveal(table.seed.hex(), result.record.nonces)
         ended = result.termination
         for chair in table.chairs:
@@ -372,15 +400,15 @@ class Referee:
             if chair.question is not None:
                 chair.question = None
                 player.pending -= not was_queued
-            mine = verdict is not None and verdict.seat == chair.seat
             # Who it was and why, in one word, is all that the others learn.
-            told = ended if mine or verdict is None else Termination(ended.kind, ended.seat)
-            evidence = verdict if mine else None
-            player.send(Over(chair.id, chair.news, result.scores, told, reveal, evidence))
+            is_told = ended.seat in (None, chair.seat)
+            told = ended if is_told else Termination(ended.kind, ended.seat)
+            mine = evidence.get(chair.seat)
+            player.send(Over(chair.id, chair.news, result.scores, told, reveal, mine))
         try:
             table.on_over(table, result, verdict)
         except Exception:  # this may run while another match is served, which must go on
             log.exception("the result of match %s was not taken", table.id)
         table.let_go()
-        if verdict is not None:
-            self.on_verdict(verdict)
+        for each in evidence.values():
+            self.on_verdict(each)

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from arena.referee.live_match import LiveMatch
     from arena.referee.losses import ConnectionLoss
 
-__all__ = ["NOTE_BYTES", "MatchSeat", "TimeCharge"]
+__all__ = ["NOTE_BYTES", "Inquiry", "MatchSeat", "TimeCharge"]
 
 NOTE_BYTES = 256 * 1024
 """Of notes per seat in a record, as JSON: notes with a million answers fit into no database."""
@@ -60,6 +60,14 @@ class TimeCharge(NamedTuple):
         return self.limit_ms + self.credit_ms - self.taken_ms
 
 
+class Inquiry(NamedTuple):
+    """All seats of a match were pinged, as one of them is away or late (J9)."""
+
+    asked_at: float  # on the loop's clock
+    lag_s: float  # the arena's total lag at that moment
+    is_late: bool = True  # else the time of that seat is not over yet
+
+
 @dataclass(slots=True, eq=False, repr=False)
 class MatchSeat:
     """One seat of one match, and the bot that sits there."""
@@ -71,6 +79,9 @@ class MatchSeat:
     id: str = field(init=False)  # what the wire calls this seat of this match
     free_until_s: float = field(init=False)  # a quicker answer costs nothing: no clock is read
     grace_s: float = field(init=False)  # for how long its connection may still be lost
+    silence_s: float = field(init=False)  # and be silent
+    # Since when the seats of its match are asked whether they are here, while it is away or late
+    inquiry: Inquiry | None = field(default=None, init=False)
     clock: SeatClock = field(init=False)
     standing: SeatStanding = field(init=False)  # of the player's session
     invitation: messages.Match | None = field(default=None, init=False)
@@ -106,6 +117,7 @@ class MatchSeat:
             free_until_ms = min(free_until_ms, self._quick_ms)
         self.free_until_s = free_until_ms / 1000
         self.grace_s = limits.grace_ms / 1000
+        self.silence_s = limits.silence_ms / 1000
         self.clock = SeatClock(limits)
         self.standing = self.player.session.standing(self.id)
 
@@ -125,7 +137,7 @@ class MatchSeat:
         self.question = question
         self.told, self.news = self.news, ()
         self.asked_at = now  # until it is written
-        self.time_charge = None
+        self.time_charge = self.inquiry = None
 
     def invite(self, invitation: messages.Match) -> None:
         """Seat the bot; one that has to wait for a core is told later."""
@@ -165,18 +177,26 @@ class MatchSeat:
     @property
     def has_been_away(self) -> bool:
         """Whether its connection was lost in this match, other than by the arena, and is back."""
-        return self.grace_s < self.limits.grace_ms / 1000
+        limits = self.limits
+        return self.grace_s * 1000 < limits.grace_ms or self.silence_s * 1000 < limits.silence_ms
 
-    def grace_left_s(self, loss: ConnectionLoss, now: float, lag_s: float) -> float:
-        """How long the connection may still be lost before the seat is out (J7), or negative."""
-        whole_s = self.limits.grace_ms / 1000
-        left_s = whole_s if loss.by_arena else self.grace_s
-        return left_s - self._lost_s(loss, now, lag_s)
+    def away_left_s(self, loss: ConnectionLoss, now: float, lag_s: float) -> float:
+        """How long the connection may still be as it is before the seat's time is over (J9).
+
+        That is lost, or silent; negative if the time is over.
+        """
+        silent_s, lost_s = loss.parts_s(self.table.opened_at, now, lag_s)
+        if loss.is_silent:
+            return (self.limits.silence_ms / 1000 if loss.by_arena else self.silence_s) - silent_s
+        return (self.limits.grace_ms / 1000 if loss.by_arena else self.grace_s) - lost_s
 
     def go_on(self, loss: ConnectionLoss, now: float, lag_s: float) -> None:
-        """The connection is back: the clock goes on, and the grace is less by the loss."""
+        """The connection is back: the clock goes on, and grace and silence are less by the loss."""
+        self.inquiry = None
         if not loss.by_arena:
-            self.grace_s -= self._lost_s(loss, now, lag_s)
+            silent_s, lost_s = loss.parts_s(self.table.opened_at, now, lag_s)
+            self.silence_s -= silent_s
+            self.grace_s -= lost_s
         if self.asked_at < loss.since:
             self.asked_at += now - loss.since
             self.lag_s += lag_s - loss.lag_s
@@ -187,10 +207,6 @@ class MatchSeat:
         """The time on this seat's clock: now, unless it stands as the connection is lost."""
         loss = self.player.loss
         return now if loss is None else max(loss.since, self.asked_at)
-
-    def _lost_s(self, loss: ConnectionLoss, now: float, lag_s: float) -> float:
-        """What a loss has used of the grace, without the arena's lag and time before the match."""
-        return max(0.0, now - max(loss.since, self.table.opened_at) - (lag_s - loss.lag_s))
 
     def measure(self, now: float, lag: Lag) -> TimeCharge:
         player, limits = self.player, self.limits

@@ -44,6 +44,10 @@ class Wire(Protocol):
     def min_rtt_ms(self) -> float | None:
         """The least round trip that the kernel has measured; None if it does not tell."""
 
+    @property
+    def is_direct(self) -> bool:
+        """Whether the kernel tells if the bot's own machine is there; not behind a proxy."""
+
     def silent_since(self, now: float) -> float | None:
         """Since when the peer's machine has acknowledged nothing; None if it has, or unknown."""
 

@@ -108,8 +108,6 @@ class Gateway:
         self.dismissals = Dismissals(referee, self.login, self._outboxes)
         gone, is_here = self.dismissals.gone, self._is_here
         self._losses = Losses(referee, limits, self._loop.time, self.timers, gone, is_here)
-        referee.on_lost = self._losses.begin
-        referee.on_heard = self._losses.end_silence
         self.admission.left_s = self._losses.left_s
         self._session_by_connection = self.login.session_by_connection
         self.entrance = Entrance(self.login.throttle)
@@ -183,8 +181,10 @@ class Gateway:
         began_s = time.thread_time() if is_measured else None
         count = useless = 0
         try:
-            if player is not None and player.loss is not None:
-                self._losses.end_silence(player, arrived)
+            if player is not None:
+                player.heard_at = arrived
+                if player.loss is not None:
+                    self._losses.heard(player, arrived)
             messages = decode_from_bot(frame, encoding)
             count = len(messages)
             for message in messages:
@@ -247,8 +247,8 @@ class Gateway:
         """A pong has come, which need not answer a ping of ours."""
         player = self._session_by_connection.get(connection)
         was_silent = player is not None and player.event != ""
-        if player is not None and player.loss is not None:
-            self._losses.end_silence(player, arrived)
+        if player is not None:
+            self._losses.heard(player, arrived)
         if player is not None and player.link_probe.ponged(payload, arrived):
             player.link_probe.probe(arrived, self.referee.lag.total_s(arrived))
             if was_silent:
@@ -346,14 +346,23 @@ class Gateway:
         if player.connection is not None:
             self.dismissals.failed(player.connection)
 
+    def _cut_silent(self, player: BotSession, since: float) -> None:
+        """Cut the connection of a bot that answers no ping; it goes on as silent, not as closed."""
+        connection = player.connection
+        if connection is not None:
+            self._losses.begin(player, since, by_ping=True)
+            self._session_by_connection.pop(connection, None)
+            player.disconnected()
+            connection.cut()
+            self.on_change()
+
     def _tick(self) -> None:
         try:
             self.referee.tick()
             self.login.throttle.tick()
             now = self._loop.time()
-            for player in self._pings.tick(now):
-                if player.connection is not None:
-                    player.connection.cut()
+            for player, since in self._pings.tick(now):
+                self._cut_silent(player, since)
             if now >= self._probe_at:
                 self._probe_at = now + _PROBE_S
                 self.entrance.tick(now)

@@ -154,13 +154,13 @@ class Login:
     def _resume(self, player: BotSession, hello: Hello, connection: Wire) -> None:
         """Go on with a session over another connection, which replaces the earlier one."""
         former = player.connection
+        since = now = self._loop.time()
         if former is not None:
             self.session_by_connection.pop(former, None)
-            now = self._loop.time()
             since = former.silent_since(now) or now
             former.close(CLOSE_REPLACED, "the session goes on over another connection")
             player.disconnected()
-            self._referee.on_lost(player, since)
+        self._referee.on_lost(player, since)  # one that was silent counts as closed from now on
         player.resumed(hello, connection)
         self._welcome(player, hello, connection)
         player.missed.resend_unseen(hello.from_)

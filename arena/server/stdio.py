@@ -36,6 +36,7 @@ class Pipe(asyncio.Protocol):
         self.peer = self.address = peer
         self.encoding: Encoding | None = Encoding.JSON
         self.has_link = False
+        self.is_direct = True
         self.is_open = False
         self.is_behind = False
         self.useless = 0

@@ -124,6 +124,11 @@ class TcpConnection(asyncio.BufferedProtocol, ABC):
             return None
         return min_rtt_ms(self._transport.get_extra_info("socket"))
 
+    @property
+    def is_direct(self) -> bool:
+        # That of a proxy counts alone before its first request, with its port.
+        return sys.platform == "linux" and self._first_address != self.peer
+
     def silent_since(self, now: float) -> float | None:
         if self._transport is None:
             return None

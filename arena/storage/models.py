@@ -24,6 +24,7 @@ __all__ = [
     "CompetitionState",
     "MatchRow",
     "MatchSums",
+    "Outage",
     "VersionChange",
     "in_order",
     "removed",
@@ -98,6 +99,29 @@ class MatchRow(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     @property
     def units(self) -> UnitSums | None:
         return None if self.sums is None else self.sums.units
+
+
+class Outage(msgspec.Struct, frozen=True, kw_only=True):
+    """A match that is void as bots were away at once (J9); times in Unix seconds."""
+
+    match: str
+    pairing: int
+    away: tuple[str, ...]  # their names
+    scores: dict[str, int]  # of all bots at that moment
+    started_at: float
+    finished_at: float
+
+    @classmethod
+    def of(cls, played: MatchRow, away: Iterable[int]) -> Outage:
+        """What a void match says; `away` are the seats in its record."""
+        return cls(
+            match=played.id,
+            pairing=played.pairing,
+            away=tuple(played.players[seat] for seat in away),
+            scores=dict(zip(played.players, played.result.scores, strict=True)),
+            started_at=played.started_at,
+            finished_at=played.finished_at,
+        )
 
 
 class Act(msgspec.Struct, frozen=True, kw_only=True):

@@ -15,6 +15,7 @@ import msgspec
 import sqlalchemy as sa
 
 from arena.engine.match import Record, Result
+from arena.engine.verdict import OUTAGE
 from arena.formats.schedule import RankingPlace
 from arena.formats.spec import Plan
 from arena.records.document import MatchDocument
@@ -26,6 +27,7 @@ from arena.storage.models import (
     CompetitionState,
     MatchRow,
     MatchSums,
+    Outage,
     VersionChange,
     seated_versions,
 )
@@ -187,6 +189,12 @@ class StoreReader:
             data: bytes = row.record
             return data
         raise self._no_match(match)
+
+    def outages(self, competition: str) -> tuple[Outage, ...]:
+        """The matches that are void as bots were away at once (J9), in the order of writing."""
+        is_void = MATCHES.c.kind == Ending.VOID.value, MATCHES.c.text.startswith(OUTAGE)
+        void = self._played(MATCHES.c.competition == competition, *is_void)
+        return tuple(Outage.of(played, self.record(played.id).away or ()) for played in void)
 
     def sealed_matches(
         self, competition: str | None = None, *, bot: str | None = None

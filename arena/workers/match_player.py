@@ -54,6 +54,7 @@ def launch_limits(limits: Limits) -> Limits:
         hard_ms=default.hard_ms,
         wall_bank_ms=default.wall_bank_ms,
         grace_ms=default.grace_ms,  # a ladder's is shorter than that of all other runs
+        silence_ms=default.silence_ms,
     )
 
 

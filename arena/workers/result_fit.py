@@ -165,8 +165,8 @@ def _ruled(result: AttemptResult, asked: OpenQuestion | None) -> Iterator[str]:
     """How ending and verdict do not fit each other, or the question that waited."""
     record, verdict = result.record, result.verdict
     ended = record.termination
-    if record.also_out:
-        yield "its record has seats that are out with the offender, which only an arena can say"
+    if record.also_out or record.away:
+        yield "its record has seats that were away or are out too, which only an arena can say"
     if result.voided_offence and ended.kind is not Ending.VOID:
         yield f"it says that an offence is void, and its match is {ended.kind.value}"
     if not ended.is_offence:

@@ -37,6 +37,7 @@ decision_ms = 1000
 bank_ms = 3000
 hard_ms = 4000
 grace_ms = 15000
+silence_ms = 15000
 """
 RUN = """
 [[run]]

@@ -200,7 +200,7 @@ async def test_who_vanishes_while_another_thinks_is_missed(
     monkeypatch.setattr("arena.referee.pings._PING_S", 0.1)
     monkeypatch.setattr("arena.referee.pings._SILENCE_S", 3.0)
 
-    async with in_arena(**PATIENT | {"grace_ms": 300}) as arena:
+    async with in_arena(**PATIENT | {"silence_ms": 300}) as arena:
         program = await a_process(arena, start, "ann")
         async with arena.bot("ben") as ben:
             table = arena.open("ace_king_queen", "ben", "ann", hands=50)
@@ -215,7 +215,7 @@ async def test_who_vanishes_while_another_thinks_is_missed(
             assert result.winner == 0
             assert verdict is not None
             assert (verdict.kind, verdict.bot) == ("disconnect", "ann")
-            assert "did not come back within 300 ms" in verdict.text
+            assert verdict.text == "was silent for 300 ms in all"
             assert verdict.asked is None
             await ben.answer(ask)  # too late to matter, and no offence
             assert (await ben.hears("over"))["termination"]["kind"] == "disconnect"

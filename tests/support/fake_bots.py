@@ -41,7 +41,7 @@ class FakeBotConnection:
     """A connection that records frames; it is behind while more than `room` bytes are unread."""
 
     address = "10.0.0.1"
-    has_link = True
+    has_link = is_direct = True
     min_rtt_ms = 0.5
 
     def __init__(self, encoding: Encoding = Encoding.JSON, room: float = math.inf) -> None:

@@ -418,6 +418,7 @@ class FakeHost:
             players=self.players,
             referee=self.house.referee,
             timers=Timers(asyncio.get_running_loop()),
+            admission=SimpleNamespace(left_s=lambda player: 0.0),
         )
         ledger = Ledger(
             competition, self.plan(*names, game=game, **plan), cast(Store, self.book), **state

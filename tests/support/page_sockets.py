@@ -33,7 +33,7 @@ class FakePageConnection:
     decode: ClassVar[Callable[[bytes], Any]] = json.loads
     frame_bytes = 64 * 1024
     buffer_bytes = 512 * 1024
-    has_link = True
+    has_link = is_direct = True
     is_secure = False
     address = "10.0.0.1"
     encoding: Encoding | None = None

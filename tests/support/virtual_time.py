@@ -41,7 +41,7 @@ from arena.storage.schema import changing
 from arena.storage.writer import Writer
 from protocol.errors import ArenaError
 from tests.support.memory import memory
-from tests.support.memory_network import MemoryServer, MemoryTransport, Network
+from tests.support.memory_network import MACHINE, MemoryServer, MemoryTransport, Network
 
 __all__ = [
     "LIMIT_S",
@@ -216,7 +216,7 @@ class VirtualTimeLoop(asyncio.SelectorEventLoop):
         assert (ssl, sock) == (None, None), "TLS and sockets are for kernels"
         assert host is not None
         assert port is not None
-        local_host = "127.0.0.1" if local_addr is None else local_addr[0]
+        local_host = MACHINE.get() if local_addr is None else local_addr[0]
         return await self.network.connect(protocol_factory, host, port, local_host)
 
 

@@ -21,7 +21,7 @@ from arena.formats.schedule import Pairing
 from arena.formats.scorebook import ScheduleRun
 from arena.formats.spec import Form, Plan
 from arena.storage.live_results import LiveResults
-from arena.storage.models import ARENA, VERSION
+from arena.storage.models import ARENA, VERSION, Outage
 from arena.storage.store import Act, CompetitionState, MatchRow, Store, new_id
 from bots.strategy import choose
 from protocol.errors import ArenaError, UsageError
@@ -244,6 +244,46 @@ def ledger(house: FakeArena, *rows: MatchRow, **state: Any) -> Ledger:
     plan = FakeHost(house).plan("ann", "ben", "cem", **state.pop("plan", {}))
     store = cast(Store, state.pop("store", FakeStore()))
     return Ledger("c", plan, store, rows, **state)
+
+
+def outage(number: int, pairing: int, away: str, began: float, ended: float) -> Outage:
+    scores = {"ann": 3, "ben": -3, "cem": 0}
+    return Outage(
+        match=f"m{number}",
+        pairing=pairing,
+        away=tuple(away.split()),
+        scores=scores,
+        started_at=began,
+        finished_at=ended,
+    )
+
+
+@pytest.mark.parametrize(
+    ("outages", "resumed_at", "waits"),
+    [
+        ([outage(1, 7, "ann ben", 0, 10)], None, ""),
+        ([outage(1, 7, "ann ben", 0, 10), outage(2, 7, "cem", 10, 20)], None, ""),
+        ([outage(1, 7, "ann ben", 0, 10), outage(2, 7, "ben cem", 10, 20)], None, "ben"),
+        # of other pairings: one outage that ends many matches, and two
+        ([outage(1, 6, "ann ben", 0, 10), outage(2, 7, "ann ben", 5, 11)], None, ""),
+        ([outage(1, 6, "ann ben", 0, 10), outage(2, 7, "ann ben", 12, 20)], None, "ann and ben"),
+        # the instructor has had it played again since, or before
+        ([outage(1, 7, "ann", 0, 10), outage(2, 7, "ann", 10, 20)], 21.0, ""),
+        ([outage(1, 7, "ann", 0, 10), outage(2, 7, "ann", 10, 20)], 9.0, "ann"),
+        ([outage(1, 7, "ann", 0, 10), outage(2, 8, "ann", 10, 20)], None, ""),
+    ],
+)
+def test_J9_the_second_outage_with_the_same_bot_waits(
+    house: FakeArena, outages: list[Outage], resumed_at: float | None, waits: str
+) -> None:
+    acts = () if resumed_at is None else (Act(at=resumed_at, who="prof", what="resume"),)
+    why = ledger(house, outages=outages, acts=acts).left_again(Pairing(7, ("ann", "ben", "cem")))
+    away = " and ".join(outages[-1].away)
+    expected = (
+        f"match m2 was void as {away} were away, {waits} not for the first time; "
+        "ahead was ann 3, before cem 0, ben -3"
+    )
+    assert why == (expected if waits else None)
 
 
 ILLEGAL = Termination(Ending.ILLEGAL, 0, "seat 1 answered 4")

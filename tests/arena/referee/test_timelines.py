@@ -47,7 +47,8 @@ def test_J7_a_timeline(house: FakeArena, steps: list[str]) -> None:
     for step in steps:
         timeline.does(step)
     assert timeline.gone == []
-    assert timeline.verdicts == [verdict for _, verdict in timeline.over.values() if verdict]
+    ruled = [(verdict, *result.others) for result, verdict in timeline.over.values() if verdict]
+    assert timeline.verdicts == [verdict for verdicts in ruled for verdict in verdicts]
 
 
 @pytest.mark.parametrize(
@@ -118,8 +119,6 @@ class Timeline:
             self._is_back,
         )
         house.referee.on_verdict = self.verdicts.append
-        house.referee.on_lost = self._losses.begin
-        house.referee.on_heard = self._losses.end_silence
 
     def after(self, delay_s: float, call: Callable[[], None]) -> None:
         """A timer of a loss, which rings when a step has it ring."""
@@ -315,7 +314,8 @@ class Timeline:
         while self.house.now < until or ticks_once:
             ticks_once = False
             self.house.now = min(self.house.now + 0.05, until)
-            self.gone += [(player.name, "silent") for player in self._pings.tick(self.house.now)]
+            silent = self._pings.tick(self.house.now)
+            self.gone += [(player.name, "silent") for player, _ in silent]
             for name in answering:
                 while self._bot(name).wire.pings:
                     self.do_replies(name)
@@ -449,6 +449,7 @@ class Timeline:
         """It answers the last ping, and again, which means nothing."""
         bot = self._bot(name)
         ping, ponged = bot.wire.pings.pop(), bot.player.link_probe.ponged
+        self._losses.heard(bot.player, self.house.now)
         assert [ponged(ping, self.house.now) for _ in range(2)] == [True, False]
 
     def do_pong(self, name: str, round_trip_s: str) -> None:
@@ -642,11 +643,14 @@ class Timeline:
     def do_grace(self, name: str, grace_s: str) -> None:
         assert self._chair(name).grace_s == pytest.approx(float(grace_s))
 
+    def do_silence(self, name: str, silence_s: str) -> None:
+        assert self._chair(name).silence_s == pytest.approx(float(silence_s))
+
     def do_left(self, name: str, grace_s: str) -> None:
         """So much of its grace is left to a bot that is away."""
         bot = self._bot(name)
         assert bot.player.loss is not None
-        left_s = self._chair(name).grace_left_s(bot.player.loss, self.house.now, bot.lag_s())
+        left_s = self._chair(name).away_left_s(bot.player.loss, self.house.now, bot.lag_s())
         assert left_s == pytest.approx(float(grace_s), abs=0.02)
 
     def do_looks(self, name: str, least: str, most: str) -> None:
@@ -693,6 +697,8 @@ FACTS: dict[str, Callable[[Timeline], object]] = {
     "stderr": lambda played: played.ended[1].stderr,
     "over": lambda played: len(played.house.results),
     "waiting": lambda played: played.gate.waiting,
+    "away": lambda played: " ".join(map(str, played.record.away or ())),
+    "out": lambda played: " ".join(map(str, played.ended[0].out)),
     "back": lambda played: " ".join(played.back),
 }
 """Steps that are followed by what is so."""

@@ -73,7 +73,11 @@ ROWS = {
     "J7 also one that was sent while packets were lost": "dead +3 answers +17 alive ask plays",
     "J7 a client whose keepalive closed comes back": "dead cut +15 alive back again answers plays",
     "J7 also one that plays nothing": "idle dead cut +15 alive back",
-    "J7 who sleeps for longer than its grace is disconnected": "freezes dead +45 alive > disconnect",
+    "J9 who sleeps for a minute is not out, whoever closes": "dead cut +60 alive back again answers plays",
+    "J9 what was silence and is closed then has the whole grace": (
+        "dead +100 alive goes +29 back again grace=1 answers plays"
+    ),
+    "J9 who sleeps for longer than its silence is disconnected": "freezes dead +123 alive > disconnect",
     # --- the arena's process stands still, for longer than each of its limits ---
     "J7 grace, back in the socket": "goes opens ~hello stall=40 welcome again answers plays",
     "J7 grace, back soon after": "goes stall=40 +0.7 back again answers plays",
