@@ -241,6 +241,7 @@ async def _until_stopped(client: Client | Bridge, watchdog: Watchdog | None) -> 
     """
     me, loop = asyncio.current_task(), asyncio.get_running_loop()
     assert me is not None, "a coroutine runs in a task"
+    terminals = [fd for fd in range(3) if os.isatty(fd)]
     steps: list[Callable[[], object]] = [
         client.finish,
         me.cancel,
@@ -254,10 +255,15 @@ async def _until_stopped(client: Client | Bridge, watchdog: Watchdog | None) -> 
 
     def on_signal(number: int, frame: FrameType | None) -> None:
         nonlocal sent
-        is_heard = sent + len(steps) == 2
-        if not (steps and is_heard) and watchdog is None:  # the program beside is to be ended
+        if number == getattr(signal, "SIGHUP", None):
+            signal.signal(number, signal.SIG_IGN)  # a shell that ends sends it twice
+            with open(os.devnull, "r+b", buffering=0) as nowhere:
+                for fd in terminals:  # what the bot prints would fail
+                    os.dup2(nowhere.fileno(), fd)
+        is_late = not steps or sent + len(steps) != 2  # the one before has not been heard
+        if is_late and watchdog is None:  # the program beside is to be ended
             raise KeyboardInterrupt
-        if not (steps and is_heard):
+        if is_late:
             _say("left the arena at once")
             os._exit(_STOPPED)
         sent += 1

@@ -115,7 +115,7 @@ class Bridge:
         self._secret: str | None = None
         self._websocket: FrameConnection | None = None  # once it is welcome there
         self._welcomed = asyncio.Event()
-        self._is_practice = self._is_leaving = self._owes_goodbye = False
+        self._is_practice = self._is_leaving = self._owes_goodbye = self._is_in_frame = False
         self._matches: dict[str, _BridgedMatch] = {}
         self._session = 0  # how many sessions the arena has forgotten
         self._sessions: OrderedDict[str, int] = OrderedDict()  # by match
@@ -245,8 +245,10 @@ class Bridge:
         return True
 
     def _say_goodbye(self) -> None:
-        """Tell the arena that the bot leaves, if it is time."""
-        if self._websocket is not None and (goodbye := self._link.goodbye(len(self._matches))):
+        """Tell the arena that the bot leaves, if it is time; not while a frame is taken in."""
+        if self._websocket is None or self._is_in_frame:
+            return
+        if goodbye := self._link.goodbye(len(self._matches)):
             self._websocket.say(encode(goodbye, Encoding.JSON), text=True)
 
     async def _send(self, message: bytes) -> None:
@@ -263,8 +265,11 @@ class Bridge:
         try:
             await websocket.send(encode(hello, Encoding.JSON), text=True)
             while True:
-                for part in _parts(await websocket.recv(decode=False)):
+                parts = _parts(await websocket.recv(decode=False))
+                self._is_in_frame = True
+                for part in parts:
                     await self._hear(websocket, part)
+                self._is_in_frame = False
                 self._say_goodbye()
                 if self._owes_goodbye and self._websocket is not None:
                     await websocket.send(encode(Goodbye(), Encoding.JSON), text=True)
@@ -378,6 +383,7 @@ class Bridge:
     # --- the end ---
 
     def _lost(self) -> None:
+        self._is_in_frame = False
         for bridged in self._matches.values():
             bridged.is_invited = bridged.is_asked = False
 

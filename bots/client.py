@@ -142,6 +142,7 @@ class Client:
         self._lost_at: float | None = None  # when another thread first saw it closed
         self._outbox: list[BotMessage] = []
         self._left: list[ArenaMessage] | None = None  # of a frame that `_on_read` has begun
+        self._is_in_frame = False
         self._flushed_at = 0.0
         self._failure: Exception | None = None  # in `_on_read`
         self._running: asyncio.Task[None] | None = None
@@ -203,6 +204,7 @@ class Client:
     async def _talk(self, websocket: FrameConnection) -> bool:
         """Serve one connection, from `hello` on; returns whether the session is over."""
         self._websocket, self._failure, self._left = websocket, None, None
+        self._is_in_frame = False
         self._is_retold = self._keeper.misses(self._seats)
         hello = self._hello()
         self._session.note(hello)
@@ -266,6 +268,7 @@ class Client:
         meanwhile, and raises what has failed here.
         """
         handled = 0
+        self._is_in_frame = True
         self._flushed_at = time.monotonic()
         try:
             for frame in frames:
@@ -281,6 +284,7 @@ class Client:
                 if self._left is not None:
                     break
                 handled += 1
+            self._is_in_frame = self._left is not None
             self._flush()
         except Exception as error:
             self._failure = error
@@ -290,6 +294,7 @@ class Client:
     async def _catch_up(self, frame: bytes) -> None:
         """Handle a frame, or what is left of it, and let the event loop run now and then."""
         messages, self._left = self._left, None
+        self._is_in_frame = True
         if messages is None:
             messages = read_frame(frame, self._encoding, self._game_of, self._likely)
         for message in messages:
@@ -298,6 +303,7 @@ class Client:
             if time.monotonic() - self._flushed_at > most_s:
                 self._flush()
                 await asyncio.sleep(0)
+        self._is_in_frame = False
         self._flush()
 
     def _hear(self, message: ArenaMessage) -> None:
@@ -319,7 +325,7 @@ class Client:
 
         The last may be a goodbye: only at the end of a frame it is known which matches are on.
         """
-        if self._session.state is _OPEN:
+        if self._session.state is _OPEN and not self._is_in_frame:
             self._reply(self._link.goodbye(len(self._seats)))
         self._keeper.save()  # before the arena relies on these messages
         self._flushed_at = time.monotonic()

@@ -299,20 +299,22 @@ class AdminCommands:
         async def listed() -> Done:
             await self._store.flushed()
             found = sorted(await asyncio.to_thread(read), key=lambda each: each[0])
-            verdicts = tuple(
-                TimedVerdict(
-                    competition=match.competition,
-                    match=match.id,
-                    bot=verdict.bot,
-                    kind=verdict.kind.value,
-                    at=at,
-                    text=verdict.text,
-                    refusal=refusal(match),
+            verdicts = []
+            for at, verdict, match in found:
+                verdicts.append(
+                    TimedVerdict(
+                        competition=match.competition,
+                        match=match.id,
+                        bot=verdict.bot,
+                        kind=verdict.kind.value,
+                        at=at,
+                        text=verdict.text,
+                        refusal=refusal(match),
+                    )
                 )
-                for at, verdict, match in found
-            )
+                await asyncio.sleep(0)  # a large schedule is looked at for each
             done = self._done(f"{len(verdicts)} verdict{'s' * (len(verdicts) != 1)} of that time")
-            return msgspec.structs.replace(done, verdicts=verdicts)
+            return msgspec.structs.replace(done, verdicts=tuple(verdicts))
 
         return listed()
 

@@ -496,7 +496,11 @@ class Host:
 
     def _leaving_costs(self, name: str) -> str:
         """What it costs a bot to leave now, in all competitions (J10)."""
-        return "; ".join(filter(None, (each.leaving_costs(name) for each in self._competitions)))
+        costs = "; ".join(filter(None, (each.leaving_costs(name) for each in self._competitions)))
+        ladders = [each for each in self._competitions if each.plan.form is Form.LADDER]
+        if costs or not any(each.is_in(name) for each in ladders):
+            return costs
+        return "leaving a ladder costs nothing"
 
     def _on_offence(self, name: str, finding: Finding) -> None:
         """Tell the competitions why a bot is gone for good; no match may have told them."""

@@ -126,7 +126,7 @@ class Competition:
 
         None also while all that is left waits for bots that may never come.
         """
-        if self.arbiter.is_halted or self.plan.form is Form.LADDER or self._only_waits:
+        if self.arbiter.is_halted or self.plan.form is Form.LADDER or self.only_waits:
             return None
         playing = self.arbiter.decisions
         waiting = self._expected - self.settled - len(playing)
@@ -145,7 +145,7 @@ class Competition:
     def is_spreading(self) -> bool:
         """Whether its first matches are still on; until then `tables_at_once` allows few."""
         is_spreading = isinstance(self._stage, RunningStage) and self._stage.progress < 1.0
-        return is_spreading and not self._only_waits  # else it would keep tables for weeks
+        return is_spreading and not self.only_waits  # else it would keep tables for weeks
 
     @property
     def submitted(self) -> Sequence[str]:
@@ -155,16 +155,22 @@ class Competition:
         return tuple(self.plan.versions)
 
     def leaving_costs(self, name: str) -> str:
-        """What it costs a bot to leave now, in a line; empty if nothing waits for it (J10)."""
-        if self.plan.form is Form.LADDER:
-            return f"leaving {self.title} costs nothing" if self.is_in(name) else ""
+        """What it costs a bot to leave now, in a line; empty if it costs nothing (J10)."""
         stage = self._stage
-        waiting = len(stage.waiting_for(name)) if isinstance(stage, RunningStage) else 0
-        if not waiting or not self.is_in(name):
+        if not isinstance(stage, RunningStage) or not self.is_in(name):
             return ""
+        if self.arbiter.submission(name) is not None:
+            return ""  # it is not the connected bot that plays
+        waiting = len(stage.waiting_for(name))
         what = "1 match waits" if waiting == 1 else f"{waiting} matches wait"
-        wait_s = f"{self.plan.wait_s:g} s"
-        return f"{what} for you in {self.title} for up to {wait_s}, then you are absent"
+        if not waiting and (self.plan.form is Form.ELIMINATION or self.plan.settle):
+            what = "what is drawn next waits"
+        elif not waiting:
+            return ""
+        until = "however long that takes"
+        if not self.ledger.is_reopened:
+            until = f"for up to {self.plan.wait_s:g} s, then you are absent"
+        return f"{what} for you in {self.title} {until}"
 
     def wants(self, name: str) -> bool:
         """Whether a match of that bot waits for a table; never on a ladder."""
@@ -249,7 +255,7 @@ class Competition:
         """
         if finding.kind is Ending.DISCONNECT or self.plan.form is Form.LADDER:
             return
-        if self.ledger.is_reopened:
+        if self.ledger.is_reopened and finding.kind is not Ending.REMOVED:
             return  # nobody had to stay for it
         if self.arbiter.submission(name) is not None:
             return  # a bot of that name that has nothing to do with it has left
@@ -370,7 +376,7 @@ class Competition:
         self._reopen()
 
     @property
-    def _only_waits(self) -> bool:
+    def only_waits(self) -> bool:
         """Whether it was over, and no match is played again just now."""
         return self.ledger.is_reopened and not self.playing
 

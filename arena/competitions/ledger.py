@@ -17,7 +17,7 @@ import msgspec
 from arena.competitions.storage_watch import read_again
 from arena.engine.match import MatchResult, Result
 from arena.engine.names import versioned
-from arena.engine.verdict import Finding
+from arena.engine.verdict import Finding, were_away
 from arena.formats.intervals import IntervalUnit
 from arena.formats.ladder import Ladder
 from arena.formats.schedule import Pairing, Ranking, RankingPlace
@@ -231,7 +231,7 @@ class Ledger:
         scores = sorted(latest.scores.items(), key=lambda each: -each[1])
         first, *others = [f"{name} {score}" for name, score in scores]
         return (
-            f"match {latest.match} was void as {' and '.join(latest.away)} were away, "
+            f"match {latest.match} was void as {were_away(latest.away)}, "
             f"{' and '.join(again)} not for the first time; "
             f"ahead was {first}, before {', '.join(others)}"
         )

@@ -105,7 +105,9 @@ class Scheduler:
                 self._tell(f"{row.id} cannot go on: {error}")
                 continue
             task = self.play(competition)
-            if not row.plan.run and not competition.unplayed:  # else it may wait for weeks
+            if competition.unplayed:
+                continue  # it may wait for weeks, and holds up nothing
+            if not row.plan.run:
                 before[row.plan.game] = task
             elif (interrupted := self._runs.get(row.plan.run)) is not None:
                 self._gathering.latest[interrupted.name] = competition

@@ -99,8 +99,9 @@ class RunningStage:
         return self._queue.first(most)
 
     def waiting_for(self, name: str) -> tuple[Pairing, ...]:
-        """The pairings of a bot that wait for a table."""
-        return self._queue.of(name)
+        """The pairings of a bot that wait, for tables or for the instructor."""
+        stuck = (pairing for pairing in self._stuck.values() if name in pairing.players)
+        return (*self._queue.of(name), *stuck)
 
     @property
     def is_stuck(self) -> bool:
@@ -370,7 +371,7 @@ class RunningStage:
         """Rule that a bot has not come in time to the matches that wait for it."""
         if self._is_here(name):
             return
-        waiting = self._waiting_pairings_of(name)
+        waiting = self.waiting_for(name)
         if all(pairing.is_alone for pairing in waiting):  # a forfeit would count for nobody
             for pairing in waiting:
                 self._settle(pairing, None)
@@ -384,7 +385,7 @@ class RunningStage:
 
         Others of that match who are as late forfeit it, too.
         """
-        waiting = self._waiting_pairings_of(name)
+        waiting = self.waiting_for(name)
         if not waiting or self._done.done():
             return
         with self._failing():
@@ -458,13 +459,8 @@ class RunningStage:
         for number, table in tuple(self._tables.items()):
             if number in self._tables and name in table.names:
                 self._arbiter.void(table, f"{name} has been eliminated")
-        for pairing in self._waiting_pairings_of(name):
+        for pairing in self.waiting_for(name):
             self._settle(pairing, None)
-
-    def _waiting_pairings_of(self, name: str) -> tuple[Pairing, ...]:
-        """The pairings of a bot that wait, for tables or for the instructor."""
-        stuck = (pairing for pairing in self._stuck.values() if name in pairing.players)
-        return (*self._queue.of(name), *stuck)
 
     def _settle(self, pairing: Pairing, result: Result | None) -> None:
         self._queue.discard(pairing)

@@ -14,7 +14,7 @@ import msgspec
 from protocol.messages import Ending, Limits, Mechanism
 
 __all__ = ["AGAIN", "FORGIVABLE", "OUTAGE", "Finding", "advice", "out_of_clock_time", "out_of_time"]
-__all__ += ["outage"]
+__all__ += ["outage", "were_away"]
 
 FORGIVABLE = frozenset((Ending.DISCONNECT, Ending.TIMEOUT, Ending.ABSENT, Ending.CRASH))
 """What can happen to anybody (J3); cheating, flooding and taking too much space never is."""
@@ -22,7 +22,7 @@ FORGIVABLE = frozenset((Ending.DISCONNECT, Ending.TIMEOUT, Ending.ABSENT, Ending
 AGAIN = "; the match is played again"
 """How the text of a match ends that is void and dealt anew (J5, J9)."""
 OUTAGE = "an outage: "
-"""How the text of a match begins that is void as bots were away at once (J9)."""
+"""How the text of a match begins that is void as bots were away (J9)."""
 
 _LEFT = "left in the bank"
 _CLOCK_BANK = "bank of clock time empty"
@@ -82,8 +82,14 @@ def out_of_clock_time(
 
 
 def outage(names: Sequence[str]) -> str:
-    """Why a match is void in which these bots were away at once, in one line (J9)."""
-    return f"{OUTAGE}{' and '.join(names)} were away at once{AGAIN}"
+    """Why a match is void in which these bots were away, in one line (J9)."""
+    return f"{OUTAGE}{were_away(names)}{AGAIN}"
+
+
+def were_away(names: Sequence[str]) -> str:
+    """That these bots were away from a match, in words."""
+    were = "was away" if len(names) == 1 else "were away at once"
+    return f"{' and '.join(names)} {were}"
 
 
 def advice(finding: Finding, limits: Limits) -> str:

@@ -22,7 +22,7 @@ from functools import partial
 import msgspec
 
 from arena.engine.rules import EVERYONE, Game
-from arena.engine.verdict import AGAIN, Finding
+from arena.engine.verdict import AGAIN, OUTAGE, Finding
 from arena.referee.bot_session import BotSession
 from arena.referee.clock import Lag
 from arena.referee.compute_gate import ComputeGate
@@ -359,8 +359,10 @@ class Referee:
     ) -> None:
         """End a seat's match by its offence, with the evidence (J3, J4); `also` are out with it."""
         table = chair.table
-        if table.spares_away and finding.kind in (Ending.ABSENT, Ending.DISCONNECT):
-            self.void(table, f"{chair.player.public_name} {finding.text}{AGAIN}")
+        is_away = finding.kind in (Ending.ABSENT, Ending.DISCONNECT)
+        if table.spares_away and is_away and finding.mechanism is not Mechanism.WIRE:
+            text = f"{OUTAGE}{chair.player.public_name} {finding.text}{AGAIN}"
+            self.void(table, text, (chair.seat,))
             return
         verdicts = []
         for each in (chair, *also):

@@ -163,7 +163,10 @@ def _afterwards(
         return
     out: dict[str, str] = {}
     removed = _removed(acts)
-    void = {act.match: act.at for act in acts if act.what == Action.VOID}
+    void: dict[str | None, float] = {}  # since when each match was void, at first
+    for act in acts:
+        if act.what == Action.VOID:
+            void.setdefault(act.match, act.at)
     for match in matches:
         offenders = all_out(match)
         for bot in dict.fromkeys(match.players):

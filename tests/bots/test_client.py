@@ -6,6 +6,7 @@ import asyncio
 import json
 import re
 import socket
+import time
 from collections.abc import Callable
 from contextlib import ExitStack
 from functools import partial
@@ -829,8 +830,11 @@ async def test_J10_without_a_connection_there_is_nothing_to_finish(dial: Dial) -
     assert events[-1] == "the arena is not connected, so no match can be finished"
 
 
-async def test_J10_a_match_that_comes_with_the_end_of_the_last_is_finished_too(dial: Dial) -> None:
-    bot = client()
+@pytest.mark.parametrize("for_s", [0.0, 0.03])  # also if answers that wait are sent in between
+async def test_J10_a_match_that_comes_with_the_end_of_the_last_is_finished_too(
+    dial: Dial, for_s: float
+) -> None:
+    bot = client(on_over=lambda match, over: time.sleep(for_s))
     together: Step = [over("m"), match("n")]
     [line] = dial(
         ScriptedConnection(

@@ -6,6 +6,7 @@ How the client plays is in `tests/bots/test_client.py` and `tests/arena/server/t
 from __future__ import annotations
 
 import asyncio
+import os
 import signal
 import subprocess
 import sys
@@ -136,6 +137,35 @@ async def test_the_second_signal_leaves_now(arena: GatewayArena, start: Start) -
         assert status == 130
         assert err.endswith("arena: left the arena\n")
         assert "Traceback" not in err
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="it has no such terminals")
+async def test_J10_a_terminal_that_is_closed_costs_the_match_nothing(
+    arena: GatewayArena, bot_file: Callable[[str], str], tmp_path: Path
+) -> None:
+    """A shell may send the signal twice, and what the bot prints has no place to go any more."""
+    goes_on = tmp_path / "goes_on"
+    waits = f"while not os.path.exists({str(goes_on)!r}): time.sleep(0.01)"
+    path = bot_file(f"print('asked', flush=True)\n        {waits}\n        print('on', flush=True)")
+    screen, terminal = os.openpty()
+    words = [sys.executable, "-m", "bots", path, "--url", arena.url]
+    program = subprocess.Popen(words, stdin=terminal, stdout=terminal, stderr=terminal)
+    os.close(terminal)
+    await here(arena, "mine")
+    table = arena.open("blackjack", "mine", hands=5)
+    said = b""
+    while b"asked" not in said:
+        said += await asyncio.to_thread(os.read, screen, 1000)
+    os.close(screen)
+    for _ in range(2):
+        program.send_signal(signal.SIGHUP)
+        await asyncio.sleep(0.1)  # else the two are one
+    goes_on.touch()
+    _, verdict = await arena.result(table)
+    status = await asyncio.to_thread(program.wait, 60)
+
+    assert verdict is None
+    assert status == 130
 
 
 NEVER_RETURNS = ("while True: pass", "time.sleep(600)", "input()")

@@ -66,4 +66,4 @@ def is_needed(player: BotSession, competition: Competition) -> bool:
     if competition.plan.form is Form.LADDER:
         is_barred = competition.arbiter.is_barred(player.name)
         return competition.plan.game in player.games and not is_barred
-    return competition.is_in(player.name)
+    return competition.is_in(player.name) and not competition.only_waits

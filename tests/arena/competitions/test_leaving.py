@@ -65,7 +65,7 @@ async def test_J10_who_leaves_a_ladder_twenty_times_in_a_match_has_never_offende
             on = await leaver.leaves()
 
             assert on >= 1
-            assert leaver.events[-1] == f"leaving {GAME} costs nothing"
+            assert leaver.events[-1] == "leaving a ladder costs nothing"
         competition.close()
         report = await playing
         await arena.store.flushed()
@@ -176,3 +176,20 @@ async def test_J7_after_a_lost_connection_it_is_said_again(says_again: bool) -> 
 
     assert (len(back.overs) == 1) is says_again
     assert [verdict.kind for verdict in report.verdicts] == ["absent"] * says_again
+
+
+async def test_J10_in_an_elimination_it_is_told_of_what_is_drawn_next() -> None:
+    names = tuple(f"bot {number}" for number in range(8))
+    async with in_host() as arena:
+        await arena.come(*names)
+        plan = plan_for(
+            "high_low", names, Form.ELIMINATION, settings={"max_shuffles": 1}, run="cup", wait_s=9
+        )
+        competition = arena.host.compete(plan)
+        playing = arena.begin(competition)
+        while not any(table.match for table in arena.gateway.referee.tables):
+            await asyncio.sleep(0.001)
+        costs = competition.leaving_costs("bot 1")
+        await playing
+
+    assert costs == "what is drawn next waits for you in cup for up to 9 s, then you are absent"

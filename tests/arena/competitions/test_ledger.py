@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from arena.competitions.ledger import Ledger
 from arena.engine.match import MatchResult, Result
+from arena.engine.verdict import were_away
 from arena.formats import ladder as ladder_module
 from arena.formats.ladder import SIGMA
 from arena.formats.schedule import Pairing
@@ -278,9 +279,9 @@ def test_J9_the_second_outage_with_the_same_bot_waits(
 ) -> None:
     acts = () if resumed_at is None else (Act(at=resumed_at, who="prof", what="resume"),)
     why = ledger(house, outages=outages, acts=acts).left_again(Pairing(7, ("ann", "ben", "cem")))
-    away = " and ".join(outages[-1].away)
+    away = were_away(outages[-1].away)
     expected = (
-        f"match m2 was void as {away} were away, {waits} not for the first time; "
+        f"match m2 was void as {away}, {waits} not for the first time; "
         "ahead was ann 3, before cem 0, ben -3"
     )
     assert why == (expected if waits else None)
