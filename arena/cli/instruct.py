@@ -219,15 +219,18 @@ def _void_all(found: Done, ask: Callable[..., Done], *, is_sure: bool, as_json: 
 def _times(since: str, until: str | None) -> tuple[float, float | None]:
     """The times of `--since` and `--until`, in Unix seconds."""
     begin = _time(since)
-    end = None if until is None else _time(until)
+    end = None if until is None else _time(until, begin)
     if end is not None and end < begin:
         shown = [time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(at)) for at in (end, begin)]
         raise UsageError(f"expected --until after --since, got {shown[0]} after {shown[1]}")
     return begin, end
 
 
-def _time(text: str) -> float:
-    """A date and time, or the latest time of day, of this machine, in Unix seconds."""
+def _time(text: str, after: float | None = None) -> float:
+    """A date and time of this machine, in Unix seconds.
+
+    A time of day is the latest one, or the first one `after` that moment.
+    """
     now = datetime.now().astimezone()
     with suppress(ValueError):
         return datetime.fromisoformat(text).timestamp()
@@ -237,7 +240,11 @@ def _time(text: str) -> float:
         raise UsageError(
             f"expected a time such as 18:02 or 2026-11-29T18:02, got {text!r}"
         ) from None
-    return (moment if moment <= now else moment - timedelta(days=1)).timestamp()
+    if after is None:
+        return (moment if moment <= now else moment - timedelta(days=1)).timestamp()
+    began = datetime.fromtimestamp(after).astimezone()
+    moment = datetime.combine(began, clock_time.fromisoformat(text)).astimezone()
+    return (moment if moment >= began else moment + timedelta(days=1)).timestamp()
 
 
 @click.command(name="remove")

@@ -61,7 +61,7 @@ def command(competition: str | None, db: str, follow: bool, as_json: bool) -> No
         results = LiveResults(store, found.id)
         if follow:
             _follow(results, as_json)
-        _print(results, LuckTable(results.luck(), results.out).lines(), as_json)
+        _print(results, LuckTable(results.luck(), results.unranked).lines(), as_json)
 
 
 def _print(results: LiveResults, luck: Mapping[str, LuckLine], as_json: bool) -> None:

@@ -73,19 +73,12 @@ class Absences:
         timer = self._timers.get(name)
         return timer is not None and timer.left_s <= _ALMOST_S
 
-    def extend(self, name: str, lineups: Iterable[Iterable[str]]) -> bool:
-        """Wait longer for a bot whose opponents in each of its matches are away, too.
-
-        It waits until all that are away in one of these are due; returns whether it does. Else the
-        order of the deadlines would say who is absent after an outage.
-        """
-        due_s = (
-            max((self._timers[other].left_s for other in names if other in self._timers), default=0)
-            for names in lineups
-        )
-        first_s = min(due_s)
-        if first_s <= _ALMOST_S:
+    def extend(self, name: str, others: Iterable[str]) -> bool:
+        """Wait longer for a bot, until these others that are away are due; whether it does."""
+        left_s = (self._timers[other].left_s for other in others if other in self._timers)
+        due_s = max(left_s, default=0.0)
+        if due_s <= _ALMOST_S:
             return False
         self.forgive(name)
-        self.begin(name, first_s)
+        self.begin(name, due_s)
         return True

@@ -203,6 +203,8 @@ class Competition:
             return ""
         waits_for = () if self._stage is None else self._stage.waits_for
         waits = f"; it waits for {some(waits_for)}, however long that takes" if waits_for else ""
+        if self.is_stuck:
+            waits += f" (`arena resume {self.id}` has played what was void too often)"
         return (
             f"{self.id} was over and goes on for its void matches{waits}: `arena stop {self.id} "
             "--unplayed before` ends that, and what was not played again counts as before; "

@@ -13,6 +13,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
+from itertools import chain
 
 from arena.competitions.absences import Absences
 from arena.competitions.arbiter import Arbiter
@@ -376,26 +377,48 @@ class RunningStage:
             for pairing in waiting:
                 self._settle(pairing, None)
         else:
-            lineups = [pairing.players for pairing in waiting if not pairing.is_alone]
-            if not self._absences.extend(name, lineups):
-                self._forfeit(name, is_absent=True)
+            others = self._left_without(name)
+            if self._absences.extend(name, others):
+                return
+            with_it = self._first(waiting).players
+            for late in (*(other for other in others if other not in with_it), name):
+                self._forfeit(late, is_absent=True)
+
+    def _first(self, waiting: Sequence[Pairing]) -> Pairing:
+        """The pairing that a bot forfeits: against others, as one of it alone counts for nobody."""
+        return min(waiting, key=lambda pairing: pairing.is_alone)
+
+    def _left_without(self, name: str) -> list[str]:
+        """The bots that are away and have no match left once this one is out.
+
+        They are absent with it: else the order of deadlines would say who is (J9).
+        """
+        met = chain.from_iterable(pairing.players for pairing in self.waiting_for(name))
+        away = [other for other in dict.fromkeys(met) if other != name and other in self._absences]
+        return [
+            other
+            for other in away
+            if all(
+                name in pairing.players or pairing.is_alone for pairing in self.waiting_for(other)
+            )
+        ]
 
     def _forfeit(self, name: str, *, is_absent: bool = False) -> None:
         """Have a bot forfeit one match that waits for it, and all of them if it is out by that.
 
-        Others of that match who are as late forfeit it, too.
+        Others of that match who are as late, and would have no other, forfeit it, too.
         """
         waiting = self.waiting_for(name)
         if not waiting or self._done.done():
             return
         with self._failing():
-            # A match against others, if there is one: one of a bot alone counts for nobody.
-            pairing = min(waiting, key=lambda pairing: pairing.is_alone)
+            pairing = self._first(waiting)
             seat = pairing.players.index(name)
+            also = self._left_without(name) if is_absent else ()
             late = [
                 seat
                 for seat, other in enumerate(pairing.players)
-                if is_absent and other != name and self._absences.is_as_late(other)
+                if other in also and self._absences.is_as_late(other)
             ]
             result = self._arbiter.forfeit(pairing, seat, late)
             if result.termination.kind is Ending.VOID:

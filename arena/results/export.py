@@ -108,7 +108,7 @@ def export(
             results = LiveResults(store, competition)
             summary = _publishable(results.summary(), options)
             name = _folder_name(competition, [other.folder for other in written])
-            luck = LuckTable(results.luck(), results.out).lines()
+            luck = LuckTable(results.luck(), results.unranked).lines()
             writer = _Writer(store, summary, people, luck, partial / name)
             writer.write(options, tick)
             files = tuple(writer.files)

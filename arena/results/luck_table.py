@@ -60,13 +60,15 @@ class _Meeting(msgspec.Struct):
 class LuckTable:
     """Adds up the luck of matches; of a bot that met itself it takes none.
 
-    The bots that are `out` have no line.
+    The `unranked` bots have no line.
     """
 
     def __init__(
-        self, matches: Iterable[tuple[tuple[str, ...], LuckSums]] = (), out: Collection[str] = ()
+        self,
+        matches: Iterable[tuple[tuple[str, ...], LuckSums]] = (),
+        unranked: Collection[str] = (),
     ) -> None:
-        self._out = out
+        self._unranked = unranked
         self._meetings: dict[str, dict[tuple[str, ...], _Meeting]] = {}
         for players, luck in matches:
             self.add(players, luck)
@@ -85,7 +87,7 @@ class LuckTable:
         return {
             name: _line(meetings.values())
             for name, meetings in self._meetings.items()
-            if name not in self._out
+            if name not in self._unranked
         }
 
     def against(self, name: str, *others: str) -> LuckLine | None:

@@ -147,6 +147,12 @@ class LiveResults:
         """Removed bots, and offenders that are not forgiven; a ladder keeps offenders in (J3)."""
         return self._book.out | self._book.removed
 
+    @property
+    def unranked(self) -> frozenset[str]:
+        """Who has no line in the standings: who is out, and house bots that fill an elimination."""
+        house = self.plan.house if self.plan.form is Form.ELIMINATION else ()
+        return frozenset((*self.out, *house))
+
     def luck(self, until: float | None = None) -> tuple[tuple[tuple[str, ...], LuckSums], ...]:
         """The names by seat and the luck of the matches that are in the means of the standings.
 

@@ -106,7 +106,7 @@ class CachedCompetition:
         return table
 
     def _luck_table(self, until: float | None) -> LuckTable:
-        return LuckTable(self.results.luck(until), self.results.out)
+        return LuckTable(self.results.luck(until), self.results.unranked)
 
     def own_luck(self, owner: str) -> dict[str, LuckLine]:
         """What an owner's bots won without luck in whole twenties of their matches.
@@ -115,7 +115,7 @@ class CachedCompetition:
         """
 
         def lines() -> dict[str, LuckLine]:
-            played, out = self.results.luck(), self.results.out
+            played, out = self.results.luck(), self.results.unranked
             names = {name for players, _ in played for name in players if owner_of(name) == owner}
             found = {}
             for name in names:

@@ -91,7 +91,7 @@ export function Waits({ names, most = 4 }) {
 }
 
 /** Whom a competition waits for; of one that was over also that it waits however long that takes. */
-export function Waiting({ competition }) {
+export function WaitsFor({ competition }) {
   const { waits_for: names = [], reopened } = competition ?? {};
   return html`${names.length > 0 && html`<${Waits} names=${names} />`}
     ${reopened && html`<span class="small faint">It was over, and matches are played again: nobody is absent, and the instructor ends it.</span>`}`;

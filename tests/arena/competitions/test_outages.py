@@ -49,7 +49,7 @@ short 40 drop 60 all > 0
 high_low 4|40 drop 60 all > 0
 high_low 4 close 60 all > 1
 high_low 40 close 60 all > 10
-akq 6 close|drop 300 all > 12 absent
+akq 5|6 close|drop 300 all > some absent
 high_low 8 close|drop 300 all > 2 absent
 akq 2 proxy 17|60 all > 1
 akq 6 proxy 60 all > some

@@ -10,7 +10,7 @@ import pytest
 
 import arena
 from arena.competitions.ledger import Ledger
-from arena.formats.formats import schedule_of
+from arena.formats.formats import open_stages, schedule_of
 from arena.formats.intervals import IntervalUnit, unit_kind
 from arena.formats.schedule import Outcome, Pairing
 from arena.formats.spec import Form, plan_of
@@ -69,7 +69,7 @@ def test_luck_is_of_the_bots_and_matches_of_the_standings(store: Store, form: Fo
     store.sums_made(zip(played, (MatchSums(luck=each) for each in luck), strict=True))
     store.flush()
     results = LiveResults(store, course.id)
-    lines = LuckTable(results.luck(), results.out).lines()
+    lines = LuckTable(results.luck(), results.unranked).lines()
 
     if form is Form.LADDER:
         assert {name: line.matches for name, line in lines.items()} == {
@@ -81,6 +81,19 @@ def test_luck_is_of_the_bots_and_matches_of_the_standings(store: Store, form: Fo
     rows = {row.name: (row.played, row.mean) for row in results.standings if row.rank is not None}
     assert {name: (line.matches, line.gain) for name, line in lines.items()} == rows
     assert rows == {"ann": (2, 1.5), "ben": (2, -1.5)}
+
+
+def test_luck_has_no_line_of_a_house_bot_that_fills_an_elimination(store: Store) -> None:
+    names = "ann", "ben", "cem"
+    cup = plan(Form.ELIMINATION, names)
+    [table] = open_stages(cup).open[0]
+    course = WrittenCompetition(store, cup)
+    match = course.plays(1, table.players, (3, 1, -1, -3))
+    store.sums_made([(match, MatchSums(luck=LuckSums(2, (3, 1, -1, -3), (0.0,) * 4, None)))])
+    store.flush()
+    results = LiveResults(store, course.id)
+
+    assert {*LuckTable(results.luck(), results.unranked).lines()} == {*names} < {*table.players}
 
 
 # ---- Games that are gone

@@ -3,7 +3,7 @@
 import { html } from "../lib/preact.js";
 import { api, useDocument, useLobby } from "../api.js";
 import { href } from "../route.js";
-import { Empty, Loaded, Page, Panel, Progress, State, Table, Tabs, Waiting, competitionTitle } from "../components.js";
+import { Empty, Loaded, Page, Panel, Progress, State, Table, Tabs, WaitsFor, competitionTitle } from "../components.js";
 import { count, duration, formTitle, number, spaced, time, title } from "../format.js";
 import { Standings } from "./standings.js";
 import { Cross } from "./cross.js";
@@ -69,7 +69,7 @@ function Going({ competition }) {
     <p class="row">
       <span><b>${number(done)}</b>${all ? ` of ${count(all, "match", "matches")}` : " matches"}</span>
       ${left !== null && html`<span class="faint">about ${duration(left)} left</span>`}
-      <${Waiting} competition=${live} />
+      <${WaitsFor} competition=${live} />
     </p>
   </section>`;
 }

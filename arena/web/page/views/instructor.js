@@ -4,7 +4,7 @@
 import { html, useEffect, useRef, useState } from "../lib/preact.js";
 import { api, setToken, useDocument, useLobby, useToken, whose } from "../api.js";
 import { href } from "../route.js";
-import { Empty, Loading, Name, Page, Panel, Progress, State, Waiting, competitionTitle } from "../components.js";
+import { Empty, Loading, Name, Page, Panel, Progress, State, WaitsFor, competitionTitle } from "../components.js";
 import { Ask, Heard, useWord } from "./instructor_ask.js";
 import { Log, Roster } from "./instructor_class.js";
 import { Start } from "./instructor_start.js";
@@ -111,7 +111,7 @@ function Going({ lobby }) {
             <p><a href=${href("c", competition.id)}><${Name} name=${heading.title} /></a> <${State} state=${competition.state} /> <span class="faint small">${heading.about.join(", ")}</span></p>
             ${competition.scheduled ? html`<${Progress} done=${competition.settled} all=${competition.scheduled} label=${`matches played in ${heading.title}`} />` : null}
             <p class="small faint">${competition.scheduled ? `${number(competition.settled)} of ${count(competition.scheduled, "match", "matches")}` : count(competition.settled, "match", "matches")}${competition.left_s ? `, about ${duration(competition.left_s)} left` : ""}</p>
-            <${Waiting} competition=${competition} />
+            <${WaitsFor} competition=${competition} />
           </div>
           <span class="row">
             <button type="button" disabled=${word.busy} onClick=${() => say({ action: paused ? "resume" : "pause", competition: competition.id })}>${paused ? "Resume" : "Pause"}<span class="unseen"> ${heading.title}</span></button>

@@ -3,7 +3,7 @@
 import { html, useEffect, useRef, useState } from "../lib/preact.js";
 import { botAddress, useLobby } from "../api.js";
 import { href } from "../route.js";
-import { Empty, Failure, Loading, Name, Page, Panel, Progress, State, Versus, Waiting, Waits, competitionTitle, useFew } from "../components.js";
+import { Empty, Failure, Loading, Name, Page, Panel, Progress, State, Versus, Waits, WaitsFor, competitionTitle, useFew } from "../components.js";
 import { ago, count, duration, isOffence, list, number, time, title } from "../format.js";
 
 export default function Lobby() {
@@ -45,7 +45,7 @@ function Competitions({ lobby }) {
           ? html`<${Progress} done=${competition.settled} all=${competition.scheduled} label=${`matches played in ${heading.title}`} />
               <p>${number(competition.settled)} of ${count(competition.scheduled, "match", "matches")}${left(competition)}</p>`
           : html`<p>${count(competition.settled, "match", "matches")} so far${competition.form === "ladder" ? "; a ladder has no end" : ""}</p>`}
-        <${Waiting} competition=${competition} />
+        <${WaitsFor} competition=${competition} />
       </article>`;
     })}
   </section>`;

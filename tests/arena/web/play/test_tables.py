@@ -383,6 +383,7 @@ def competition(words: str) -> Any:
     return SimpleNamespace(
         plan=SimpleNamespace(players=players, form=form, game="ace_king_queen"),
         is_in=lambda name: name in players,
+        only_waits=False,
         arbiter=SimpleNamespace(is_barred=lambda name: name in barred.split()),
     )
 
