@@ -258,10 +258,11 @@ class AdminCommands:
         competition.void(match, act, msgspec.structs.replace(again, what=REOPENED))
         self._reopen(competition)
         launched = (bot.name for bot in row.plan.bots)
-        here = {*self._host.presence.taken, *launched, *row.plan.versions}
-        away = ", ".join(name for name in played.players if name not in here)
+        here = {*self._host.presence.taken, *launched, *row.plan.versions, *row.plan.house}
+        away = [name for name in played.players if name not in here]
         if away:
-            return f"{match} is void; {away} is not here; {competition.unplayed}"
+            are = "is" if len(away) == 1 else "are"
+            return f"{match} is void; {', '.join(away)} {are} not here; {competition.unplayed}"
         return f"{match} is void; {row.id} goes on for it"
 
     def _list_away(self, message: Instruct, since: float) -> Awaitable[Done]:
