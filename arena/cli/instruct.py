@@ -227,24 +227,24 @@ def _times(since: str, until: str | None) -> tuple[float, float | None]:
 
 
 def _time(text: str, after: float | None = None) -> float:
-    """A date and time of this machine, in Unix seconds.
+    """Read a date and time of this machine; returns Unix seconds.
 
-    A time of day is the latest one, or the first one `after` that moment.
+    A time of day is the latest one until now, or the first one `after` a moment.
     """
-    now = datetime.now().astimezone()
     with suppress(ValueError):
         return datetime.fromisoformat(text).timestamp()
+    near = datetime.fromtimestamp(time.time() if after is None else after).astimezone()
     try:
-        moment = datetime.combine(now, clock_time.fromisoformat(text)).astimezone()
+        moment = datetime.combine(near, clock_time.fromisoformat(text)).astimezone()
     except ValueError:
         raise UsageError(
             f"expected a time such as 18:02 or 2026-11-29T18:02, got {text!r}"
         ) from None
-    if after is None:
-        return (moment if moment <= now else moment - timedelta(days=1)).timestamp()
-    began = datetime.fromtimestamp(after).astimezone()
-    moment = datetime.combine(began, clock_time.fromisoformat(text)).astimezone()
-    return (moment if moment >= began else moment + timedelta(days=1)).timestamp()
+    if after is None and moment > near:
+        moment -= timedelta(days=1)
+    elif after is not None and moment < near:
+        moment += timedelta(days=1)
+    return moment.timestamp()
 
 
 @click.command(name="remove")
