@@ -117,8 +117,8 @@ def stop(send: Send, competition: str | None, unplayed: str | None) -> None:
     """End COMPETITION, or all that are on, for good: what is being played is void, the standings
     stay as they are.
 
-    One that was over, and goes on as a match of it was made void, needs --unplayed. To interrupt an
-    arena and go on later stop the arena itself.
+    A competition that was over, and goes on because a match was made void, needs --unplayed. To
+    interrupt an arena and go on later, stop the arena itself.
     """
     send(Action.STOP, competition=competition, unplayed=unplayed and Unplayed(unplayed))
 
