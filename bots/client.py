@@ -187,12 +187,12 @@ class Client:
         now = time.monotonic()
         self._lost_at = self._lost_at or now
         frames = [*unread(self._websocket)]
-        codes = (int.from_bytes(data[:2]) for kind, data in frames if kind is Opcode.CLOSE)
+        codes = (int.from_bytes(data[:2]) for kind, data in frames if kind == Opcode.CLOSE)
         if not any(code in _ENDS for code in codes) and now - self._lost_at < _GRACE_S:
             return False
         with suppress(ArenaError):
             for kind, data in frames:
-                if kind is not Opcode.CLOSE and kind in DATA_OPCODES:
+                if kind in DATA_OPCODES:
                     self._tell_ends(read_frame(data, self._encoding, self._game_of, self._likely))
         return True
 

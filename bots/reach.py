@@ -309,7 +309,7 @@ def has_closed(connection: ClientConnection) -> bool:
         poll.register(plain.fileno(), select.POLLRDHUP)
         return bool(poll.poll(0))
     # Elsewhere the end is seen behind a close frame, if that is all there is to read.
-    return _peeked(plain) == b"" or any(kind is Opcode.CLOSE for kind, _ in unread(connection))
+    return _peeked(plain) == b"" or any(kind == Opcode.CLOSE for kind, _ in unread(connection))
 
 
 def unread(connection: ClientConnection) -> Iterator[tuple[int, bytes]]:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -171,14 +172,20 @@ async def test_J10_a_terminal_that_is_closed_costs_the_match_nothing(
 NEVER_RETURNS = ("while True: pass", "time.sleep(600)", "input()")
 
 
-@pytest.mark.parametrize("never_returns", NEVER_RETURNS)
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize(
+    ("never_returns", "number"),
+    [
+        (NEVER_RETURNS[0], signal.SIGINT),
+        (NEVER_RETURNS[1], signal.SIGTERM),
+        (NEVER_RETURNS[2], signal.SIGINT),
+    ],
+)
 async def test_the_first_signal_ends_a_strategy_that_does_not_return(
     arena: GatewayArena,
     start: Start,
     bot_file: Callable[[str], str],
-    number: signal.Signals,
     never_returns: str,
+    number: signal.Signals,
 ) -> None:
     program = connect(start, arena, bot_file(never_returns), stdin=subprocess.PIPE)
     await here(arena, "mine")
@@ -209,7 +216,11 @@ async def test_a_strategy_that_does_not_return_ends_with_the_arena_and_learns_wh
     assert verdict.kind is Ending.TIMEOUT
     assert status == 1
     assert verdict.headline in over
-    assert "arena: the arena has closed the connection; mine.py has been in decide()" in last
+    closed = re.search(
+        "the arena has closed the connection; mine.py has been in decide.. for (.*) s", last
+    )
+    assert closed is not None
+    assert float(closed[1]) < 30  # a connection that was only lost could still come back
 
 
 @pytest.mark.parametrize("never_returns", NEVER_RETURNS)
