@@ -43,6 +43,7 @@ __all__ = [
 _ROOT = Path(__file__).parents[1]
 _LONG = ("tests/e2e/", "tests/test_")
 _PAGE = "tests/e2e/page/"
+_WAITS_SPAN = 0.8  # the share of a run by whose end the last file that takes long has begun
 
 settings.register_profile("here", deadline=None)
 settings.register_profile("ci", deadline=None, derandomize=True)
@@ -100,18 +101,26 @@ frame_validation.install()
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Leave out what has no small form.
 
-    Where several processes share the tests, those that take long go first, and in a file those
-    marked `stats` go last (`tests/support/rules_coverage.py` says why).
+    Where several processes share the tests, files of tests that mostly wait and files of tests that
+    compute take turns, so that no processor is idle; those that take long end before the others. In
+    a file those marked `stats` go last (`tests/support/rules_coverage.py` says why).
     """
     left_out = {item for item in items if not LONG and item.get_closest_marker("long")}
     config.hook.pytest_deselected(items=[*left_out])
     items[:] = [item for item in items if item not in left_out]
     if "PYTEST_XDIST_WORKER" in os.environ:
-        files = {item.path: number for number, item in enumerate(items)}
+        files = {item.path: item.nodeid.startswith(_LONG) for item in items}
+        waits = [path for path, is_long in files.items() if is_long]
+        computes = [path for path, is_long in files.items() if not is_long]
+        turns = {
+            path: number / len(some) * span
+            for some, span in ((waits, _WAITS_SPAN), (computes, 1.0))
+            for number, path in enumerate(some)
+        }
         items.sort(
             key=lambda item: (
-                not item.nodeid.startswith(_LONG),
-                files[item.path],
+                turns[item.path],
+                str(item.path),
                 item.get_closest_marker("stats") is not None,
             )
         )
