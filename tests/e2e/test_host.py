@@ -111,19 +111,14 @@ async def test_a_name_is_launched_once_and_the_first_goes_on(tmp_path: Path) -> 
         await host.launch_program(program(), "ann")
         with pytest.raises(ArenaError, match="expected a name that no bot has"):
             await host.launch_program(program(), "ann")
+        with pytest.raises(ArenaError, match="got 'ANN', and 'ann' is here"):
+            await host.launch_program(program(), "ANN")
         await come(host, "ann")
         report = await league(host, "blackjack", "ann", hands=2)
         enforced = host.gateway.players["ann"].enforced
 
         assert report.verdicts == ()
         assert enforced.startswith("time, memory and processes")
-
-
-async def test_a_bot_that_looks_like_one_that_was_launched_is_not_launched(tmp_path: Path) -> None:
-    async with arena(tmp_path) as host:
-        await host.launch_program(program(), "ann")
-        with pytest.raises(ArenaError, match="got 'ANN', and 'ann' is here"):
-            await host.launch_program(program(), "ANN")
 
 
 async def test_nobody_takes_the_name_of_a_launched_bot_before_it_says_hello(tmp_path: Path) -> None:

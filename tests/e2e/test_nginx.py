@@ -136,22 +136,6 @@ async def test_clients_are_counted_apart_whatever_they_claim(behind: Any) -> Non
             await ben.hello()
 
 
-async def test_strangers_are_counted_apart(behind: Any) -> None:
-    async with (
-        behind(strangers=2) as arena,
-        arena.stranger() as first,
-        arena.stranger(near=FARTHER) as other,
-        arena.stranger(),
-        arena.stranger(),
-    ):
-        await first.closed()
-
-        near = arena.gateway.login.throttle._near
-        assert near == {ELSEWHERE: 2, FARTHER: 1}
-        await other.say(**other.a_hello(token=ANN))
-        await other.hears("welcome")
-
-
 async def test_who_guesses_through_it_waits_and_others_do_not(arena: Proxied) -> None:
     direct = GatewayArena(arena.gateway, arena.port)
     async with direct.stranger("ann") as ann, direct.stranger("ben") as ben:

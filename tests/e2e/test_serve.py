@@ -319,24 +319,6 @@ def test_what_is_started_while_it_launches_bots_is_played_once(
     assert len(status["competitions"]) == 1
 
 
-@needs_signals
-def test_ctrl_c_again_and_again_ends_it_like_one(
-    service: Serve, slow_bots: tuple[str, ...]
-) -> None:
-    arena = service("akq", "--set", "hands=1000000", *slow_bots)
-    arena.until("2 bots compete")
-    started = below(arena.process.pid)
-    while arena.process.poll() is None:
-        arena.process.send_signal(signal.SIGINT)
-        time.sleep(0.001)
-    status, _, err = arena.ends()
-
-    assert status == 130, err
-    assert err.splitlines()[-1].startswith("arena: stopped; all matches that were over are in ")
-    assert "Traceback" not in err
-    assert alive(started) == {}
-
-
 @pytest.mark.skipif(sys.platform == "win32", reason="it has no terminals of this kind")
 def test_a_closed_terminal_ends_the_arena_that_ran_in_it(tmp_path: Path) -> None:
     ours, its = os.openpty()

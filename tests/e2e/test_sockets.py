@@ -237,8 +237,8 @@ async def test_a_crowd_plays_and_none_is_out(start: Start) -> None:
     async with in_arena(**PATIENT | {"hello_ms": 60_000, "start_ms": 60_000}) as arena:
         for name in ("left", "right"):
             start(
-                *("tests.support.crowd", "--url", arena.url, "--count", str(EACH)),
-                *("--name", name, "--game", "ace_king_queen"),
+                *("tests.support.plain_bot", "--url", arena.url, "--count", str(EACH)),
+                *("--game", "ace_king_queen", name),
             )
         await arena.until(lambda: len(arena.gateway.players) == 2 * EACH)
         tables = [

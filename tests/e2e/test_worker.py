@@ -10,7 +10,6 @@ import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from pathlib import Path
 
-import msgspec
 import pytest
 
 from arena.authoring.starter import starter
@@ -336,26 +335,6 @@ async def test_job_with_other_limits_waits_for_those_that_are_played(real: RealW
 
     assert result.record.termination.kind is Ending.COMPLETED
     assert result.job.limits == other
-
-
-async def test_jobs_with_other_times_to_decide_share_the_processes(real: RealWorker) -> None:
-    await real.play(GOOD, GOOD)
-    result = await real.play(GOOD, GOOD, limits=msgspec.structs.replace(LIMITS, bank_ms=5))
-
-    assert pids(result) == []
-
-
-async def test_match_is_played_to_its_end_while_the_bus_is_away(real: RealWorker) -> None:
-    await real.put(GOOD, SLEEPER, limits=QUICK)
-    attempt = await real.until_begun()
-    real.broker.stop()
-    while not real.worker.report.attempts[0].is_over:
-        await asyncio.sleep(0.02)  # nothing else can be heard of it now
-    assert real.arena.results == []
-    real.broker.start()
-    result = await real.arena.until_results()
-
-    assert (result.attempt, result.record.termination.kind) == (attempt, Ending.TIMEOUT)
 
 
 async def test_nothing_is_left_running_when_the_worker_stops_in_the_middle(
