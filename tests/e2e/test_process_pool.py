@@ -21,6 +21,7 @@ from arena.referee.live_match import LiveMatch
 from arena.sandbox.command import Program
 from arena.storage.store import Store
 from protocol.messages import Ending, Limits, Mechanism, Verdict
+from tests.support.pipe_bot import pipe_bot
 
 pytestmark = pytest.mark.e2e
 
@@ -34,31 +35,25 @@ SETTINGS: dict[str, dict[str, object]] = {
 
 # A bot over its pipes that computes for so many ms of CPU time per decision, sleeps for so many,
 # or computes without end from its `ready` on.
-BOT = """
-import json, os, sys, threading, time
+BOT = pipe_bot(
+    first="""
 what, ms = sys.argv[1], int(sys.argv[2])
-def say(**message): print(json.dumps(message), flush=True)
 def compute(s):
     until = time.process_time() + s
     while time.process_time() < until: pass
 print("I am", os.environ["ARENA_NAME"], file=sys.stderr)
 if what == "crash": sys.exit(3)
 if what == "start": compute(ms / 1000)
-games = ["chess"] if what == "chess" else ["three_card_poker", "ace_king_queen"]
-say(type="hello", protocol=1, name="x", games=games)
-for line in sys.stdin:
-    heard = json.loads(line)
-    if heard["type"] == "match":
-        print("plays", heard["match"], file=sys.stderr)
-        say(type="ready", match=heard["match"], nonce="n")
-        if what == "always": threading.Thread(target=compute, args=(60,), daemon=True).start()
-    elif heard["type"] == "ask":
-        if what == "computes": compute(ms / 1000)
-        if what == "sleeps": time.sleep(ms / 1000)
-        legal = heard["legal"]
-        value = legal["min"] if isinstance(legal, dict) else legal[0]
-        say(type="answer", match=heard["match"], ask=heard["ask"], value=value)
-"""
+""",
+    invited="""
+print("plays", it["match"], file=sys.stderr)
+if what == "always": threading.Thread(target=compute, args=(60,), daemon=True).start()
+""",
+    asked="""
+if what == "computes": compute(ms / 1000)
+if what == "sleeps": time.sleep(ms / 1000)
+""",
+)
 
 
 class SubmissionMatches:
@@ -107,7 +102,9 @@ class SubmissionMatches:
                 seat.release(match)
 
     async def _program(self, submission: int) -> Program:
-        return Program((sys.executable, "-c", BOT, *self._words[submission]), stdio=True)
+        words = self._words[submission]
+        text = BOT.replace("games=[", "games=['chess'] or [") if "chess" in words else BOT
+        return Program((sys.executable, "-c", text, *words), stdio=True)
 
 
 @contextlib.asynccontextmanager

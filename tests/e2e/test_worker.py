@@ -41,6 +41,7 @@ from protocol.messages import Ending, Limits, Mechanism, Termination
 from tests.support.bot_processes import living
 from tests.support.bus_arena import PART_BYTES, BusArena, bus_job
 from tests.support.memory_bus import MemoryBroker, MemoryBus
+from tests.support.pipe_bot import pipe_bot
 
 pytestmark = pytest.mark.e2e
 
@@ -57,27 +58,21 @@ PROFILE = WorkerReport(
 REMOVED = Finding(kind=Ending.REMOVED, text="cheated", mechanism=Mechanism.INSTRUCTOR)
 
 # A bot over its pipes that behaves as its argument says.
-BOT = """
-import json, os, sys, time
+BOT = pipe_bot(
+    first="""
 what = sys.argv[1]
-def say(**message): print(json.dumps(message), flush=True)
 print("pid", os.getpid(), file=sys.stderr, flush=True)
 if what == "crashes at start": sys.exit(3)
 if what == "says nothing": time.sleep(600)
-say(type="hello", protocol=1, name="x", games=["ace_king_queen"])
-for line in sys.stdin:
-    heard = json.loads(line)
-    if heard["type"] == "match":
-        print("plays as", os.environ["ARENA_NAME"], file=sys.stderr, flush=True)
-        say(type="ready", match=heard["match"], nonce="n")
-    elif heard["type"] == "ask":
-        if what == "crashes": sys.exit(4)
-        if what == "hoards": hoard = bytearray(os.urandom(1 << 20) * 300); time.sleep(600)
-        if what == "sleeps": time.sleep(600)
-        legal = heard["legal"]
-        value = "raise" if what == "cheats" else legal[0]
-        say(type="answer", match=heard["match"], ask=heard["ask"], value=value)
-"""
+""",
+    invited='print("plays as", os.environ["ARENA_NAME"], file=sys.stderr, flush=True)',
+    asked="""
+if what == "crashes": sys.exit(4)
+if what == "hoards": hoard = bytearray(os.urandom(1 << 20) * 300); time.sleep(600)
+if what == "sleeps": time.sleep(600)
+""",
+    value='"raise" if what == "cheats" else legal[0]',
+)
 
 
 def bot(what: str) -> Bundle:

@@ -21,27 +21,13 @@ from arena.sandbox.command import Program
 from arena.storage.store import Store
 from protocol.messages import Limits
 from tests.support.fake_submissions import FakeVersionService
+from tests.support.pipe_bot import pipe_bot
 
-__all__ = ["LEGAL", "SubmittedArena", "submitted_arena"]
-
-LEGAL = """
-import json, sys
-def say(**message): print(json.dumps(message), flush=True)
-say(type="hello", protocol=1, name="x", games=GAMES)
-for line in sys.stdin:
-    heard = json.loads(line)
-    if heard["type"] == "match":
-        say(type="ready", match=heard["match"], nonce="n")
-    elif heard["type"] == "ask":
-        legal = heard["legal"]
-        value = legal["min"] if isinstance(legal, dict) else legal[0]
-        say(type="answer", match=heard["match"], ask=heard["ask"], value=value)
-""".replace("GAMES", repr(list(GAMES)))
-"""A bot over its pipes that makes the first legal decision."""
+__all__ = ["SubmittedArena", "submitted_arena"]
 
 
 class SubmittedArena:
-    """An arena with submissions; those that are not among `programs`, by number, are `LEGAL`."""
+    """An arena with submissions; those that are not among `programs`, by number, play legally."""
 
     def __init__(
         self, host: Host, store: Store, cores: int, most: int, in_play: dict[str, int]
@@ -75,7 +61,7 @@ class SubmittedArena:
         return await self.host.play(self.host.compete(plan))
 
     async def _program(self, submission: int) -> Program:
-        text = self.programs.get(submission, LEGAL)
+        text = self.programs.get(submission) or pipe_bot()
         return Program((sys.executable, "-c", text), stdio=True)
 
 
