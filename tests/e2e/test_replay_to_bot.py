@@ -52,7 +52,7 @@ async def rehearsed(
 
 
 def piped(
-    tmp_path: Path, games: Sequence[str] = (AKQ,), **more: str
+    tmp_path: Path, games: Sequence[str] = (AKQ,), **more: Any
 ) -> Callable[[str, str], Program]:
     """A bot without a library."""
     (tmp_path / "bot.py").write_text(pipe_bot(games, **more))

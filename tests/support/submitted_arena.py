@@ -26,6 +26,9 @@ from tests.support.pipe_bot import pipe_bot
 __all__ = ["SubmittedArena", "submitted_arena"]
 
 
+LIMITS = Limits(start_ms=5_000)
+
+
 class SubmittedArena:
     """An arena with submissions; those that are not among `programs`, by number, play legally."""
 
@@ -37,10 +40,11 @@ class SubmittedArena:
         self.programs: dict[int, str] = {}
         self.stderr: list[tuple[int, str, str]] = []
         self.service = FakeVersionService(**in_play)
+        self.gate = ComputeGate(cores)
         self.pool = ProcessPool(
             host.supervisor,
             host.gateway,
-            ComputeGate(cores),
+            self.gate,
             self._program,
             most,
             lambda *told: self.stderr.append(told),
@@ -67,9 +71,9 @@ class SubmittedArena:
 
 @contextlib.asynccontextmanager
 async def submitted_arena(
-    folder: Path, *, cores: int = 1, most: int = 8, **in_play: int
+    folder: Path, *, cores: int = 1, most: int = 8, limits: Limits = LIMITS, **in_play: int
 ) -> AsyncIterator[SubmittedArena]:
     """An arena with a database in a folder, in which these submissions are in play, by owner."""
     with Store(folder / "arena.db") as store:
-        async with Host(store, limits=Limits(start_ms=5_000)) as host:
+        async with Host(store, limits=limits) as host:
             yield SubmittedArena(host, store, cores, most, in_play)
