@@ -59,15 +59,6 @@ def test_a_program_against_a_file_and_the_dealer(here: None, tmp_path: Path) -> 
     assert len(document["measures"]) == 2
 
 
-def test_J4_an_offender_is_named(here: None, tmp_path: Path) -> None:
-    cheat = command(tmp_path, "cheat", BETS.replace('it["legal"][0]', '"all in"'))
-    words = ("compare", "akq", "nash", "--bot", cheat)
-    ran = run_here(*words)
-
-    assert ran.status == 1
-    assert "cheat is eliminated in match 1: illegal" in ran.err
-
-
 @pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
 def test_ctrl_c_stops_all_and_says_what_is_known(start: Start, tmp_path: Path) -> None:
     bot = command(tmp_path, "bets", BETS)

@@ -94,15 +94,6 @@ def test_what_needs_the_rules_says_so_in_one_line(folder: Path, words: tuple[str
     assert (ran.status, ran.out, ran.err) == (1, "", f"{NEEDED}\n")
 
 
-@pytest.mark.parametrize("path", ["arena.db", "vectors/toy_two-bold.jsonl"])
-def test_nothing_is_called_wrong_for_want_of_the_rules(folder: Path, path: str) -> None:
-    ran = arena(folder, "verify", path)
-
-    assert (ran.status, ran.err) == (3, "")
-    assert f"cannot be verified: {GONE}" in ran.out
-    assert ran.out.splitlines()[-1].endswith(" not verified")
-
-
 def get(url: str) -> tuple[int, Any]:
     try:
         with urllib.request.urlopen(url, timeout=30) as answer:

@@ -90,21 +90,6 @@ async def test_a_bot_that_plays_by_chance_does_the_same_with_a_seed() -> None:
     assert one.differences
 
 
-async def test_a_file_is_a_bot(tmp_path: Path) -> None:
-    file = tmp_path / "mine.py"
-    file.write_text(
-        "class Mine:\n"
-        "    game = 'ace_king_queen'\n"
-        "    def decide(self, question): return question.legal[0]\n"
-        "    def hear(self, news): pass\n"
-        "    def reset(self): pass\n"
-    )
-
-    done = await rehearsed(recorded("ace_king_queen"), program_of("ace_king_queen", str(file)))
-
-    assert {difference.given for difference in done.differences} <= {"bet", "call"}
-
-
 async def test_a_bot_that_speaks_lines(tmp_path: Path) -> None:
     """It plays as `honest` does: bet and call with the ace; what it lacks, only news could tell."""
     value = "legal[it['card'] != 'A']"
@@ -141,20 +126,6 @@ async def test_a_bot_that_ends_before_it_says_hello(tmp_path: Path) -> None:
 
     assert isinstance(done.failed, BotFailed)
     assert done.failed.text == "crashed: exit status 1; it said: no such book"
-
-
-async def test_a_bot_that_never_answers(tmp_path: Path) -> None:
-    start = piped(tmp_path, asked="sys.stdin.read()")
-
-    done = await rehearsed(
-        recorded("ace_king_queen"),
-        start,
-        limits=Limits(wall_ms=300, hello_ms=60_000, start_ms=60_000),
-    )
-
-    assert isinstance(done.failed, BotFailed)
-    assert done.failed.text == "did not answer within 300 ms"
-    assert done.failed.number == 1
 
 
 async def test_a_bot_that_never_says_hello() -> None:

@@ -374,33 +374,6 @@ def test_who_is_started_with_nohup_outlives_the_terminal(
     is_stopped(arena, "SIGTERM")
 
 
-def test_a_running_arena_is_copied_and_the_copy_goes_on(
-    service: Serve, tmp_path: Path, slow_bots: tuple[str, ...]
-) -> None:
-    settings = ("akq", "--set", "hands=4", "--matches", "1000", "--log", "-")
-    words = (*settings, *slow_bots)
-    arena = service(*words)
-    for _ in range(3):
-        arena.until("akq-")
-    copy = tmp_path / "copy.db"
-    done = run_here("backup", str(copy), "--db", str(tmp_path / "arena.db"))
-    before = len(arena.said)
-    arena.until("akq-")
-    arena.process.terminate()
-    arena.ends()
-
-    assert done.text.startswith(f"{copy}: 1 competition, ")
-    assert before < len(arena.said)
-    assert printed("verify", str(copy))["failed"] == []
-    again = service(*words, "--db", "copy.db")
-    again.until("akq-")
-    again.process.terminate()
-    again.ends()
-    with Store(copy, create=False) as store:
-        [competition] = store.competitions()
-        assert competition.state is CompetitionState.RUNNING
-
-
 def test_a_renewed_certificate_is_shown_without_a_restart(service: Serve, tmp_path: Path) -> None:
     files = make(tmp_path, "arena")
     others = make(tmp_path, "other")

@@ -49,20 +49,6 @@ async def test_a_message_may_come_byte_by_byte(arena: GatewayArena) -> None:
     writer.close()
 
 
-async def test_who_loses_its_connection_goes_on_over_another(arena: GatewayArena) -> None:
-    async with arena.asked(hands=10) as asked:
-        await asked.bot.vanish()
-        async with arena.back(asked.bot) as back:
-            assert await back.hears("match") == asked.invitation
-            assert await back.hears("ask") == asked.ask
-
-            await back.answer(asked.ask)
-            await back.play()
-        await asked.bens
-
-        assert (await arena.result(asked.table))[1] is None
-
-
 @pytest.mark.skipif(sys.platform != "linux", reason="the kernel tells it on Linux only")
 async def test_J4_the_kernels_own_measure_of_the_link_is_evidence(arena: GatewayArena) -> None:
     async with arena.bot("ann") as ann:

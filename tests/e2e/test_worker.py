@@ -31,8 +31,6 @@ from arena.workers.messages import (
     Offend,
     SeatProgram,
     Source,
-    WorkerKind,
-    WorkerReport,
 )
 from arena.workers.program_cache import ProgramCache
 from arena.workers.worker import Worker
@@ -42,6 +40,7 @@ from tests.support.bot_processes import living
 from tests.support.bus_arena import PART_BYTES, BusArena, bus_job
 from tests.support.memory_bus import MemoryBroker, MemoryBus
 from tests.support.pipe_bot import pipe_bot
+from tests.support.worker_reports import report_of
 
 pytestmark = pytest.mark.e2e
 
@@ -49,12 +48,7 @@ TIMEOUT_S = 90.0
 # The machine of the tests is shared with others.
 LIMITS = Limits(start_ms=5_000, wall_ms=20_000, memory_mib=128)
 QUICK = Limits(decision_ms=250, bank_ms=0, hard_ms=500, wall_ms=1_500, start_ms=5_000)
-KIND = WorkerKind(
-    arena_version="1", system="s", machine="m", isolation="", languages=(), commands=(), games=()
-)
-PROFILE = WorkerReport(
-    worker="w", session="s", kind=KIND, speed=1.0, cores=2, slots=4, memory_mib=512
-)
+PROFILE = report_of("w", memory_mib=512)
 REMOVED = Finding(kind=Ending.REMOVED, text="cheated", mechanism=Mechanism.INSTRUCTOR)
 
 # A bot over its pipes that behaves as its argument says.
