@@ -1,9 +1,9 @@
 """Bots that the arena launches, as authors write them: whole programs in four languages.
 
 Per language, all deeds of `tests/support/hogs/bot.*` are played at once in one arena, a season,
-each in a competition of its own; every test then checks one of them. `websocket` is Python again,
-over a connection instead of its standard input and output. All names are new in every run, as the
-processes of a bot are known by the name in their environment.
+each in a competition of its own; every test then checks one of them. Bots that are launched and
+connect are in `test_rogues`. All names are new in every run, as the processes of a bot are known by
+the name in their environment.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ LIMITS_OF = {
     "stall": WALLED,
     "ponder": TIRELESS,
 }
-LANGUAGES = ("python", "node", "java", "c++", "websocket")
+LANGUAGES = ("python", "node", "java", "c++")
 
 
 # ---- Programs
@@ -80,7 +80,7 @@ LANGUAGES = ("python", "node", "java", "c++", "websocket")
 def built(language: str, folder: Path) -> list[str]:
     """The command of the bot in a language, compiled if need be, without its deed."""
     match language:
-        case "python" | "websocket":
+        case "python":
             shutil.copy(HOGS / "bot.py", folder)
             return [sys.executable, "bot.py"]
         case "node":
@@ -98,13 +98,6 @@ def built(language: str, folder: Path) -> list[str]:
 def run(*words: str) -> None:
     done = subprocess.run(words, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
-
-
-def line_of(language: str, words: list[str], deed: str) -> str:
-    """The bot's command line as it is given to the arena."""
-    if language == "websocket":
-        return shlex.join([*words, deed, "websocket"])
-    return f"stdio: {shlex.join([*words, deed])}"
 
 
 def are_gone(*names: str) -> bool:
@@ -172,7 +165,7 @@ async def play_season(
         name = f"{language.replace('+', 'p')}-{deed}-{mark}"
         # `ponder` needs a slow opponent; all others play against the same quick one.
         rival = rivals["slow" if deed == "ponder" else "hello"]
-        line = line_of(language, words, deed)
+        line = f"stdio: {shlex.join([*words, deed])}"
         await host.launch_program(read_program(line, folder), name)
         hands = FEW if deed == "hello" else PLENTY
         report = await compete(host, LIMITS_OF[deed], hands, name, rival)
@@ -182,7 +175,7 @@ async def play_season(
     async with asyncio.timeout(TIMEOUT_S), Host(store, limits=LIMITS) as host:
         python = built("python", folder)
         for deed, name in rivals.items():
-            line = line_of("python", python, deed)
+            line = f"stdio: {shlex.join([*python, deed])}"
             await host.launch_program(read_program(line, folder), name)
         contests = await asyncio.gather(*map(contest, LIMITS_OF))
     await store.flushed()

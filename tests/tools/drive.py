@@ -613,25 +613,19 @@ def main() -> int:
     parser.add_argument("--workers", type=int, default=0, help="over a nats-server")
     parser.add_argument("--seed", type=int, default=1, help="of the faults")
     parser.add_argument("--folder", type=Path, help="keep everything there")
-    asked = parser.parse_args()
+    asked = vars(parser.parse_args())
+    kept = asked.pop("folder")
     options = DriveOptions(
-        bots=asked.bots,
-        kinds=tuple(asked.kinds.split(",")),
-        games=tuple(asked.games.split(",")),
-        rogues=asked.rogues,
-        seconds=60 * asked.minutes,
-        matches=asked.matches,
-        rounds=asked.rounds,
-        faults={fault: getattr(asked, fault) for fault in FAULTS},
-        every_s=asked.every,
-        away_s=asked.away,
-        guesses=asked.guesses,
-        spectators=asked.spectators,
-        workers=asked.workers,
-        seed=asked.seed,
+        kinds=tuple(asked.pop("kinds").split(",")),
+        games=tuple(asked.pop("games").split(",")),
+        seconds=60 * asked.pop("minutes"),
+        faults={fault: asked.pop(fault) for fault in FAULTS},
+        every_s=asked.pop("every"),
+        away_s=asked.pop("away"),
+        **asked,
     )
     with tempfile.TemporaryDirectory() as temporary:
-        folder = (asked.folder or Path(temporary)).resolve()
+        folder = (kept or Path(temporary)).resolve()
         folder.mkdir(exist_ok=True)
         report = Drive(folder, options).run()
     for name, value in msgspec.to_builtins(report).items():
