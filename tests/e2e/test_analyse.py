@@ -7,7 +7,9 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
@@ -15,30 +17,14 @@ import pytest
 import arena
 from tests.support.bot_processes import living
 from tests.support.in_process import Ran, run_here
+from tests.support.pipe_bot import pipe_bot
 
 pytestmark = pytest.mark.e2e
 
 ROOT = Path(__file__).parent.parent.parent
 GAME = "ace_king_queen"
 
-PIPED = """
-import json, os, sys, time
-
-def say(**message):
-    print(json.dumps(message), flush=True)
-
-say(type="hello", protocol=1, name="x", games={games})
-asked = 0
-for line in sys.stdin:
-    message = json.loads(line)
-    if message["type"] == "match":
-        say(type="ready", match=message["match"], nonce="mine")
-    elif message["type"] == "ask":
-        asked += 1
-        {when_asked}
-        say(type="answer", match=message["match"], ask=message["ask"], value={value})
-"""
-HONEST = "message['legal'][message['card'] != 'A']"  # bets and calls with the ace alone
+HONEST = "legal[it['card'] != 'A']"  # bets and calls with the ace alone
 
 
 def analyse(*words: str) -> Ran:
@@ -46,11 +32,12 @@ def analyse(*words: str) -> Ran:
 
 
 def piped(
-    folder: Path, value: str = HONEST, when_asked: str = "pass", games: str = f"['{GAME}']"
+    folder: Path, games: Sequence[str] = (GAME,), value: str = HONEST, asked: str = ""
 ) -> str:
     """The command of a bot without a library."""
     file = folder / "bot.py"
-    file.write_text(PIPED.format(value=value, when_asked=when_asked, games=games))
+    first = "asked = 0"
+    file.write_text(pipe_bot(games, first=first, asked=f"asked += 1\n{asked}", value=value))
     return f"ann=stdio: {sys.executable} {file}"
 
 
@@ -83,15 +70,15 @@ def test_programs_are_worth_what_the_same_bots_are_in_process(tmp_path: Path) ->
     [
         ({"value": "'raise'"}, [], 'answered "raise" to open; legal: bet, check'),
         (
-            {"when_asked": "if asked > 99: time.sleep(9)"},
+            {"asked": "if asked > 99: time.sleep(9)"},
             ["--wall-ms", "300"],
             "did not answer within 300 ms",
         ),
-        ({"games": "['gin_rummy']"}, [], f"said hello for gin_rummy, expected {GAME}"),
+        ({"games": ["gin_rummy"]}, [], f"said hello for gin_rummy, expected {GAME}"),
     ],
 )
 def test_what_a_program_does_wrong_ends_it(
-    tmp_path: Path, options: dict[str, str], more: list[str], text: str
+    tmp_path: Path, options: dict[str, Any], more: list[str], text: str
 ) -> None:
     done = analyse("--bot", piped(tmp_path, **options), *more)
 
@@ -101,7 +88,7 @@ def test_what_a_program_does_wrong_ends_it(
 def test_the_end_of_its_stderr_stands_before_the_line(tmp_path: Path) -> None:
     wrong = "asked > 9 and (print('which card?', file=sys.stderr, flush=True) or 1 / 0)"
 
-    done = analyse("--bot", piped(tmp_path, when_asked=wrong))
+    done = analyse("--bot", piped(tmp_path, asked=wrong))
 
     *said, line = done.err.splitlines()
     assert said[0] == "ann: which card?"
@@ -111,7 +98,7 @@ def test_the_end_of_its_stderr_stands_before_the_line(tmp_path: Path) -> None:
 
 @pytest.mark.skipif(not Path("/proc").is_dir(), reason="its processes are not found there")
 def test_ctrl_c_stops_the_program_too(tmp_path: Path) -> None:
-    words = ["--bot", piped(tmp_path, when_asked="time.sleep(9)").replace("ann=", "sleeper=")]
+    words = ["--bot", piped(tmp_path, asked="time.sleep(9)").replace("ann=", "sleeper=")]
     command = [sys.executable, "-m", "arena", "analyse", GAME, *words]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
         while not living("sleeper"):

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import os
 import select
 import shutil
 import signal
 import sys
+import time
 from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, closing
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -25,6 +24,7 @@ from tests.support import arena_process
 from tests.support.gateway_bots import StartedProgram
 from tests.support.in_process import run_here
 from tests.support.needs import skip_without
+from tests.support.stalling_proxy import StallingProxy
 
 pytestmark = [
     pytest.mark.e2e,
@@ -58,60 +58,6 @@ for line in sys.stdin:
 """
 
 BASH = Path(bots.__file__).parent / "examples/bash"
-
-
-class Cutter:
-    """A line to the arena that can be cut; TLS goes through it as it is."""
-
-    def __init__(self, port: int) -> None:
-        self.port = 0
-        self.cuts = 0
-        self.passed = 0
-        self._far = port
-        self._writers: list[asyncio.StreamWriter] = []
-        self._tasks: set[asyncio.Task[None]] = set()
-
-    async def __aenter__(self) -> Cutter:
-        self._server = await asyncio.start_server(self._accept, "127.0.0.1", 0)
-        self.port = self._server.sockets[0].getsockname()[1]
-        return self
-
-    async def __aexit__(self, *_: object) -> None:
-        self.cut()
-        self._server.close()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
-
-    def cut(self) -> None:
-        """Everybody who is connected is not any more."""
-        self.cuts += 1
-        for writer in self._writers:
-            writer.transport.abort()
-        self._writers = []
-
-    async def passes(self, size: int) -> None:
-        """So many more bytes have come from the arena."""
-        until = self.passed + size
-        while self.passed < until:
-            await asyncio.sleep(0.001)
-
-    async def _accept(self, near: asyncio.StreamReader, to_near: asyncio.StreamWriter) -> None:
-        far, to_far = await asyncio.open_connection("127.0.0.1", self._far)
-        self._writers += [to_near, to_far]
-        for reader, writer in ((near, to_far), (far, to_near)):
-            task = asyncio.create_task(self._carry(reader, writer, reader is far))
-            self._tasks.add(task)
-
-    async def _carry(
-        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, inward: bool
-    ) -> None:
-        try:
-            while chunk := await reader.read(1 << 16):
-                self.passed += len(chunk) if inward else 0
-                writer.write(chunk)
-        except ConnectionError:
-            pass
-        finally:
-            writer.close()
 
 
 def carried(
@@ -150,7 +96,7 @@ def program_in(folder: Path, kind: str) -> str:
 
 
 @pytest.mark.parametrize(("kind", "hands"), [("python", 300), ("bash", 120)])
-async def test_J7_a_match_over_TLS_goes_on_after_its_connection_was_cut(
+def test_J7_a_match_over_TLS_goes_on_after_its_connection_was_cut(
     start: Start, tmp_path: Path, kind: str, hands: int
 ) -> None:
     """Three times, each in the middle: nobody is out, and the program hears every hand once."""
@@ -162,21 +108,21 @@ async def test_J7_a_match_over_TLS_goes_on_after_its_connection_was_cut(
     )
     url = arena.until("arena at wss://").split()[2]
 
-    async def scene() -> tuple[Any, Any]:
-        async with Cutter(int(url.rpartition(":")[2])) as line:
-            through = f"wss://127.0.0.1:{line.port}"
-            trust = {"SSL_CERT_FILE": str(cert)}
-            command = program_in(tmp_path, kind)
-            bot = carried(start, tmp_path, command, through, "--name", "carried", **trust)
-            await asyncio.to_thread(bot.until, "connected as carried")
-            start(*("arena", "connect", "akq", "honest", "--url", url), env={**os.environ, **trust})
-            for _ in range(3):
-                await line.passes(30 * hands)
-                line.cut()
-            ends = await asyncio.to_thread(arena.ends)
-            return ends, await asyncio.to_thread(bot.ends)
-
-    (status, out, _), (left, printed, err) = await scene()
+    trust = {"SSL_CERT_FILE": str(cert)}
+    with closing(StallingProxy(int(url.rpartition(":")[2]))) as line:
+        through = f"wss://127.0.0.1:{line.port}"
+        bot = carried(
+            start, tmp_path, program_in(tmp_path, kind), through, "--name", "carried", **trust
+        )
+        bot.until("connected as carried")
+        start(*("arena", "connect", "akq", "honest", "--url", url), env={**os.environ, **trust})
+        for _ in range(3):
+            until = line.passed + 30 * hands
+            while line.passed < until:
+                time.sleep(0.001)
+            line.go_on()
+        status, out, _ = arena.ends()
+        left, printed, err = bot.ends()
     report = json.loads(out)
 
     assert (status, left, printed) == (0, 0, "")
@@ -259,16 +205,6 @@ def test_a_program_that_ends_is_told_in_one_line_with_its_status(
 
     assert left == status
     assert err.splitlines()[-1] == f"arena: the program {said}"
-
-
-def test_a_carried_program_waits_for_an_arena_that_is_not_up_yet(
-    start: Start, plain: Path, free_port: int
-) -> None:
-    url = f"ws://127.0.0.1:{free_port}"
-    bot = carried(start, plain, "python3 plain.py", url)
-    bot.until("no arena answers at")
-    start(*("arena", "serve", "--port", str(free_port)), *("--db", str(plain / "arena.db")))
-    bot.until("connected as plain")
 
 
 # --- the process alone ---

@@ -5,12 +5,14 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import re
 import socket
 import stat
 import sys
 import tempfile
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -156,52 +158,41 @@ async def test_what_a_build_makes_comes_back(
     assert sorted(path.name for path in workshop.source.iterdir()) == ["build.py", "lib"]
 
 
-async def test_a_build_that_fails_says_with_what(workshop: Workshop) -> None:
-    outcome = await workshop.build("import sys; print('no rule to make bot'); sys.exit(2)")
-
-    assert outcome == BuildOutcome(
-        "no rule to make bot\n", f"{sys.executable} ended with exit status 2"
-    )
-
-
-async def test_a_build_that_is_killed_says_by_what(workshop: Workshop) -> None:
-    outcome = await workshop.build("import os; os.kill(os.getpid(), 9)")
-
-    assert outcome.why == f"{sys.executable} was ended by signal 9"
-
-
-async def test_a_build_that_runs_for_ever_is_ended_and_its_log_is_kept(workshop: Workshop) -> None:
-    outcome = await workshop.build("print('on and on', flush=True)\nwhile True: pass", build_s=5)
-
-    assert outcome == BuildOutcome("on and on\n", "not done after 5 s")
-
-
-async def test_a_build_that_forks_is_ended(workshop: Workshop) -> None:
-    script = "import os, time\nfor _ in range(400):\n    if not os.fork(): time.sleep(1000)\n"
-    outcome = await workshop.build(script + "time.sleep(1000)")
-
-    assert outcome.why.startswith("processes ")
-    assert "> 256" in outcome.why
-
-
-async def test_a_build_that_hoards_memory_is_ended(workshop: Workshop) -> None:
-    outcome = await workshop.build(
-        "import time; hoard = b'x' * (400 << 20); time.sleep(1000)", build_mib=64
-    )
-
-    assert outcome.why.startswith("memory ")
-    assert "MiB" in outcome.why
+WRONG: dict[str, tuple[str, dict[str, Any], str, str]] = {
+    "fails": (
+        *("import sys; print('no rule to make bot'); sys.exit(2)", {}),
+        *("PYTHON ended with exit status 2", "no rule to make bot\n"),
+    ),
+    "is killed": ("import os; os.kill(os.getpid(), 9)", {}, "PYTHON was ended by signal 9", ""),
+    "runs for ever": (
+        *("print('on and on', flush=True)\nwhile True: pass", {"build_s": 5}),
+        *("not done after 5 s", "on and on\n"),
+    ),
+    "forks": (
+        "import os, time\nfor _ in range(400):\n    if not os.fork(): time.sleep(1000)\n"
+        "time.sleep(1000)",
+        *({}, r"processes \d+ > 256 .*", ""),
+    ),
+    "hoards memory": (
+        "import time; hoard = b'x' * (400 << 20); time.sleep(1000)",
+        *({"build_mib": 64}, r"memory .*MiB.*", ""),
+    ),
+    "fills its directory": (
+        "file = open('large', 'wb')\nwhile True: file.write(bytes(1 << 20))",
+        {"build_mib": 32},
+        "PYTHON ended with exit status 1; the 32 MiB for its files are full",
+        "No space left on device",
+    ),
+}
 
 
-async def test_a_build_that_fills_its_directory_is_told_so(workshop: Workshop) -> None:
-    outcome = await workshop.build(
-        "file = open('large', 'wb')\nwhile True: file.write(bytes(1 << 20))", build_mib=32
-    )
+@pytest.mark.parametrize("what", WRONG)
+async def test_a_build_that_goes_wrong_says_why(workshop: Workshop, what: str) -> None:
+    script, limits, why, said = WRONG[what]
+    outcome = await workshop.build(script, **limits)
 
-    assert "No space left on device" in outcome.log
-    assert outcome.why == (
-        f"{sys.executable} ended with exit status 1; the 32 MiB for its files are full"
-    )
+    assert re.fullmatch(why.replace("PYTHON", re.escape(sys.executable)), outcome.why)
+    assert said in outcome.log
 
 
 async def test_a_program_that_has_no_room_is_not_built(workshop: Workshop) -> None:

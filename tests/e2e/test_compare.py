@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import shlex
-import signal
 import sys
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.e2e.test_launched_play import below, runs
+from tests.e2e.test_launched_play import interrupted
 from tests.e2e.test_pipe import PYTHON
 from tests.support.in_process import run_here
 
@@ -61,31 +59,14 @@ def test_a_program_against_a_file_and_the_dealer(here: None, tmp_path: Path) -> 
     assert len(document["measures"]) == 2
 
 
-def test_J4_an_offender_is_named(here: None, tmp_path: Path) -> None:
-    cheat = command(tmp_path, "cheat", BETS.replace('it["legal"][0]', '"all in"'))
-    words = ("compare", "akq", "nash", "--bot", cheat)
-    ran = run_here(*words)
-
-    assert ran.status == 1
-    assert "cheat is eliminated in match 1: illegal" in ran.err
-
-
 @pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
 def test_ctrl_c_stops_all_and_says_what_is_known(start: Start, tmp_path: Path) -> None:
     bot = command(tmp_path, "bets", BETS)
     words = ("compare", "akq", "nash", "--bot", bot, "--set", "hands=50", "--level", "0.01")
-    program = start("arena", *words, cwd=tmp_path)
-    deadline = time.monotonic() + 120
-    while not any(runs(child, "bets.py") for child in below(program.process.pid)):
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
-    children = below(program.process.pid)
-    program.process.send_signal(signal.SIGINT)
-    status, out, err = program.ends()
+    status, out, err = interrupted(start("arena", *words, cwd=tmp_path), "bets.py")
 
     assert status == 130
     [line] = err.splitlines()
     assert line.startswith("arena: interrupted after ")
     assert line.endswith("all bots are stopped")
     assert out.startswith("Ace-King-Queen\n")
-    assert not any(runs(child, ".py") or runs(child, "bots") for child in children)

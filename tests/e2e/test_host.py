@@ -23,6 +23,7 @@ from arena.storage.live_results import LiveResults
 from arena.storage.store import Store
 from protocol.errors import ArenaError
 from protocol.messages import Ending, Limits
+from tests.support.pipe_bot import pipe_bot
 
 pytestmark = pytest.mark.e2e
 
@@ -31,22 +32,13 @@ LIMITS = Limits(decision_ms=2_000, hard_ms=4_000, wall_ms=2_000, hello_ms=20_000
 
 # A bot over its pipes: it never answers in the games that its command line names, and with `late`
 # it waits before hello.
-BOT = """
-import json, sys, time
-def say(**message): print(json.dumps(message), flush=True)
-games = {}
-if "late" in sys.argv: sys.stdin.readline()
-say(type="hello", protocol=1, name="x", games=["three_card_poker", "blackjack"], tables=2)
-for line in sys.stdin:
-    heard = json.loads(line)
-    if heard["type"] == "match":
-        games[heard["match"]] = heard["game"]
-        say(type="ready", match=heard["match"], nonce="n")
-    elif heard["type"] == "ask" and games[heard["match"]] not in sys.argv:
-        legal = heard["legal"]
-        value = legal["min"] if isinstance(legal, dict) else legal[0]
-        say(type="answer", match=heard["match"], ask=heard["ask"], value=value)
-"""
+BOT = pipe_bot(
+    ("three_card_poker", "blackjack"),
+    tables=2,
+    first='games = {}\nif "late" in sys.argv: sys.stdin.readline()',
+    invited='games[it["match"]] = it["game"]',
+    asked='if games[it["match"]] in sys.argv: continue',
+)
 
 
 def program(*words: str) -> Program:
@@ -111,19 +103,14 @@ async def test_a_name_is_launched_once_and_the_first_goes_on(tmp_path: Path) -> 
         await host.launch_program(program(), "ann")
         with pytest.raises(ArenaError, match="expected a name that no bot has"):
             await host.launch_program(program(), "ann")
+        with pytest.raises(ArenaError, match="got 'ANN', and 'ann' is here"):
+            await host.launch_program(program(), "ANN")
         await come(host, "ann")
         report = await league(host, "blackjack", "ann", hands=2)
         enforced = host.gateway.players["ann"].enforced
 
         assert report.verdicts == ()
         assert enforced.startswith("time, memory and processes")
-
-
-async def test_a_bot_that_looks_like_one_that_was_launched_is_not_launched(tmp_path: Path) -> None:
-    async with arena(tmp_path) as host:
-        await host.launch_program(program(), "ann")
-        with pytest.raises(ArenaError, match="got 'ANN', and 'ann' is here"):
-            await host.launch_program(program(), "ANN")
 
 
 async def test_nobody_takes_the_name_of_a_launched_bot_before_it_says_hello(tmp_path: Path) -> None:
@@ -156,19 +143,7 @@ async def test_a_bot_that_has_ended_may_be_launched_again(tmp_path: Path) -> Non
 
 def until_ruled(deed: str) -> Program:
     """A bot that does something at every question, unless its folder has a file `ruled`."""
-    first = f"""
-import os, pathlib
-ruled = pathlib.Path("ruled")
-class Lines:
-    def __iter__(self):
-        for line in stdin:
-            if '"ask"' in line and not ruled.exists():
-                {deed}
-            yield line
-stdin, sys.stdin = sys.stdin, Lines()
-"""
-    head, hello, rest = BOT.partition("say(type=")
-    code = head + first + hello + rest
+    code = pipe_bot(("blackjack",), tables=2, asked=f"if not os.path.exists('ruled'):\n    {deed}")
     return Program((sys.executable, "-c", code), stdio=True)
 
 

@@ -210,6 +210,9 @@ async def test_in_a_sandbox_the_arenas_files_and_other_bots_are_out_of_sight(
         saw = json.loads((await here.found()).stderr or "")
         await here.runs(LOOK, *paths)
         named = json.loads((await here.found()).stderr or "")["read"]
+        ours = f"/proc/{os.getpid()}/environ"
+        await here.runs(LOOK.replace("sys.argv[1:]", repr([ours])))
+        assert json.loads((await here.found()).stderr or "")["read"] == {ours: "FileNotFoundError"}
 
         for path in paths[:2]:
             assert saw["read"][path] == named[path] == "FileNotFoundError"

@@ -1,16 +1,14 @@
 """Bots that the arena launches, as authors write them: whole programs in four languages.
 
 Per language, all deeds of `tests/support/hogs/bot.*` are played at once in one arena, a season,
-each in a competition of its own; every test then checks one of them. `websocket` is Python again,
-over a connection instead of its standard input and output. All names are new in every run, as the
-processes of a bot are known by the name in their environment.
+each in a competition of its own; every test then checks one of them. Bots that are launched and
+connect are in `test_rogues`. All names are new in every run, as the processes of a bot are known by
+the name in their environment.
 """
 
 from __future__ import annotations
 
 import asyncio
-import json
-import os
 import re
 import shlex
 import shutil
@@ -18,7 +16,6 @@ import subprocess
 import sys
 import time
 from collections.abc import Mapping
-from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 from uuid import uuid4
@@ -32,13 +29,12 @@ from arena.engine.match import Record
 from arena.formats.spec import plan_of
 from arena.games import GAMES
 from arena.games.replay import replay
-from arena.sandbox import bubblewrap
 from arena.sandbox.launcher import read_program
 from arena.storage.store import MatchRow, Store
 from protocol.messages import Ending, Limits, Verdict
 from tests.support.bot_processes import living
-from tests.support.hogs import bot, spy
-from tests.support.needs import skip_without, tool
+from tests.support.hogs import bot
+from tests.support.needs import tool
 
 pytestmark = [
     pytest.mark.e2e,
@@ -75,7 +71,7 @@ LIMITS_OF = {
     "stall": WALLED,
     "ponder": TIRELESS,
 }
-LANGUAGES = ("python", "node", "java", "c++", "websocket")
+LANGUAGES = ("python", "node", "java", "c++")
 
 
 # ---- Programs
@@ -84,7 +80,7 @@ LANGUAGES = ("python", "node", "java", "c++", "websocket")
 def built(language: str, folder: Path) -> list[str]:
     """The command of the bot in a language, compiled if need be, without its deed."""
     match language:
-        case "python" | "websocket":
+        case "python":
             shutil.copy(HOGS / "bot.py", folder)
             return [sys.executable, "bot.py"]
         case "node":
@@ -102,13 +98,6 @@ def built(language: str, folder: Path) -> list[str]:
 def run(*words: str) -> None:
     done = subprocess.run(words, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
-
-
-def line_of(language: str, words: list[str], deed: str) -> str:
-    """The bot's command line as it is given to the arena."""
-    if language == "websocket":
-        return shlex.join([*words, deed, "websocket"])
-    return f"stdio: {shlex.join([*words, deed])}"
 
 
 def are_gone(*names: str) -> bool:
@@ -176,7 +165,7 @@ async def play_season(
         name = f"{language.replace('+', 'p')}-{deed}-{mark}"
         # `ponder` needs a slow opponent; all others play against the same quick one.
         rival = rivals["slow" if deed == "ponder" else "hello"]
-        line = line_of(language, words, deed)
+        line = f"stdio: {shlex.join([*words, deed])}"
         await host.launch_program(read_program(line, folder), name)
         hands = FEW if deed == "hello" else PLENTY
         report = await compete(host, LIMITS_OF[deed], hands, name, rival)
@@ -186,7 +175,7 @@ async def play_season(
     async with asyncio.timeout(TIMEOUT_S), Host(store, limits=LIMITS) as host:
         python = built("python", folder)
         for deed, name in rivals.items():
-            line = line_of("python", python, deed)
+            line = f"stdio: {shlex.join([*python, deed])}"
             await host.launch_program(read_program(line, folder), name)
         contests = await asyncio.gather(*map(contest, LIMITS_OF))
     await store.flushed()
@@ -326,148 +315,3 @@ def assert_both_are_limited(cell: BotResult) -> None:
     assert len(cell.record.enforced) == 2
     for words in cell.record.enforced:
         assert words.startswith("time, memory and processes (")
-
-
-# ---- Bots that the arena has not launched
-
-
-async def plays_remotely(folder: Path, deed: str, limits: Limits, hands: int) -> BotResult:
-    """What becomes of a bot that connects by itself, against one that is launched."""
-    mark = uuid4().hex[:8]
-    remote, near = f"remote-{mark}", f"near-{mark}"
-    words = built("python", folder)
-
-    async def play(store: Store) -> CompetitionReport:
-        async with asyncio.timeout(TIMEOUT_S), Host(store, limits=LIMITS) as host:
-            line = line_of("python", words, "hello")
-            await host.launch_program(read_program(line, folder), near)
-            process = await asyncio.create_subprocess_exec(
-                *(*words, deed, "websocket"),
-                cwd=folder,
-                env=os.environ | {"ARENA_URL": host.url, "ARENA_NAME": remote},
-            )
-            try:
-                return await compete(host, limits, hands, remote, near)
-            finally:
-                with suppress(ProcessLookupError):
-                    process.kill()
-                await process.wait()
-
-    with Store(folder / "arena.db") as store:
-        report = await play(store)
-        store.flush()
-        cell = cell_of(store, BotMatch(deed, remote, near, report, None))
-    assert cell.record.enforced[cell.seat] == "time"
-    assert "memory" in cell.record.enforced[1 - cell.seat]
-    return cell
-
-
-async def test_of_a_remote_bot_only_the_time_is_limited(tmp_path: Path) -> None:
-    cell = await plays_remotely(tmp_path, "hog", LIMITS, FEW)
-
-    assert cell.report.verdicts == ()
-    assert cell.played.result.termination.kind is Ending.COMPLETED
-
-
-async def test_a_remote_bot_is_out_of_time_when_its_bank_is_empty(tmp_path: Path) -> None:
-    verdict = (await plays_remotely(tmp_path, "stall", HURRIED, PLENTY)).verdict
-
-    found = re.fullmatch(
-        r"out of time: ([\d,]+) ms for a decision \(limit (\d+) ms, credit [\d,]+ ms\), bank empty",
-        verdict.text,
-    )
-    assert found, verdict.text
-    assert int(found[1].replace(",", "")) >= int(found[2])
-    assert (verdict.kind, verdict.mechanism) == (Ending.TIMEOUT, "wall clock")
-    assert verdict.headline == f"eliminated: {verdict.text}"
-    assert verdict.enforced == "time"
-
-
-# ---- What is out of reach
-
-
-async def spied(folder: Path) -> tuple[dict[str, object], Verdict]:
-    """What a spy got hold of, with the database beside the bots, and the verdict on it."""
-    mark = uuid4().hex[:8]
-    victim, awaited, agent = f"victim-{mark}", f"awaited-{mark}", f"spy-{mark}"
-    shutil.copy(HOGS / "spy.py", folder)
-    words = built("websocket", folder)
-    database = folder / "arena.db"
-
-    async def play() -> CompetitionReport:
-        with Store(database) as store:
-            async with asyncio.timeout(TIMEOUT_S), Host(store, limits=LIMITS) as host:
-                line = line_of("websocket", words, "hello")
-                await host.launch_program(read_program(line, folder), victim)
-                sleeper = shlex.join(["sleep", "1000"])
-                await host.launch_program(read_program(sleeper, folder), awaited)
-                targets = {
-                    "database": str(database),
-                    "scratch": str(scratch_of(victim)),
-                    "arena": os.getpid(),
-                    "present": victim,
-                    "awaited": awaited,
-                }
-                assert victim in await host.wait_for_bots([victim], TIMEOUT_S)
-                (folder / "targets.json").write_text(json.dumps(targets))
-                line = shlex.join([sys.executable, "spy.py"])
-                await host.launch_program(read_program(line, folder), agent)
-                return await compete(host, LIMITS, PLENTY, agent, victim)
-
-    [verdict] = (await play()).verdicts
-    assert verdict.text == "crashed: exit status 3", verdict.stderr
-    found: dict[str, object] = json.loads(verdict.stderr or "")
-    return found, verdict
-
-
-def scratch_of(name: str) -> Path:
-    """The directory of a bot that runs."""
-    pid = living(name)[0]
-    variables = Path(f"/proc/{pid}/environ").read_text().split("\0")
-    [home] = [each.removeprefix("HOME=") for each in variables if "HOME=" in each[:5]]
-    return Path(home)
-
-
-NOT_AS_ANOTHER = {
-    "be one who is present": "name",
-    "be one who is awaited": "name",
-    "be one with a used token": "token",
-}
-
-
-async def test_in_a_sandbox_nothing_of_the_arenas_is_in_reach(tmp_path: Path) -> None:
-    skip_without("bwrap")
-    found, verdict = await spied(tmp_path)
-
-    assert found == NOT_AS_ANOTHER | {
-        "read the database": "FileNotFoundError",
-        "read its log": "FileNotFoundError",
-        "write the database": "FileNotFoundError",
-        "list a scratch directory": "FileNotFoundError",
-        "write in it": "FileNotFoundError",
-        "read the environment": "FileNotFoundError",
-        "signal the arena": "ProcessLookupError",
-        "beside the bot": ["bot.py", "spy.py", "targets.json"],
-        "directories": 1,
-        "strangers": 0,
-    }
-    assert verdict.enforced.endswith(", isolated (bubblewrap)")
-
-
-async def test_without_one_a_spy_finds_much_but_is_nobody_else(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(bubblewrap, "probe", lambda *, network=True: "switched off")
-    found, verdict = await spied(tmp_path)
-
-    # So the spy of the test above knows how to look.
-    got = {what for what, how in found.items() if how == spy.GOT_IN}
-    assert got >= {
-        "read the database",
-        "write the database",
-        "list a scratch directory",
-        "read the environment",
-        "signal the arena",
-    }
-    assert found == found | NOT_AS_ANOTHER
-    assert verdict.enforced.endswith(", not isolated")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import shlex
 import signal
@@ -15,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.e2e.test_pipe import PYTHON, SHELL
+from tests.support.arena_process import alive, below
 from tests.support.in_process import run_here
 
 if TYPE_CHECKING:
@@ -228,20 +228,19 @@ def test_T10_the_first_offence_ends_it() -> None:
 # --- Ctrl-C ---
 
 
-def below(pid: int) -> set[int]:
-    """All descendants of a process."""
-    pids: set[int] = set()
-    for children in Path(f"/proc/{pid}/task").glob("*/children"):
-        with contextlib.suppress(OSError):  # it has just ended
-            pids.update(map(int, children.read_text().split()))
-    return pids.union(*map(below, pids))
-
-
-def runs(pid: int, file: str) -> bool:
-    try:
-        return file.encode() in Path(f"/proc/{pid}/cmdline").read_bytes()
-    except OSError:
-        return False
+def interrupted(
+    program: StartedProgram, file: str, number: signal.Signals = signal.SIGINT
+) -> tuple[int, str, str]:
+    """Stop a command once it has started a bot; nothing that it has started is left."""
+    deadline = time.monotonic() + 120
+    while file not in str(alive(below(program.process.pid))):
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+    started = below(program.process.pid)
+    program.process.send_signal(number)
+    ended = program.ends()
+    assert alive(started) == {}
+    return ended
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
@@ -250,18 +249,9 @@ def test_whoever_stops_it_stops_all_bots(
     start: Callable[..., StartedProgram], number: signal.Signals
 ) -> None:
     argv = ("play", "akq", "nash", *bot("good"), "--hands", "1000000")
-    program = start("arena", *argv)
-    pid = program.process.pid
-    deadline = time.monotonic() + 20
-    while not any(runs(child, "good.py") for child in below(pid)):
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
-    children = below(pid)
-    program.process.send_signal(number)
-    status, out, err = program.ends()
+    status, out, err = interrupted(start("arena", *argv), "good.py", number)
 
     assert (status, out) == (130, "")
     [line] = err.splitlines()
     assert line.startswith("arena: interrupted after ")
     assert "of 1,000,000 hands, all bots are stopped; a smaller" in line
-    assert not any(runs(child, ".py") or runs(child, "bots") for child in children)

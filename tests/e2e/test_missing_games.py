@@ -5,14 +5,11 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import signal
 import subprocess
 import sys
-import time
 import urllib.error
 import urllib.request
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +17,8 @@ import msgspec
 import pytest
 
 from arena.storage.store import CompetitionState, Store
-from tests.support.arena_process import ROOT, free_port
+from tests.support.arena_process import ROOT
+from tests.support.gateway_bots import StartedProgram
 from tests.support.in_process import CommandProcess, Ran, run_here
 from tests.support.toy_games import write_toy
 
@@ -96,40 +94,6 @@ def test_what_needs_the_rules_says_so_in_one_line(folder: Path, words: tuple[str
     assert (ran.status, ran.out, ran.err) == (1, "", f"{NEEDED}\n")
 
 
-@pytest.mark.parametrize("path", ["arena.db", "vectors/toy_two-bold.jsonl"])
-def test_nothing_is_called_wrong_for_want_of_the_rules(folder: Path, path: str) -> None:
-    ran = arena(folder, "verify", path)
-
-    assert (ran.status, ran.err) == (3, "")
-    assert f"cannot be verified: {GONE}" in ran.out
-    assert ran.out.splitlines()[-1].endswith(" not verified")
-
-
-@contextmanager
-def served(folder: Path) -> Iterator[str]:
-    """An arena on the database, and its address."""
-    port = free_port()
-    with (folder / "served.txt").open("w") as told:
-        process = subprocess.Popen(
-            [sys.executable, "-m", "arena", "serve", "--db", "arena.db", "--port", str(port)],
-            cwd=folder,
-            stderr=told,
-        )
-    try:
-        url = f"http://127.0.0.1:{port}"
-        for _ in range(600):
-            try:
-                urllib.request.urlopen(f"{url}/api/lobby.json", timeout=5).close()
-                break
-            except OSError:
-                assert process.poll() is None
-                time.sleep(0.05)
-        yield url
-    finally:
-        process.send_signal(signal.SIGTERM)
-        assert process.wait(60) == 0
-
-
 def get(url: str) -> tuple[int, Any]:
     try:
         with urllib.request.urlopen(url, timeout=30) as answer:
@@ -139,16 +103,21 @@ def get(url: str) -> tuple[int, Any]:
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows sends no signals")
-def test_an_arena_starts_and_shows_what_is_there(folder: Path) -> None:
+def test_an_arena_starts_and_shows_what_is_there(
+    folder: Path, start: Callable[..., StartedProgram]
+) -> None:
     over = finished(folder)
-    with served(folder) as url:
-        _, listed = get(f"{url}/api/competitions.json")
-        status, shown = get(f"{url}/api/competitions/{over}.json")
-        crossed, _ = get(f"{url}/api/competitions/{over}/cross.json")
-        _, matches = get(f"{url}/api/competitions/{over}/matches.json")
-        match = matches["matches"][0]["id"]
-        refused, line = get(f"{url}/api/matches/{match}.json")
-        recorded, record = get(f"{url}/api/matches/{match}/record.json")
+    serving = start("arena", "serve", "--db", "arena.db", "--port", "0", cwd=folder)
+    url = f"{serving.until('the page is at').split()[-1]}/api"
+    _, listed = get(f"{url}/competitions.json")
+    status, shown = get(f"{url}/competitions/{over}.json")
+    crossed, _ = get(f"{url}/competitions/{over}/cross.json")
+    _, matches = get(f"{url}/competitions/{over}/matches.json")
+    match = matches["matches"][0]["id"]
+    refused, line = get(f"{url}/matches/{match}.json")
+    recorded, record = get(f"{url}/matches/{match}/record.json")
+    serving.process.terminate()
+    ended, _, told = serving.ends()
 
     assert {row["id"] for row in listed["competitions"]} == {over, "toy_two-unfinished"}
     assert (status, crossed, recorded) == (200, 200, 200)
@@ -156,7 +125,7 @@ def test_an_arena_starts_and_shows_what_is_there(folder: Path) -> None:
     assert record["record"]["package"] == "toy_two 1.0"
     assert refused == 500
     assert GONE in line["error"]
-    told = (folder / "served.txt").read_text()
+    assert ended == 0
     assert f"toy_two-unfinished cannot go on: {GONE}" in told
     assert "Traceback" not in told
     with Store(folder / "arena.db", create=False) as store:

@@ -136,22 +136,6 @@ async def test_clients_are_counted_apart_whatever_they_claim(behind: Any) -> Non
             await ben.hello()
 
 
-async def test_strangers_are_counted_apart(behind: Any) -> None:
-    async with (
-        behind(strangers=2) as arena,
-        arena.stranger() as first,
-        arena.stranger(near=FARTHER) as other,
-        arena.stranger(),
-        arena.stranger(),
-    ):
-        await first.closed()
-
-        near = arena.gateway.login.throttle._near
-        assert near == {ELSEWHERE: 2, FARTHER: 1}
-        await other.say(**other.a_hello(token=ANN))
-        await other.hears("welcome")
-
-
 async def test_who_guesses_through_it_waits_and_others_do_not(arena: Proxied) -> None:
     direct = GatewayArena(arena.gateway, arena.port)
     async with direct.stranger("ann") as ann, direct.stranger("ben") as ben:
@@ -190,33 +174,24 @@ def says(address: str, *messages: dict[str, Any]) -> bytes:
     return head.encode() + b"".join(frames)
 
 
-@asynccontextmanager
-async def failing(address: str) -> AsyncIterator[tuple[GatewayArena, Callable[[bytes], Any]]]:
-    """An arena with a match, where a client has guessed too often; connects as a proxy does."""
-    async with in_arena_with(LIMITS, access=ROSTER, requires_token=True) as arena:
-        arena.gateway.entrance.proxies.trust(["127.0.0.1"])
-
-        async def connected(said: bytes) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
-            reader, writer = await asyncio.open_connection("127.0.0.1", arena.port)
-            writer.write(said)
-            return reader, writer
-
-        async with arena.stranger("ann") as ann:
-            await ann.hello(token=ANN)
-            arena.open("blackjack", "ann", hands=1)
-            for _ in range(10):
-                arena.gateway.login.throttle.blame(address)
-            yield arena, connected
-
-
 HELLO = {"type": "hello", "protocol": 1, "name": "ben", "games": ["blackjack"], "token": BEN}
 
 
 async def test_what_came_with_a_request_that_waits_is_heard() -> None:
-    async with asyncio.timeout(TIMEOUT_S), failing(FARTHER) as (arena, connected):
+    async with (
+        asyncio.timeout(TIMEOUT_S),
+        in_arena_with(LIMITS, access=ROSTER, requires_token=True) as arena,
+        arena.stranger("ann") as ann,
+    ):
+        arena.gateway.entrance.proxies.trust(["127.0.0.1"])
         throttle = arena.gateway.login.throttle
+        await ann.hello(token=ANN)
+        arena.open("blackjack", "ann", hands=1)
+        for _ in range(10):
+            throttle.blame(FARTHER)
         throttle._credit_s = -0.005  # 100 ms of waiting
-        reader, writer = await connected(says(FARTHER, HELLO))
+        reader, writer = await asyncio.open_connection("127.0.0.1", arena.port)
+        writer.write(says(FARTHER, HELLO))
         while not throttle._line:
             await asyncio.sleep(0)
 
@@ -225,20 +200,6 @@ async def test_what_came_with_a_request_that_waits_is_heard() -> None:
         assert b" 101 " in await reader.readuntil(b"\r\n")
         await reader.readuntil(b'"welcome"')
         writer.transport.abort()
-
-
-async def test_who_goes_while_its_request_waits_leaves_nothing_behind() -> None:
-    async with asyncio.timeout(TIMEOUT_S), failing(FARTHER) as (arena, connected):
-        throttle = arena.gateway.login.throttle
-        throttle._credit_s = -0.005
-        _, writer = await connected(says(FARTHER))
-        while not throttle._line:
-            await asyncio.sleep(0)
-        writer.transport.abort()
-        while len(arena.gateway._connections) > 1:
-            await asyncio.sleep(0.01)
-
-        assert (len(throttle), throttle._near) == (0, {})
 
 
 # --- `arena serve` ---

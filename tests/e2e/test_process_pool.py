@@ -3,24 +3,22 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import os
 import subprocess
 import sys
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import Iterator
+from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 
 import pytest
 
-from arena.competitions.arena_host import Host
-from arena.competitions.process_pool import ProcessPool, StartFailed
+from arena.competitions.process_pool import StartFailed
 from arena.engine.match import MatchResult
 from arena.games import GAMES
-from arena.referee.compute_gate import ComputeGate
 from arena.referee.live_match import LiveMatch
-from arena.sandbox.command import Program
-from arena.storage.store import Store
 from protocol.messages import Ending, Limits, Mechanism, Verdict
+from tests.support.pipe_bot import pipe_bot
+from tests.support.submitted_arena import SubmittedArena, submitted_arena
 
 pytestmark = pytest.mark.e2e
 
@@ -34,58 +32,46 @@ SETTINGS: dict[str, dict[str, object]] = {
 
 # A bot over its pipes that computes for so many ms of CPU time per decision, sleeps for so many,
 # or computes without end from its `ready` on.
-BOT = """
-import json, os, sys, threading, time
+BOT = pipe_bot(
+    first="""
 what, ms = sys.argv[1], int(sys.argv[2])
-def say(**message): print(json.dumps(message), flush=True)
 def compute(s):
     until = time.process_time() + s
     while time.process_time() < until: pass
 print("I am", os.environ["ARENA_NAME"], file=sys.stderr)
 if what == "crash": sys.exit(3)
 if what == "start": compute(ms / 1000)
-games = ["chess"] if what == "chess" else ["three_card_poker", "ace_king_queen"]
-say(type="hello", protocol=1, name="x", games=games)
-for line in sys.stdin:
-    heard = json.loads(line)
-    if heard["type"] == "match":
-        print("plays", heard["match"], file=sys.stderr)
-        say(type="ready", match=heard["match"], nonce="n")
-        if what == "always": threading.Thread(target=compute, args=(60,), daemon=True).start()
-    elif heard["type"] == "ask":
-        if what == "computes": compute(ms / 1000)
-        if what == "sleeps": time.sleep(ms / 1000)
-        legal = heard["legal"]
-        value = legal["min"] if isinstance(legal, dict) else legal[0]
-        say(type="answer", match=heard["match"], ask=heard["ask"], value=value)
-"""
+""",
+    invited="""
+print("plays", it["match"], file=sys.stderr)
+if what == "always": threading.Thread(target=compute, args=(60,), daemon=True).start()
+""",
+    asked="""
+if what == "computes": compute(ms / 1000)
+if what == "sleeps": time.sleep(ms / 1000)
+""",
+)
 
 
-class SubmissionMatches:
-    """SubmissionMatches between submissions, each given as its command line, in a pool of `most`."""
+def matches(
+    tmp_path: Path, *, cores: int = 1, most: int = 12
+) -> AbstractAsyncContextManager[SubmittedArena]:
+    return submitted_arena(tmp_path, cores=cores, most=most, limits=LIMITS)
 
-    def __init__(self, host: Host, cores: int, most: int) -> None:
-        self._host = host
-        self._words: list[Sequence[str]] = []
-        self.stderr: list[tuple[int, str, str]] = []
-        self.gate = ComputeGate(cores)
-        self.opened = asyncio.Event()
-        self.pool = ProcessPool(
-            host.supervisor,
-            host.gateway,
-            self.gate,
-            self._program,
-            most,
-            lambda *told: self.stderr.append(told),
-        )
 
-    async def play(self, game: str, *bots: Sequence[str]) -> tuple[MatchResult, Verdict | None]:
-        first = len(self._words)
-        self._words += bots
-        seats = self.pool.reserve([(f"bot {n}", first + n) for n in range(len(bots))])
-        assert seats is not None
-        match = ""
-        try:
+async def play(
+    arena: SubmittedArena, game: str, *bots: tuple[str, str], opened: asyncio.Event | None = None
+) -> tuple[MatchResult, Verdict | None]:
+    """A match between submissions, each of which does something for so many ms."""
+    first = len(arena.programs)
+    for number, (what, ms) in enumerate(bots, start=first):
+        text = BOT.replace("games=[", "games=['chess'] or [") if what == "chess" else BOT
+        arena.programs[number] = f"import sys; sys.argv[1:] = {what!r}, {ms!r}\n{text}"
+    seats = arena.pool.reserve([(f"bot {n}", first + n) for n in range(len(bots))])
+    assert seats is not None
+    match = ""
+    try:
+        async with asyncio.timeout(TIMEOUT_S):
             sessions = await asyncio.gather(*(seat.session() for seat in seats))
             over: asyncio.Future[tuple[MatchResult, Verdict | None]]
             over = asyncio.get_running_loop().create_future()
@@ -96,27 +82,15 @@ class SubmissionMatches:
 
             rules = GAMES[game]
             settings = rules.vocabulary.read_settings(SETTINGS[game])
-            limits = self._host.limits
-            table = self._host.referee.open(rules, settings, sessions, limits, on_over)
+            table = arena.host.referee.open(rules, settings, sessions, LIMITS, on_over)
             match = table.id
-            self.opened.set()
+            if opened is not None:
+                opened.set()
             assert table.names == tuple(f"bot {n}" for n in range(len(bots)))
             return await over
-        finally:
-            for seat in seats:
-                seat.release(match)
-
-    async def _program(self, submission: int) -> Program:
-        return Program((sys.executable, "-c", BOT, *self._words[submission]), stdio=True)
-
-
-@contextlib.asynccontextmanager
-async def matches(
-    tmp_path: Path, *, cores: int = 1, most: int = 12
-) -> AsyncIterator[SubmissionMatches]:
-    with Store(tmp_path / "arena.db") as store:
-        async with asyncio.timeout(TIMEOUT_S), Host(store, limits=LIMITS) as host:
-            yield SubmissionMatches(host, cores, most)
+    finally:
+        for seat in seats:
+            seat.release(match)
 
 
 @pytest.fixture
@@ -134,7 +108,7 @@ def busy_machine() -> Iterator[None]:
 async def test_J7_nobody_is_out_for_the_load_of_others(tmp_path: Path) -> None:
     async with matches(tmp_path) as arena:
         bots = [("computes", "50")] * 12
-        played = await asyncio.gather(*(arena.play("three_card_poker", bot) for bot in bots))
+        played = await asyncio.gather(*(play(arena, "three_card_poker", bot) for bot in bots))
 
     assert [result.termination.kind for result, _ in played] == [Ending.COMPLETED] * 12
     assert arena.gate.waiting == 0
@@ -142,7 +116,7 @@ async def test_J7_nobody_is_out_for_the_load_of_others(tmp_path: Path) -> None:
 
 async def test_J7_who_computes_while_others_decide_is_charged(tmp_path: Path) -> None:
     async with matches(tmp_path, cores=2) as arena:
-        _, verdict = await arena.play("ace_king_queen", ("always", "0"), ("sleeps", "400"))
+        _, verdict = await play(arena, "ace_king_queen", ("always", "0"), ("sleeps", "400"))
 
     assert verdict is not None
     assert (verdict.kind, verdict.bot) == (Ending.CPU, "bot 0")
@@ -151,7 +125,7 @@ async def test_J7_who_computes_while_others_decide_is_charged(tmp_path: Path) ->
 async def test_who_computes_too_much_before_its_hello_does_not_start(tmp_path: Path) -> None:
     async with matches(tmp_path) as arena:
         with pytest.raises(StartFailed) as failed:
-            await arena.play("three_card_poker", ("start", "9000"))
+            await play(arena, "three_card_poker", ("start", "9000"))
         finding = failed.value.finding
 
     assert finding.text == "did not say hello within 1,000 ms of CPU"
@@ -161,7 +135,7 @@ async def test_who_computes_too_much_before_its_hello_does_not_start(tmp_path: P
 async def test_who_crashes_at_its_start_is_told_with_its_stderr(tmp_path: Path) -> None:
     async with matches(tmp_path) as arena:
         with pytest.raises(StartFailed) as failed:
-            await arena.play("three_card_poker", ("crash", "0"))
+            await play(arena, "three_card_poker", ("crash", "0"))
         finding = failed.value.finding
 
     assert (finding.kind, finding.exit_status) == (Ending.CRASH, 3)
@@ -171,15 +145,17 @@ async def test_who_crashes_at_its_start_is_told_with_its_stderr(tmp_path: Path) 
 async def test_who_is_refused_at_its_start_is_told_why(tmp_path: Path) -> None:
     async with matches(tmp_path) as arena:
         with pytest.raises(StartFailed, match="its hello was refused: unknown game 'chess'"):
-            await arena.play("three_card_poker", ("chess", "0"))
-        assert dict(arena._host.ended) == {}, "that is of bots with names of their own"
+            await play(arena, "three_card_poker", ("chess", "0"))
+        assert dict(arena.host.ended) == {}, "that is of bots with names of their own"
 
 
 async def test_processes_of_submissions_are_nobody_that_is_here(tmp_path: Path) -> None:
     async with matches(tmp_path) as arena:
-        host = arena._host
-        playing = asyncio.create_task(arena.play("three_card_poker", ("sleeps", "200")))
-        await arena.opened.wait()
+        host = arena.host
+        opened = asyncio.Event()
+        sleeper = play(arena, "three_card_poker", ("sleeps", "200"), opened=opened)
+        playing = asyncio.create_task(sleeper)
+        await opened.wait()
         assert host.gateway.players.here == len(host.gateway.players) == 0
         assert host.presence.names("three_card_poker") == ()
         assert host.presence.taken == set()

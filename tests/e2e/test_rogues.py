@@ -30,6 +30,7 @@ from arena.storage.store import MatchRow, Store
 from bots.client import Client
 from protocol.messages import Ending, Limits, Verdict
 from protocol.strategy import find, house_bots
+from tests.support.gateway_bots import SHORT
 from tests.support.rogues import rogue
 from tests.support.rogues.rogue import KINDS, Misbehaviour
 
@@ -57,14 +58,6 @@ LIMITS = Limits(
 ALONE = ("stale", "spin")
 OF_ALONE = msgspec.structs.replace(LIMITS, decision_ms=500, bank_ms=2_000)
 """A bot that is not read for a second, or computes, must lose by that; nobody else plays there."""
-
-SHORT: dict[str, dict[str, object]] = {
-    "ace_king_queen": {"hands": 20},
-    "gin_rummy": {"max_rounds": 2, "max_turns": 30},
-    "high_low": {"max_shuffles": 1},
-    "three_card_poker": {"rounds": 10},
-    "blackjack": {"hands": 10},
-}
 
 ELSEWHERE = "close-1011"
 """Soon after the arena stood still that is no crash (J7); `test_gateway` has it, on its own."""

@@ -70,6 +70,13 @@ HEADLESS = """
 
 FORK = "import os, signal, sys, time\n"
 SAY = "print('hello', flush=True)\n"
+MEMFD = """
+def hoard(mib):
+    file = os.memfd_create("hoard")
+    for _ in range(mib): os.write(file, b'x' * (1 << 20))
+    return file
+"""
+HOARD = FORK + MEMFD + "hoard(150); hoard(170)\n" + SAY + "input()"
 SPIN = """
 def spin(seconds):
     began = time.process_time()
@@ -205,36 +212,52 @@ Keep = Callable[[list[str]], SupervisedProgram]
 
 # ---- Memory
 
+_FORK = "os.fork() and (time.sleep(60), sys.exit())\n"
+HOGS = {
+    "a child": _FORK + HOG,
+    "a grandchild": _FORK * 2 + HOG,
+    "left by its parents": (
+        "os.fork() and os._exit(0)\nos.setsid()\nos.fork() and os._exit(0)\n" + HOG
+    ),
+    "a peak, free again": "hoard = b'x' * (320 << 20); del hoard\n" + SAY + "input()",
+    "three together": "os.fork(); os.fork()\nhoard = b'x' * (100 << 20)\ntime.sleep(60)",
+    "memfds": HOARD,
+}
 
-@pytest.mark.parametrize("forks", [1, 2], ids=["child", "grandchild"])
-async def test_a_hog_in_a_child_is_found(keep: Keep, forks: int) -> None:
-    fork = "os.fork() and (time.sleep(60), sys.exit())\n"
-    async with watched(keep(python(fork * forks + HOG))) as watching:
-        await holds_too_much(*watching)
+
+@pytest.mark.parametrize("hog", HOGS)
+async def test_a_hog_is_found(keep: Keep, hog: str) -> None:
+    async with watched(keep(python(HOGS[hog]))) as watching:
+        await holds_too_much(*watching, 420 if hog == "three together" else 320)
 
 
-async def test_a_hog_that_its_parents_have_left_is_found(keep: Keep) -> None:
-    orphan = "os.fork() and os._exit(0)\nos.setsid()\nos.fork() and os._exit(0)\n"
-    async with watched(keep(python(orphan + HOG))) as watching:
-        await holds_too_much(*watching)
+FINE = {
+    "threads are no processes": (
+        "import threading\nfor _ in range(20): threading.Thread(target=input).start()\n" + SAY
+    ),
+    "a memfd that holds nothing, however long": (
+        "file = os.memfd_create('sparse'); os.truncate(file, 1 << 40)\n" + SAY + "input()"
+    ),
+    "a memfd that is mapped counts once": (
+        MEMFD
+        + "import mmap\nfile = hoard(170)\nmapped = mmap.mmap(file, 170 << 20)\n"
+        + "sum(mapped[at] for at in range(0, len(mapped), 4096))\n"
+        + "os.fork() or time.sleep(60)\n"
+        + SAY
+        + "input()"
+    ),
+}
+
+
+@pytest.mark.parametrize("what", FINE)
+async def test_what_is_within_the_limits_is_not_found(keep: Keep, what: str) -> None:
+    async with watched(keep(python(FINE[what]))) as watching:
+        await is_fine(*watching)
 
 
 async def test_a_hog_whose_main_thread_has_ended_is_found(keep: Keep, tmp_path: Path) -> None:
     async with watched(keep(compiled(HEADLESS, tmp_path))) as watching:
         await holds_too_much(*watching)
-
-
-async def test_a_peak_is_found_though_the_memory_is_free_again(keep: Keep) -> None:
-    peak = "hoard = b'x' * (320 << 20); del hoard\n"
-    async with watched(keep(python(peak + SAY + "input()"))) as watching:
-        await holds_too_much(*watching)
-
-
-async def test_three_processes_that_hold_too_much_together_are_found(keep: Keep) -> None:
-    many = "os.fork(); os.fork() \nhoard = b'x' * (100 << 20)\ntime.sleep(60)"
-
-    async with watched(keep(python(many))) as watching:
-        await holds_too_much(*watching, 420)
 
 
 async def test_memory_that_children_share_counts_once(keep: Keep) -> None:
@@ -257,19 +280,6 @@ async def test_memory_that_children_share_counts_once(keep: Keep) -> None:
 
 
 # ---- Files in memory
-
-MEMFD = """
-def hoard(mib):
-    file = os.memfd_create("hoard")
-    for _ in range(mib): os.write(file, b'x' * (1 << 20))
-    return file
-"""
-HOARD = FORK + MEMFD + "hoard(150); hoard(170)\n" + SAY + "input()"
-
-
-async def test_what_is_written_to_memfds_is_found(keep: Keep) -> None:
-    async with watched(keep([sys.executable, "-c", HOARD])) as watching:
-        await holds_too_much(*watching)
 
 
 async def test_what_is_written_to_memfds_is_found_in_bubblewrap(keep: Keep, tmp_path: Path) -> None:
@@ -319,22 +329,6 @@ def test_memfds_are_seen_by_a_user_without_rights_unless_the_bot_hides(
     assert done.stdout.split() == ["65534", *seen], done.stderr
 
 
-async def test_a_memfd_that_is_as_long_as_you_like_and_holds_nothing_is_nothing(keep: Keep) -> None:
-    program = "file = os.memfd_create('sparse'); os.truncate(file, 1 << 40)\n"
-    async with watched(keep(python(program + SAY + "input()"))) as watching:
-        await is_fine(*watching)
-
-
-async def test_a_memfd_that_is_mapped_counts_once(keep: Keep) -> None:
-    program = (
-        "import mmap\nfile = hoard(170)\nmapped = mmap.mmap(file, 170 << 20)\n"
-        "sum(mapped[at] for at in range(0, len(mapped), 4096))\n"
-        "os.fork() or time.sleep(60)\n"
-    )
-    async with watched(keep(python(MEMFD + program + SAY + "input()"))) as watching:
-        await is_fine(*watching)
-
-
 # ---- Processes
 
 
@@ -347,12 +341,6 @@ async def test_processes_over_the_limit_are_found(keep: Keep) -> None:
 
         assert (kind, word, rest) == ("processes", "processes", [">", "8", "(sampled)"])
         assert 8 < int(count) <= 12
-
-
-async def test_threads_are_no_processes(keep: Keep) -> None:
-    program = "import threading\nfor _ in range(20): threading.Thread(target=input).start()\n" + SAY
-    async with watched(keep(python(program))) as watching:
-        await is_fine(*watching)
 
 
 async def test_zombies_are_no_processes(keep: Keep) -> None:

@@ -104,10 +104,27 @@ async def test_it_sees_its_own_files_and_reaches_nobody(folder: Path) -> None:
     assert "got in" not in saw.values(), saw
 
 
-async def test_one_that_forks_is_found(folder: Path) -> None:
-    fork = "import time\nfor _ in range(60):\n    if not os.fork(): time.sleep(1000)\n"
-    async with launched(folder, f"{CONNECT}{fork}time.sleep(1000)") as finding:
-        assert finding.kind is Ending.PROCESSES
+HOSTILE = {
+    "forks": ("for _ in range(60):\n    if not os.fork(): time.sleep(1000)", Ending.PROCESSES, ""),
+    "hoards memory": ("hoard = b'x' * (200 << 20)", Ending.MEMORY, ""),
+    "fills its directory, not the disk": (
+        "file = open('large', 'wb')\nwhile True: file.write(bytes(1 << 20))",
+        *(Ending.CRASH, "No space left on device"),
+    ),
+    "changes its own files": (
+        *("open('bot.py', 'a')", Ending.CRASH),
+        "OSError: [Errno 30] Read-only file system",
+    ),
+}
+
+
+@pytest.mark.parametrize("what", HOSTILE)
+async def test_a_hostile_submission_is_found(folder: Path, what: str) -> None:
+    deed, kind, said = HOSTILE[what]
+    script = f"{CONNECT}import time\n{deed}\ntime.sleep(1000)"
+    async with launched(folder, script, limits=Limits(memory_mib=64)) as finding:
+        assert finding.kind is kind
+        assert said in (finding.stderr or "")
 
 
 async def test_the_relay_is_not_one_of_its_processes(folder: Path) -> None:
@@ -118,27 +135,9 @@ async def test_the_relay_is_not_one_of_its_processes(folder: Path) -> None:
         assert finding.stderr == "enough\n"
 
 
-async def test_one_that_hoards_memory_is_found(folder: Path) -> None:
-    hoard = "import time; hoard = b'x' * (200 << 20); time.sleep(1000)"
-    async with launched(folder, CONNECT + hoard, limits=Limits(memory_mib=64)) as finding:
-        assert finding.kind is Ending.MEMORY
-
-
-async def test_one_that_fills_its_directory_fills_no_disk(folder: Path) -> None:
-    fill = "file = open('large', 'wb')\nwhile True: file.write(bytes(1 << 20))"
-    async with launched(folder, CONNECT + fill) as finding:
-        assert finding.kind is Ending.CRASH
-        assert "No space left on device" in (finding.stderr or "")
-
-
 async def test_one_that_leaves_processes_takes_them_along(folder: Path) -> None:
     async with launched(folder, CONNECT + LEAVE) as finding:
         assert finding.text == "ended by itself: exit status 0"
-
-
-async def test_the_files_of_a_submission_stay_as_they_are(folder: Path) -> None:
-    async with launched(folder, CONNECT + "open('bot.py', 'a')") as finding:
-        assert "OSError: [Errno 30] Read-only file system" in (finding.stderr or "")
 
 
 # ---- Starters

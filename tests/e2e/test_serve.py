@@ -319,24 +319,6 @@ def test_what_is_started_while_it_launches_bots_is_played_once(
     assert len(status["competitions"]) == 1
 
 
-@needs_signals
-def test_ctrl_c_again_and_again_ends_it_like_one(
-    service: Serve, slow_bots: tuple[str, ...]
-) -> None:
-    arena = service("akq", "--set", "hands=1000000", *slow_bots)
-    arena.until("2 bots compete")
-    started = below(arena.process.pid)
-    while arena.process.poll() is None:
-        arena.process.send_signal(signal.SIGINT)
-        time.sleep(0.001)
-    status, _, err = arena.ends()
-
-    assert status == 130, err
-    assert err.splitlines()[-1].startswith("arena: stopped; all matches that were over are in ")
-    assert "Traceback" not in err
-    assert alive(started) == {}
-
-
 @pytest.mark.skipif(sys.platform == "win32", reason="it has no terminals of this kind")
 def test_a_closed_terminal_ends_the_arena_that_ran_in_it(tmp_path: Path) -> None:
     ours, its = os.openpty()
@@ -390,33 +372,6 @@ def test_who_is_started_with_nohup_outlives_the_terminal(
     arena.process.send_signal(signal.SIGTERM)
 
     is_stopped(arena, "SIGTERM")
-
-
-def test_a_running_arena_is_copied_and_the_copy_goes_on(
-    service: Serve, tmp_path: Path, slow_bots: tuple[str, ...]
-) -> None:
-    settings = ("akq", "--set", "hands=4", "--matches", "1000", "--log", "-")
-    words = (*settings, *slow_bots)
-    arena = service(*words)
-    for _ in range(3):
-        arena.until("akq-")
-    copy = tmp_path / "copy.db"
-    done = run_here("backup", str(copy), "--db", str(tmp_path / "arena.db"))
-    before = len(arena.said)
-    arena.until("akq-")
-    arena.process.terminate()
-    arena.ends()
-
-    assert done.text.startswith(f"{copy}: 1 competition, ")
-    assert before < len(arena.said)
-    assert printed("verify", str(copy))["failed"] == []
-    again = service(*words, "--db", "copy.db")
-    again.until("akq-")
-    again.process.terminate()
-    again.ends()
-    with Store(copy, create=False) as store:
-        [competition] = store.competitions()
-        assert competition.state is CompetitionState.RUNNING
 
 
 def test_a_renewed_certificate_is_shown_without_a_restart(service: Serve, tmp_path: Path) -> None:

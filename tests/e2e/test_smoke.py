@@ -69,33 +69,6 @@ def test_a_reader_that_goes_away() -> None:
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="signals differ")
-def test_ctrl_c_in_a_process_of_its_own(tmp_path: Path) -> None:
-    path = write_bot(
-        tmp_path / "mine.py", init="import sys; print('ready', file=sys.stderr, flush=True)"
-    )
-    # Where the tests run in the background, Ctrl-C would be ignored by inheritance.
-    code = (
-        "import signal, sys; signal.signal(signal.SIGINT, signal.default_int_handler);"
-        "from arena.cli import main; sys.exit(main())"
-    )
-    argv = ("cross", "akq", path, "nash", "--hands", "10000000", "--jobs", "1")
-    with piped("-c", code, *argv) as process:
-        assert process.stderr is not None
-        assert process.stdout is not None
-        assert process.stderr.readline() == "ready\n"
-        assert process.stderr.readline() == "ready\n"
-        process.send_signal(signal.SIGINT)
-        said = process.stderr.read()
-        out = process.stdout.read()
-
-    assert process.returncode == 130
-    assert out == ""
-    [line] = said.splitlines()
-    assert line.startswith("arena: interrupted after ")
-    assert "--seed " in line
-
-
-@pytest.mark.skipif(sys.platform == "win32", reason="signals differ")
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
 def test_the_processes_of_long_work_end_with_the_command(
     tmp_path: Path, number: signal.Signals

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -53,7 +54,7 @@ async def test_a_program_that_does_not_start_is_out_with_what_it_said(tmp_path: 
 
 
 async def test_an_elimination_of_more_bots_than_processes_fit(tmp_path: Path) -> None:
-    owners = {f"bot{n}": n * 10 + 1 for n in range(1, 7)}
+    owners: dict[str, Any] = {f"bot{n}": n * 10 + 1 for n in range(1, 7)}
     async with asyncio.timeout(TIMEOUT_S), submitted_arena(tmp_path, most=4, **owners) as arena:
         report = await arena.play(arena.plan("high_low", *owners))
 

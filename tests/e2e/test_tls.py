@@ -150,20 +150,6 @@ async def test_our_own_client_connects(arena: Secure, files: Files, start: Any) 
         assert (status, "connected as" in said) == (0, True), said
 
 
-async def test_who_does_not_encrypt_is_told_that_it_may_have_to(arena: Secure, start: Any) -> None:
-    url = f"ws://127.0.0.1:{arena.port}"
-    for words in (
-        ("arena", "connect", "akq", "honest", "--wait", "0"),
-        ("arena", "status", "--token", "secret"),
-    ):
-        program = start(*words, "--url", url)
-        status, _, said = await asyncio.to_thread(program.ends)
-
-        assert status == 1
-        assert said.startswith(f"arena: no arena answers at {url}: ")
-        assert said.endswith("; it may be a wss:// address\n")
-
-
 async def test_a_request_is_known_to_have_come_over_tls(arena: Secure) -> None:
     page = Mock()
     page.answer.side_effect = lambda visitor, _: visitor.cut()
@@ -185,19 +171,6 @@ async def test_who_does_not_trust_the_certificate_is_gone(arena: Secure) -> None
             pass
     await arena.emptied()
     await arena.still_plays()
-
-
-async def test_a_lost_connection_comes_back(arena: Secure) -> None:
-    async with arena.bot("ann") as ann, arena.bot("ben") as ben:
-        table = arena.open("ace_king_queen", "ann", "ben", hands=20)
-        await asyncio.gather(ann.ready(), ben.ready())
-        await ann.vanish()  # without TLS's own close
-        playing = asyncio.create_task(ben.play())
-        async with arena.back(ann) as back:
-            await asyncio.gather(back.play(), playing)
-        result, _ = await arena.result(table)
-
-        assert result.termination.kind == "completed"
 
 
 # --- accidents and attacks ---

@@ -93,19 +93,3 @@ def places(report: Any) -> list[tuple[int | None, str]]:
     """Who has which rank."""
     ranking = [(place["rank"], name) for place in report["ranking"] for name in place["names"]]
     return ranking or [(row["rank"], row["name"]) for row in report["standings"]]
-
-
-@pytest.mark.parametrize(
-    ("seats", "fields", "said"),
-    [
-        (2, "split = 2", "split: expected a game whose matches can be split, got toy_two"),
-        (3, "form = 'round_robin'", "form: expected a game for 2 for a round robin, got toy_three"),
-        (1, "form = 'ladder'", "form: expected a game for 2 or more for a ladder, got toy_one"),
-        (3, "form = 'league'", "form: expected a game for 1 for a league, got toy_three"),
-    ],
-)
-def test_a_run_that_does_not_fit_a_toy_is_one_line(
-    arena: Run, tmp_path: Path, seats: int, fields: str, said: str
-) -> None:
-    (tmp_path / "class.toml").write_text(f"[[run]]\ngame = '{toy_name(seats)}'\n{fields}\n")
-    assert said in arena("serve", "--config", "class.toml").refusal()

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import json
-import random
 import shutil
+from collections import defaultdict
+from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Any
 
 import pytest
-from websockets.asyncio.client import connect
+from websockets.asyncio.client import ClientConnection, connect
 
 from arena.competitions.arena_host import Host
 from arena.formats.spec import plan_of
@@ -20,6 +21,7 @@ from arena.records.seat_transcript import conversation
 from arena.records.transcript import Side
 from arena.storage.store import Store
 from protocol.messages import Limits
+from tests.support.gateway_bots import Message, RawBot
 from tests.support.sample_database import SHORT
 from tests.support.scenes import SCENES
 from tests.tools import vectors
@@ -29,8 +31,6 @@ pytestmark = pytest.mark.e2e
 
 TIMEOUT_S = 60.0
 LIMITS = Limits(decision_ms=10_000, hard_ms=20_000)  # so that the bank stays full
-
-Message = dict[str, Any]
 
 
 def test_the_transcripts_are_those_of_the_scenes() -> None:
@@ -71,68 +71,50 @@ def test_the_one_command_names_what_is_stale_and_writes_it(
     assert cards.read_bytes() == text
 
 
-class Logged:
-    """A bot by hand that answers by chance, and writes down what is said about its matches."""
+class LoggedBot(RawBot):
+    """A bot by hand that writes down what is said about its matches."""
 
-    def __init__(self, name: str) -> None:
-        self.name = name
-        self.said: dict[str, list[tuple[Side, Message]]] = {}
-        self.is_welcome = asyncio.Event()
-        self._random = random.Random(name)
+    def __init__(self, websocket: ClientConnection, name: str) -> None:
+        super().__init__(websocket, name)
+        self.lines: defaultdict[str, list[tuple[Side, Message]]] = defaultdict(list)
 
-    async def play(self, url: str, game: str) -> None:
-        """Until the arena closes."""
-        async with connect(url, compression=None) as websocket:
-            hello = {"type": "hello", "protocol": 1, "name": self.name, "games": [game]}
-            await websocket.send(json.dumps(hello))
-            async for frame in websocket:
-                heard = json.loads(frame)
-                if heard["type"] == "welcome":
-                    self.is_welcome.set()
-                    continue
-                answer = self._answer(heard)
-                lines = self.said.setdefault(heard["match"], [])
-                lines.append((Side.ARENA, heard))
-                if answer is not None:
-                    lines.append((Side.BOT, answer))
-                    await websocket.send(json.dumps(answer))
+    async def hear(self) -> Message:
+        message = await super().hear()
+        self._note(Side.ARENA, message)
+        return message
 
-    def _answer(self, heard: Message) -> Message | None:
-        match heard["type"]:
-            case "match":
-                nonce = f"{self.name} {heard['match']}"
-                return {"type": "ready", "match": heard["match"], "nonce": nonce}
-            case "ask":
-                legal = heard["legal"]
-                is_range = isinstance(legal, dict)
-                value = legal["min"] if is_range else self._random.choice(legal)
-                about = {"match": heard["match"], "ask": heard["ask"]}
-                return {"type": "answer", **about, "value": value}
-            case _:
-                return None
+    async def say(self, *messages: Message, **message: Any) -> None:
+        self._note(Side.BOT, message)
+        await super().say(*messages, **message)
+
+    def _note(self, side: Side, message: Message) -> None:
+        if "match" in message:
+            self.lines[message["match"]].append((side, message))
 
 
-async def competition(file: Path, game: str, bots: list[Logged]) -> None:
-    """Have the bots play a whole competition over the network, into a database."""
+async def competition(file: Path, game: str, *names: str) -> dict[str, LoggedBot]:
+    """Have bots play a whole competition over the network, into a database."""
     rules = GAMES[game]
     settings = rules.vocabulary.read_settings(SHORT[game])
+    plan = plan_of(rules, settings, names, limits=LIMITS)
+    bots: dict[str, LoggedBot] = {}
     with Store(file) as store:
-        async with asyncio.timeout(TIMEOUT_S):
+        async with asyncio.timeout(TIMEOUT_S), AsyncExitStack() as stack:
             async with Host(store, limits=LIMITS) as host:
-                playing = [asyncio.create_task(bot.play(host.url, game)) for bot in bots]
-                for bot in bots:
-                    await bot.is_welcome.wait()
-                names = tuple(bot.name for bot in bots)
-                plan = plan_of(rules, settings, names, limits=LIMITS)
+                for name in names:
+                    opened = connect(host.url, compression=None)
+                    bots[name] = LoggedBot(await stack.enter_async_context(opened), name)
+                    await bots[name].hello(games=[game])
+                playing = [asyncio.create_task(bot.plays_on()) for bot in bots.values()]
                 await host.play(host.compete(plan))
             await asyncio.gather(*playing)
+    return bots
 
 
 @pytest.mark.parametrize("game", GAMES)
 async def test_what_is_made_of_a_record_is_what_was_said(game: str, tmp_path: Path) -> None:
     file = tmp_path / "arena.db"
-    bots = [Logged(name) for name in ("ann", "ben", "cem", "Zoë")]
-    await competition(file, game, bots)
+    bots = await competition(file, game, "ann", "ben", "cem", "Zoë")
     compared = 0
 
     with Store(file, create=False) as store:
@@ -141,11 +123,10 @@ async def test_what_is_made_of_a_record_is_what_was_said(game: str, tmp_path: Pa
             record = store.record(played.id)
             for seat, name in enumerate(played.players):
                 chair = f"{played.id}.{seat}"
-                [bot] = [bot for bot in bots if bot.name == name]
                 made = conversation(record, played.players, seat, chair, limits=one.plan.limits)
                 lines = [(line.side, json.loads(line.text)) for line in made.lines]
 
                 assert check(made) == ()
-                assert lines[2:] == bot.said[chair]
+                assert lines[2:] == bots[name].lines[chair]
                 compared += 1
     assert compared >= len(bots)

@@ -28,8 +28,6 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.e2e
 
 EACH_WIRE = pytest.mark.parametrize("is_encrypted", [False, True], ids=["plain", "tls"])
-BIG = 100  # connections at once
-
 Run = Callable[..., AbstractAsyncContextManager[ArenaWithPage]]
 
 
@@ -118,17 +116,6 @@ async def test_a_viewer_sees_the_lobby_and_matches_until_the_arena_closes(
         assert await to_end(viewer) == 1000
 
 
-async def test_who_is_gone_before_its_document_harms_nothing(in_house: Run) -> None:
-    async with in_house() as house:
-        for _ in range(BIG):
-            async with house.peer() as client:
-                client.asks("/api/competitions.json")
-                await asyncio.sleep(0)
-        await house.emptied()
-
-        assert (await house.get("/api/competitions.json")).status == 200
-
-
 async def test_an_encrypted_answer_that_is_not_read_is_not_forgotten(
     in_house: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -149,29 +136,6 @@ async def test_an_encrypted_answer_that_is_not_read_is_not_forgotten(
             assert len((await client.hears()).body) == size
             assert await client.reader.read() == b""  # now it was idle
         await house.emptied()
-
-
-async def test_who_asks_without_end_over_one_connection_stands_in_line(
-    in_house: Run, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("arena.server.throttle._ASKS", 100)
-    monkeypatch.setattr("arena.server.throttle._ASKS_PER_S", 1)
-
-    async with in_house() as house:
-        throttle = house.gateway.login.throttle
-        async with house.bot("ann") as ann, house.peer() as client:
-            for _ in range(111):
-                await client.gets("/healthz")
-            house.open("blackjack", "ann", hands=1)
-            throttle._credit_s = -0.005
-            client.asks("/healthz")
-            while not throttle._line:
-                await asyncio.sleep(0)
-
-            assert throttle._is_failing("127.0.0.1")
-
-            await client.hears()  # in its turn
-            await ann.play()
 
 
 @pytest.mark.parametrize("frame", [b"\x89\x80\0\0\0\0", b"\x01\x80\0\0\0\0"])

@@ -10,7 +10,6 @@ import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from pathlib import Path
 
-import msgspec
 import pytest
 
 from arena.authoring.starter import starter
@@ -32,8 +31,6 @@ from arena.workers.messages import (
     Offend,
     SeatProgram,
     Source,
-    WorkerKind,
-    WorkerReport,
 )
 from arena.workers.program_cache import ProgramCache
 from arena.workers.worker import Worker
@@ -42,6 +39,8 @@ from protocol.messages import Ending, Limits, Mechanism, Termination
 from tests.support.bot_processes import living
 from tests.support.bus_arena import PART_BYTES, BusArena, bus_job
 from tests.support.memory_bus import MemoryBroker, MemoryBus
+from tests.support.pipe_bot import pipe_bot
+from tests.support.worker_reports import report_of
 
 pytestmark = pytest.mark.e2e
 
@@ -49,36 +48,25 @@ TIMEOUT_S = 90.0
 # The machine of the tests is shared with others.
 LIMITS = Limits(start_ms=5_000, wall_ms=20_000, memory_mib=128)
 QUICK = Limits(decision_ms=250, bank_ms=0, hard_ms=500, wall_ms=1_500, start_ms=5_000)
-KIND = WorkerKind(
-    arena_version="1", system="s", machine="m", isolation="", languages=(), commands=(), games=()
-)
-PROFILE = WorkerReport(
-    worker="w", session="s", kind=KIND, speed=1.0, cores=2, slots=4, memory_mib=512
-)
+PROFILE = report_of("w", memory_mib=512)
 REMOVED = Finding(kind=Ending.REMOVED, text="cheated", mechanism=Mechanism.INSTRUCTOR)
 
 # A bot over its pipes that behaves as its argument says.
-BOT = """
-import json, os, sys, time
+BOT = pipe_bot(
+    first="""
 what = sys.argv[1]
-def say(**message): print(json.dumps(message), flush=True)
 print("pid", os.getpid(), file=sys.stderr, flush=True)
 if what == "crashes at start": sys.exit(3)
 if what == "says nothing": time.sleep(600)
-say(type="hello", protocol=1, name="x", games=["ace_king_queen"])
-for line in sys.stdin:
-    heard = json.loads(line)
-    if heard["type"] == "match":
-        print("plays as", os.environ["ARENA_NAME"], file=sys.stderr, flush=True)
-        say(type="ready", match=heard["match"], nonce="n")
-    elif heard["type"] == "ask":
-        if what == "crashes": sys.exit(4)
-        if what == "hoards": hoard = bytearray(os.urandom(1 << 20) * 300); time.sleep(600)
-        if what == "sleeps": time.sleep(600)
-        legal = heard["legal"]
-        value = "raise" if what == "cheats" else legal[0]
-        say(type="answer", match=heard["match"], ask=heard["ask"], value=value)
-"""
+""",
+    invited='print("plays as", os.environ["ARENA_NAME"], file=sys.stderr, flush=True)',
+    asked="""
+if what == "crashes": sys.exit(4)
+if what == "hoards": hoard = bytearray(os.urandom(1 << 20) * 300); time.sleep(600)
+if what == "sleeps": time.sleep(600)
+""",
+    value='"raise" if what == "cheats" else legal[0]',
+)
 
 
 def bot(what: str) -> Bundle:
@@ -336,26 +324,6 @@ async def test_job_with_other_limits_waits_for_those_that_are_played(real: RealW
 
     assert result.record.termination.kind is Ending.COMPLETED
     assert result.job.limits == other
-
-
-async def test_jobs_with_other_times_to_decide_share_the_processes(real: RealWorker) -> None:
-    await real.play(GOOD, GOOD)
-    result = await real.play(GOOD, GOOD, limits=msgspec.structs.replace(LIMITS, bank_ms=5))
-
-    assert pids(result) == []
-
-
-async def test_match_is_played_to_its_end_while_the_bus_is_away(real: RealWorker) -> None:
-    await real.put(GOOD, SLEEPER, limits=QUICK)
-    attempt = await real.until_begun()
-    real.broker.stop()
-    while not real.worker.report.attempts[0].is_over:
-        await asyncio.sleep(0.02)  # nothing else can be heard of it now
-    assert real.arena.results == []
-    real.broker.start()
-    result = await real.arena.until_results()
-
-    assert (result.attempt, result.record.termination.kind) == (attempt, Ending.TIMEOUT)
 
 
 async def test_nothing_is_left_running_when_the_worker_stops_in_the_middle(

@@ -33,13 +33,7 @@ class HostArena(GatewayArena):
         self.store = store
         self._playing: list[asyncio.Task[CompetitionReport]] = []
         self._beside: list[asyncio.Task[Any]] = []
-        tell = host.gateway.on_change
-
-        def changed() -> None:
-            tell()
-            self.changed()
-
-        host.gateway.on_change = changed
+        self.listen()
 
     def begin(self, plan: Plan | Competition) -> asyncio.Task[CompetitionReport]:
         """Begin to play a plan, or a competition."""

@@ -83,7 +83,7 @@ class ArenaWithPage(GatewayArena):
         self.host = host
         self.url = host.url
         self.trust = trust
-        host.gateway.on_change = self.changed
+        self.listen()
 
     @asynccontextmanager
     async def peer(self) -> AsyncIterator[PagePeer]:

@@ -2,19 +2,13 @@
 
 `ClassWithPage` starts `arena serve --config` as a process, puts a class on the roster, and has it
 play a competition in every game; one bot offends in all of them. Slow bots think before they
-answer, so that their matches go on while somebody looks. They are
-`python -m tests.support.class_with_page FILE.json --url ws://…`.
+answer, so that their matches go on while somebody looks.
 """
 
 from __future__ import annotations
 
-import argparse
-import asyncio
-import contextlib
 import json
-import signal
 import subprocess
-import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -27,13 +21,12 @@ from arena.games import GAMES as RULES
 from arena.storage.roster import Roster
 from arena.storage.roster_csv import Student
 from arena.storage.store import Store
-from bots.client import Client
-from protocol.strategy import find, house_bots
+from protocol.strategy import house_bots
 from tests.support import arena_process
 from tests.support.random_matches import endless
 from tests.support.student_bots import student
 
-__all__ = ["GAMES", "LONG", "ROGUE", "TOYS", "ClassWithPage", "enrolled", "main"]
+__all__ = ["GAMES", "LONG", "ROGUE", "TOYS", "ClassWithPage", "enrolled"]
 
 GAMES = {game: tuple(house_bots(game)) for game in RULES}
 """The bots of the class, by game."""
@@ -228,21 +221,22 @@ class ClassWithPage:
 
     def _come(self) -> None:
         honest = [self._student(name, number) for number, name in enumerate(_NAMES)]
-        self._bots("tests.support.student_bots", "class", honest)
+        self._bots("class", honest)
         rogue = student(ROGUE, dict.fromkeys(GAMES, "rogue-illegal"), token=self.tokens[ROGUE])
-        self._bots("tests.support.student_bots", "rogue", [rogue])
-        slow = [self._student(name, number) for number, name in enumerate(_SLOW)]
+        self._bots("rogue", [rogue])
         if self._live:
-            self._bots("tests.support.class_with_page", "slow", slow)
+            slow = [self._student(name, number, _PAUSE_S) for number, name in enumerate(_SLOW)]
+            self._bots("slow", slow)
 
-    def _student(self, name: str, number: int) -> dict[str, Any]:
+    def _student(self, name: str, number: int, pause_s: float = 0.0) -> dict[str, Any]:
         bots = {game: bots[number % len(bots)] for game, bots in GAMES.items()}
-        return student(name, bots, tables=8, token=self.tokens[name])
+        return student(name, bots, tables=8, token=self.tokens[name], pause_s=pause_s)
 
-    def _bots(self, program: str, name: str, students: list[dict[str, Any]]) -> None:
+    def _bots(self, name: str, students: list[dict[str, Any]]) -> None:
         file = self._folder / f"{name}.json"
         file.write_text(json.dumps(students), encoding="utf-8")
-        self.start("-m", program, str(file), "--url", self.url.replace("http", "ws"))
+        words = ("-m", "tests.support.student_bots", str(file))
+        self.start(*words, "--url", self.url.replace("http", "ws"))
 
 
 def enrolled(database: Path, names: Sequence[str]) -> tuple[dict[str, str], str]:
@@ -264,47 +258,3 @@ def _run(
         matches=matches,
         settings=arena_process.toml_of(settings),
     )
-
-
-def _thinking(game: str, bot: str) -> type[Any]:
-    """A house bot that takes its time."""
-    quick = find(game, bot)
-
-    class Thinking(quick):  # type: ignore[misc, valid-type]
-        def decide(self, question: Any) -> object:
-            time.sleep(_PAUSE_S)
-            return super().decide(question)
-
-    return Thinking
-
-
-async def _play(students: list[dict[str, Any]], url: str) -> None:
-    me = asyncio.current_task()
-    assert me is not None, "this is a task"
-    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, me.cancel)
-    clients = [
-        Client(
-            url,
-            student["name"],
-            {game: _thinking(game, bot) for game, bot in student["bots"].items()},
-            token=student["token"],
-            tables=student["tables"],
-        )
-        for student in students
-    ]
-    await asyncio.gather(*(client.run() for client in clients))
-
-
-def main() -> int:
-    """Read the command line and play slowly."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("file", type=Path)
-    parser.add_argument("--url", required=True)
-    options = parser.parse_args()
-    with contextlib.suppress(asyncio.CancelledError):
-        asyncio.run(_play(json.loads(options.file.read_text()), options.url))
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())

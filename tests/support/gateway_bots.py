@@ -315,6 +315,16 @@ class GatewayArena:
             result, verdict = await self.result(table)
             assert (result.termination.kind.value, verdict) == ("completed", None)
 
+    def listen(self) -> None:
+        """Hear of what changes at the gateway, beside whoever hears of it already."""
+        tell = self.gateway.on_change
+
+        def changed() -> None:
+            tell()
+            self.changed()
+
+        self.gateway.on_change = changed
+
     def changed(self) -> None:
         asyncio.get_running_loop().call_soon(lambda: asyncio.ensure_future(self._notify()))
 

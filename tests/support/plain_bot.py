@@ -1,8 +1,8 @@
-"""A bot on plain `websockets`, with its keepalive: `-m tests.support.plain_bot --url U NAME`.
+"""Bots on plain `websockets`, with its keepalive: `-m tests.support.plain_bot --url U NAME`.
 
 The session is that of protocol/README.md: reconnect with `resume`, and answer a repeated question
 again. The answers are random. Nothing of ours is imported. What happens to its connections is on
-stderr; it ends when the arena closes, or does not want it any more.
+stderr; each ends when the arena closes, or does not want it any more.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ _FINAL = (1000, 1002, 1009, 4000, 4001)
 class PlainBot:
     """One bot, over one connection after another."""
 
-    def __init__(self, options: argparse.Namespace) -> None:
+    def __init__(self, options: argparse.Namespace, name: str) -> None:
         self._url: str = options.url
         self._freezes: bool = options.freeze
         self._options = IMPATIENT if options.impatient else {}
-        self._hello = {"type": "hello", "protocol": 1, "name": options.name}
+        self._hello = {"type": "hello", "protocol": 1, "name": name}
         self._hello |= {"games": [options.game], "tables": 1}
 
     async def run(self) -> None:
@@ -76,14 +76,20 @@ class PlainBot:
                     await websocket.send(json.dumps({"type": "answer", **ids, "value": value}))
 
 
+async def play(options: argparse.Namespace) -> None:
+    names = [f"{options.name} {n}" for n in range(options.count)] or [options.name]
+    await asyncio.gather(*(PlainBot(options, name).run() for name in names))
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("name")
     parser.add_argument("--url", required=True)
     parser.add_argument("--game", required=True)
+    parser.add_argument("--count", type=int, default=0, help="so many, NAME 0 and so on")
     parser.add_argument("--freeze", action="store_true", help="stop at every question")
     parser.add_argument("--impatient", action="store_true", help="close after two silent seconds")
-    asyncio.run(PlainBot(parser.parse_args()).run())
+    asyncio.run(play(parser.parse_args()))
 
 
 if __name__ == "__main__":

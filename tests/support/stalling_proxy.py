@@ -12,7 +12,7 @@ _CHUNK_BYTES = 1 << 16
 
 
 class StallingProxy:
-    """Forwards connections to a port of this machine; `port` is its own.
+    """Forwards connections to a port of this machine; `port` is its own, and `passed` counts bytes.
 
     While it is cut it takes connections and bytes and forwards nothing, as a network does that
     drops every packet. What had come until then is lost when it goes on: its connections are
@@ -20,6 +20,7 @@ class StallingProxy:
     """
 
     def __init__(self, target: int) -> None:
+        self.passed = 0
         self._target = target
         self._is_cut = threading.Event()
         self._pairs: set[tuple[socket.socket, socket.socket]] = set()
@@ -69,6 +70,7 @@ class StallingProxy:
             while data := one.recv(_CHUNK_BYTES):
                 if not self._is_cut.is_set():
                     other.sendall(data)
+                    self.passed += len(data)
         for end in (one, other):
             with contextlib.suppress(OSError):
                 end.shutdown(socket.SHUT_RDWR)

@@ -1,6 +1,7 @@
 """House bots under students' names, in one process: `-m tests.support.student_bots FILE --url URL`.
 
-The file is a list of {name, token, tables, bots: {game: house bot}}. Every student has a connection
+The file is a list of {name, token, tables, bots: {game: house bot}, pause_s: before each decision}.
+Every student has a connection
 of its own, with our client: it plays all its games over that, and comes back by itself when the
 connection is lost. A bot may also be a rogue of `bots/rogues.py`;
 one that ends its process belongs into a process of its own. Nothing of the arena is imported.
@@ -33,15 +34,21 @@ _PATIENCE = 3  # decisions: who plays blackjack at random may be broke before th
 
 
 def student(
-    name: str, bots: dict[str, str], *, tables: int = 4, token: str | None = None
+    name: str,
+    bots: dict[str, str],
+    *,
+    tables: int = 4,
+    token: str | None = None,
+    pause_s: float = 0.0,
 ) -> dict[str, Any]:
     """A student as it stands in the file."""
-    return {"name": name, "token": token, "tables": tables, "bots": bots}
+    return {"name": name, "token": token, "tables": tables, "bots": bots, "pause_s": pause_s}
 
 
 def client_of(student: dict[str, Any], url: str) -> Client:
     """The client that plays for a student."""
-    strategies = {game: _strategy(game, bot) for game, bot in student["bots"].items()}
+    pause_s = student["pause_s"]
+    strategies = {game: _strategy(game, bot, pause_s) for game, bot in student["bots"].items()}
     return Client(
         url,
         student["name"],
@@ -53,9 +60,16 @@ def client_of(student: dict[str, Any], url: str) -> Client:
     )
 
 
-def _strategy(game: str, bot: str) -> type[Any]:
+def _strategy(game: str, bot: str, pause_s: float) -> type[Any]:
     if not bot.startswith("rogue-"):
-        return find(game, bot)
+        quick = find(game, bot)
+
+        class Thinking(quick):  # type: ignore[misc, valid-type]
+            def decide(self, question: Any) -> object:
+                time.sleep(pause_s)
+                return super().decide(question)
+
+        return Thinking if pause_s else quick
     cls = rogue(game, bot)
     cls.PATIENCE = _PATIENCE  # a class of its own, made for this game just now
     return cls

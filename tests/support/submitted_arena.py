@@ -21,27 +21,16 @@ from arena.sandbox.command import Program
 from arena.storage.store import Store
 from protocol.messages import Limits
 from tests.support.fake_submissions import FakeVersionService
+from tests.support.pipe_bot import pipe_bot
 
-__all__ = ["LEGAL", "SubmittedArena", "submitted_arena"]
+__all__ = ["SubmittedArena", "submitted_arena"]
 
-LEGAL = """
-import json, sys
-def say(**message): print(json.dumps(message), flush=True)
-say(type="hello", protocol=1, name="x", games=GAMES)
-for line in sys.stdin:
-    heard = json.loads(line)
-    if heard["type"] == "match":
-        say(type="ready", match=heard["match"], nonce="n")
-    elif heard["type"] == "ask":
-        legal = heard["legal"]
-        value = legal["min"] if isinstance(legal, dict) else legal[0]
-        say(type="answer", match=heard["match"], ask=heard["ask"], value=value)
-""".replace("GAMES", repr(list(GAMES)))
-"""A bot over its pipes that makes the first legal decision."""
+
+LIMITS = Limits(start_ms=5_000)
 
 
 class SubmittedArena:
-    """An arena with submissions; those that are not among `programs`, by number, are `LEGAL`."""
+    """An arena with submissions; those that are not among `programs`, by number, play legally."""
 
     def __init__(
         self, host: Host, store: Store, cores: int, most: int, in_play: dict[str, int]
@@ -51,10 +40,11 @@ class SubmittedArena:
         self.programs: dict[int, str] = {}
         self.stderr: list[tuple[int, str, str]] = []
         self.service = FakeVersionService(**in_play)
+        self.gate = ComputeGate(cores)
         self.pool = ProcessPool(
             host.supervisor,
             host.gateway,
-            ComputeGate(cores),
+            self.gate,
             self._program,
             most,
             lambda *told: self.stderr.append(told),
@@ -75,15 +65,15 @@ class SubmittedArena:
         return await self.host.play(self.host.compete(plan))
 
     async def _program(self, submission: int) -> Program:
-        text = self.programs.get(submission, LEGAL)
+        text = self.programs.get(submission) or pipe_bot()
         return Program((sys.executable, "-c", text), stdio=True)
 
 
 @contextlib.asynccontextmanager
 async def submitted_arena(
-    folder: Path, *, cores: int = 1, most: int = 8, **in_play: int
+    folder: Path, *, cores: int = 1, most: int = 8, limits: Limits = LIMITS, **in_play: int
 ) -> AsyncIterator[SubmittedArena]:
     """An arena with a database in a folder, in which these submissions are in play, by owner."""
     with Store(folder / "arena.db") as store:
-        async with Host(store, limits=Limits(start_ms=5_000)) as host:
+        async with Host(store, limits=limits) as host:
             yield SubmittedArena(host, store, cores, most, in_play)

@@ -48,6 +48,8 @@ from tests.support import arena_process, independent_audit
 from tests.support.arena_process import RunningProcess
 from tests.support.in_process import run_here
 from tests.support.independent_audit import AuditedCompetition, AuditedDatabase
+from tests.support.needs import found
+from tests.support.pipe_bot import pipe_bot
 from tests.support.rogues.rogue import KINDS as ROGUES
 from tests.support.stalling_proxy import StallingProxy
 from tests.support.student_bots import student
@@ -108,20 +110,6 @@ matches = {matches}
 wait_s = 60
 settings = {settings}
 """
-# A whole bot on pipes.
-_PIPES = """
-import json, sys
-def say(**message): print(json.dumps(message), flush=True)
-say(type="hello", protocol=1, name="x", games=GAMES)
-for line in sys.stdin:
-    it = json.loads(line)
-    if it["type"] == "match":
-        say(type="ready", match=it["match"], nonce="n")
-    elif it["type"] == "ask":
-        legal = it["legal"]
-        value = legal["min"] if isinstance(legal, dict) else legal[0]
-        say(type="answer", match=it["match"], ask=it["ask"], value=value)
-"""
 
 
 class DriveOptions(msgspec.Struct, kw_only=True):
@@ -171,7 +159,7 @@ class Drive:
     """One class with its arena, in a folder of its own."""
 
     def __init__(self, folder: Path, options: DriveOptions) -> None:
-        assert not options.workers or nats_program(), "nats-server is not installed"
+        assert not options.workers or found("nats-server"), "nats-server is not installed"
         self.database = folder / "class.db"
         self.faults: list[str] = []
         self.done: Counter[str] = Counter()
@@ -245,7 +233,7 @@ class Drive:
 
     def _write_files(self) -> None:
         options = self._options
-        (self._folder / "pipes.py").write_text(_PIPES.replace("GAMES", repr([*options.games])))
+        (self._folder / "pipes.py").write_text(pipe_bot(options.games))
         config = _CONFIG.format(port=self._port)
         config += _SUBMISSIONS if "submitted" in options.kinds else ""
         config += _BUS.format(port=self._bus_port) if options.workers else ""
@@ -289,7 +277,7 @@ class Drive:
     def _start_bus(self) -> None:
         ready = "Server is ready"
         before = self._said("bus").count(ready)
-        words = [nats_program() or "", "-a", "127.0.0.1", "-p", str(self._bus_port), "-js"]
+        words = [found("nats-server") or "", "-a", "127.0.0.1", "-p", str(self._bus_port), "-js"]
         with (self._folder / "bus.err").open("ab") as errors:
             self._processes["bus"] = subprocess.Popen(
                 [*words, "-sd", str(self._folder / "bus")], stdout=errors, stderr=errors
@@ -606,11 +594,6 @@ class Drive:
             time.sleep(_LOOK_S)
 
 
-def nats_program() -> str | None:
-    """Where `nats-server` is, if it is installed: Debian's is not on every path."""
-    return shutil.which("nats-server", path=f"{os.environ['PATH']}:/usr/sbin")
-
-
 def main() -> int:
     """Drive, and print the report."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
@@ -630,25 +613,19 @@ def main() -> int:
     parser.add_argument("--workers", type=int, default=0, help="over a nats-server")
     parser.add_argument("--seed", type=int, default=1, help="of the faults")
     parser.add_argument("--folder", type=Path, help="keep everything there")
-    asked = parser.parse_args()
+    asked = vars(parser.parse_args())
+    kept = asked.pop("folder")
     options = DriveOptions(
-        bots=asked.bots,
-        kinds=tuple(asked.kinds.split(",")),
-        games=tuple(asked.games.split(",")),
-        rogues=asked.rogues,
-        seconds=60 * asked.minutes,
-        matches=asked.matches,
-        rounds=asked.rounds,
-        faults={fault: getattr(asked, fault) for fault in FAULTS},
-        every_s=asked.every,
-        away_s=asked.away,
-        guesses=asked.guesses,
-        spectators=asked.spectators,
-        workers=asked.workers,
-        seed=asked.seed,
+        kinds=tuple(asked.pop("kinds").split(",")),
+        games=tuple(asked.pop("games").split(",")),
+        seconds=60 * asked.pop("minutes"),
+        faults={fault: asked.pop(fault) for fault in FAULTS},
+        every_s=asked.pop("every"),
+        away_s=asked.pop("away"),
+        **asked,
     )
     with tempfile.TemporaryDirectory() as temporary:
-        folder = (asked.folder or Path(temporary)).resolve()
+        folder = (kept or Path(temporary)).resolve()
         folder.mkdir(exist_ok=True)
         report = Drive(folder, options).run()
     for name, value in msgspec.to_builtins(report).items():

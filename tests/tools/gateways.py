@@ -5,24 +5,31 @@ bots is refereed by the gateway of one of them, so a decision of the other may c
 goes by one message to the other gateway, its answer by one back. Gateways are queues with one
 server each. A bot answers after its link and its thinking, and has one match after another.
 
-The page `arena/workers/many_machines.md` quotes what is printed. The figures are those of `Costs`,
-which were measured on two noisy cores in 2026. No part of CI.
+The page `arena/workers/many_machines.md` quotes what is printed. No part of CI.
 """
 
 from __future__ import annotations
 
-import argparse
 import heapq
 import random
 import statistics
-from collections.abc import Iterator
 from itertools import count
 from math import ceil
 
-import msgspec
+__all__ = ["main", "needed", "simulate"]
 
-__all__ = ["Costs", "Load", "NeededMachines", "Simulated", "main", "needed", "simulate"]
+# What things cost, as it was measured on two noisy cores in 2026. Of a gateway's CPU time:
+DECISION_US = 65.0  # where each bot has one match: `arena bench matches` and `tables`
+IDLE_US_PER_S = 15.0  # of an idle bot, for its pings: `arena bench --idle 3000`
+MESSAGE_US = 9.0  # to send or receive one message by nats-py
+# Of memory:
+IDLE_KIB = 9.2  # an idle bot
+MATCH_KIB = 6.0  # a match that is played
+# Of NATS:
+SERVER_US = 3.5  # CPU time of nats-server for a message
+CROSSING_MS = 0.2  # between two gateways, one way
 
+LINK_MS, THINK_MS = 20.0, 5.0  # of a bot, each way, and for an answer
 _FULL = 0.6  # of a core; the queue grows fast beyond it, as the simulation shows
 _FILES = 60_000  # of the 65,536 that `LimitNOFILE` of the manual allows
 _SIMULATED_GATEWAYS = 4  # enough: all are alike
@@ -30,54 +37,6 @@ _SECONDS, _WARM_S = 6.0, 1.0
 _SIZES = (200, 400, 600, 800, 1000, 1200)
 _SEATS = 2
 _GIB = 1 << 20  # in KiB
-
-
-class Costs(msgspec.Struct, frozen=True, kw_only=True):
-    """What things cost, measured.
-
-    Attributes:
-        decision_us: CPU time of a gateway for a decision where each bot has one match: `arena bench
-            matches` and `tables`.
-        idle_us_per_s: of an idle bot, for its pings: `arena bench --idle 3000`.
-        idle_kib: memory of an idle bot.
-        match_kib: memory of a match that is played.
-        message_us: CPU time of a gateway to send or receive one message by nats-py.
-        server_us: CPU time of nats-server for a message.
-        crossing_ms: on its way between two gateways, one way.
-    """
-
-    decision_us: float = 65.0
-    idle_us_per_s: float = 15.0
-    idle_kib: float = 9.2
-    match_kib: float = 6.0
-    message_us: float = 9.0
-    server_us: float = 3.5
-    crossing_ms: float = 0.2
-
-
-class Load(msgspec.Struct, frozen=True, kw_only=True):
-    """How bots play: with a link of `link_ms` each way, and `think_ms` for an answer."""
-
-    link_ms: float = 20.0
-    think_ms: float = 5.0
-
-
-class Simulated(msgspec.Struct, frozen=True, kw_only=True):
-    """Gateways with so many bots each, all of them playing.
-
-    Attributes:
-        busy: the share of its core that a gateway used.
-        turn_ms, late_ms: the arena's part of a turn, from an answer's arrival to the next question:
-            the median and the 99th percentile.
-        messages_per_s: of one gateway to and from NATS.
-    """
-
-    bots: int
-    decisions_per_s: float
-    busy: float
-    turn_ms: float
-    late_ms: float
-    messages_per_s: float
 
 
 class _Gateway:
@@ -94,11 +53,14 @@ class _Gateway:
         return self.free_at
 
 
-def simulate(
-    bots: int, gateways: int, costs: Costs, load: Load, *, seed: int = 0, seconds: float = _SECONDS
-) -> Simulated:
-    """Let so many bots on each of `gateways` play; a few of the gateways stand for all."""
-    draw = random.Random(seed)
+def simulate(bots: int, gateways: int) -> str:
+    """Let so many bots on each of `gateways` play; a few of the gateways stand for all.
+
+    The line has the decisions a second of a gateway, the share of its core that it used, the
+    arena's part of a turn, from an answer's arrival to the next question, as the median and the
+    99th percentile, and its messages a second to and from NATS.
+    """
+    draw = random.Random(0)
     some = [_Gateway() for _ in range(min(gateways, _SIMULATED_GATEWAYS))]
     crosses = 1 - 1 / gateways
     turns: list[float] = []
@@ -111,19 +73,19 @@ def simulate(
         """Ask a seat of a match: one of two is on another gateway, if pairs are drawn freely."""
         is_away = len(some) > 1 and draw.random() < crosses * (_SEATS - 1) / _SEATS
         near = draw.choice([each for each in some if each is not home]) if is_away else home
-        way_s = 2 * load.link_ms + draw.expovariate(1 / load.think_ms)
+        way_s = 2 * LINK_MS + draw.expovariate(1 / THINK_MS)
         at += way_s / 1000
         heapq.heappush(coming, (at, next(numbers), near, at, home))
 
     for home in some:
         for _ in range(bots // _SEATS):
-            ask(draw.random() * 2 * load.link_ms / 1000, home)
-    until = _WARM_S + seconds
-    crossing_s, message_s = costs.crossing_ms / 1000, costs.message_us / 1e6
+            ask(draw.random() * 2 * LINK_MS / 1000, home)
+    until = _WARM_S + _SECONDS
+    crossing_s, message_s = CROSSING_MS / 1000, MESSAGE_US / 1e6
     while coming[0][0] < until:
         at, _, here, since, home = heapq.heappop(coming)
         # Half of the work is that of the socket, half that of the referee.
-        half_s = costs.decision_us / 2 / 1e6 * draw.expovariate(1.0)
+        half_s = DECISION_US / 2 / 1e6 * draw.expovariate(1.0)
         if here is not home:  # each message is sent by one gateway and received by another
             done = here.does(at, half_s + 2 * message_s)
             here.messages += 2
@@ -138,98 +100,47 @@ def simulate(
             turns.append((done - since) * 1000)
         ask(done, home)
     cuts = statistics.quantiles(turns, n=100)
-    return Simulated(
-        bots=bots,
-        decisions_per_s=len(turns) / seconds / len(some),
-        busy=statistics.mean(each.worked_s for each in some) / until,
-        turn_ms=cuts[49],
-        late_ms=cuts[98],
-        messages_per_s=statistics.mean(each.messages for each in some) / until,
+    busy = statistics.mean(each.worked_s for each in some) / until
+    messages = statistics.mean(each.messages for each in some) / until
+    return (
+        f"  {bots:,} | {len(turns) / _SECONDS / len(some):,.0f} | {busy:.0%} | "
+        f"{cuts[49]:.2f} | {cuts[98]:.1f} | {messages:,.0f}"
     )
 
 
-class NeededMachines(msgspec.Struct, frozen=True, kw_only=True):
-    """What so many bots need, of which a share plays.
+def needed(bots: int, playing: float) -> str:
+    """Add up what so many bots need, of which a share plays; a core is used up to six tenths.
 
-    Attributes:
-        by_cpu, by_files: how many gateways CPU time and open files ask for, a core each.
-        memory_gib: of all gateways.
-        nats_per_s, nats_cores: messages and cores of NATS if pairs are drawn freely; 0 if bots meet
-            on one gateway only.
+    The line has the decisions a second, how many gateways CPU time and open files ask for, a core
+    each, the memory of all, and NATS's messages a second and cores if pairs are drawn freely.
     """
-
-    bots: int
-    playing: float
-    decisions_per_s: float
-    by_cpu: int
-    by_files: int
-    memory_gib: float
-    nats_per_s: float
-    nats_cores: float
-
-    @property
-    def gateways(self) -> int:
-        return max(self.by_cpu, self.by_files)
-
-
-def needed(bots: int, playing: float, costs: Costs, load: Load) -> NeededMachines:
-    """Add up what is needed; a gateway's core is used up to six tenths."""
-    turn_s = (2 * load.link_ms + load.think_ms) / 1000
+    turn_s = (2 * LINK_MS + THINK_MS) / 1000
     decisions = bots * playing / _SEATS / turn_s
     by_files = ceil(bots / _FILES)
-    used = decisions * costs.decision_us / 1e6 + bots * costs.idle_us_per_s / 1e6
+    used = decisions * DECISION_US / 1e6 + bots * IDLE_US_PER_S / 1e6
     by_cpu = ceil(used / _FULL)
     messages = 0.0
     if max(by_cpu, by_files) > 1:  # messages cost CPU time as well, and so gateways
         crosses = (1 - 1 / by_cpu) * (_SEATS - 1) / _SEATS
         messages = 2 * decisions * crosses
-        by_cpu = ceil((used + messages * 2 * costs.message_us / 1e6) / _FULL)
-    return NeededMachines(
-        bots=bots,
-        playing=playing,
-        decisions_per_s=decisions,
-        by_cpu=by_cpu,
-        by_files=by_files,
-        memory_gib=bots * (costs.idle_kib + playing / _SEATS * costs.match_kib) / _GIB,
-        nats_per_s=messages,
-        nats_cores=messages * costs.server_us / 1e6,
+        by_cpu = ceil((used + messages * 2 * MESSAGE_US / 1e6) / _FULL)
+    memory_gib = bots * (IDLE_KIB + playing / _SEATS * MATCH_KIB) / _GIB
+    return (
+        f"  {bots:,} | {playing:.0%} | {decisions:,.0f} | {by_cpu:,}, {by_files:,} | "
+        f"{memory_gib:.2f} | {messages:,.0f}, {messages * SERVER_US / 1e6:.1f}"
     )
 
 
-def _simulation_lines(costs: Costs, load: Load) -> Iterator[str]:
-    yield "bots on a gateway, all playing | decisions/s | core | turn ms | 99 % | messages/s"
+def main() -> None:
+    print("bots on a gateway, all playing | decisions/s | core | turn ms | 99 % | messages/s")
     for gateways in (1, 10, 1000):
-        yield f"of {gateways:,} gateways:"
+        print(f"of {gateways:,} gateways:")
         for bots in _SIZES:
-            each = simulate(bots, gateways, costs, load)
-            yield (
-                f"  {each.bots:,} | {each.decisions_per_s:,.0f} | {each.busy:.0%} | "
-                f"{each.turn_ms:.2f} | {each.late_ms:.1f} | {each.messages_per_s:,.0f}"
-            )
-
-
-def _scale_lines(costs: Costs, load: Load) -> Iterator[str]:
-    yield "bots | playing | decisions/s | gateways by CPU, by files | GiB | NATS messages/s, cores"
+            print(simulate(bots, gateways), flush=True)
+    print("bots | playing | decisions/s | gateways by CPU, by files | GiB | NATS messages/s, cores")
     for bots in (10_000, 100_000, 1_000_000):
         for playing in (1.0, 0.05):
-            each = needed(bots, playing, costs, load)
-            yield (
-                f"  {bots:,} | {playing:.0%} | {each.decisions_per_s:,.0f} | "
-                f"{each.by_cpu:,}, {each.by_files:,} | {each.memory_gib:.2f} | "
-                f"{each.nats_per_s:,.0f}, {each.nats_cores:.1f}"
-            )
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("--link-ms", type=float, default=Load().link_ms)
-    parser.add_argument("--think-ms", type=float, default=Load().think_ms)
-    asked = parser.parse_args()
-    load = Load(link_ms=asked.link_ms, think_ms=asked.think_ms)
-    costs = Costs()
-    print(costs)
-    for line in (*_simulation_lines(costs, load), *_scale_lines(costs, load)):
-        print(line, flush=True)
+            print(needed(bots, playing))
 
 
 if __name__ == "__main__":

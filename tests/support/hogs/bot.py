@@ -1,9 +1,8 @@
-"""A whole bot in one file: `python bot.py [DEED] [websocket]`.
+"""A whole bot in one file: `python bot.py [DEED]`.
 
-It plays the first legal answer, and at its third decision does its deed. By default it speaks the
-protocol in lines over its standard input and output, with the standard library alone; with
-`websocket` it connects to ARENA_URL with ARENA_TOKEN. The bots in JavaScript, Java and C++ beside
-it have the same deeds:
+It plays the first legal answer, and at its third decision does its deed. It speaks the protocol in
+lines over its standard input and output, with the standard library alone. The bots in JavaScript,
+Java and C++ beside it have the same deeds:
 
 - `hello`: none, it plays; `slow`: it sleeps a little in every decision;
 - `hog`: it takes 320 MiB and plays on; `crash`: it says why on stderr and exits with status 1;
@@ -20,7 +19,6 @@ import os
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterable
 from typing import Any
 
 __all__ = ["HOARD_MIB", "LAST_WORDS", "main"]
@@ -35,14 +33,17 @@ _hoard: list[bytes] = []
 Message = dict[str, Any]
 
 
-def main(deed: str, link: str = "stdio") -> None:
+def say(message: Message) -> None:
+    print(json.dumps(message), flush=True)
+
+
+def main(deed: str) -> None:
     """Play until the arena ends the connection."""
-    messages, say = by_websocket() if link == "websocket" else by_stdio()
     name = os.environ.get("ARENA_NAME", "bot")
     games = ["ace_king_queen"]
     say({"type": "hello", "protocol": 1, "name": name, "games": games, "tables": 16})
     asked = 0
-    for message in messages:
+    for message in map(json.loads, sys.stdin):
         if message["type"] == "match":
             say({"type": "ready", "match": message["match"], "nonce": "python"})
         elif message["type"] == "ask":
@@ -55,30 +56,6 @@ def main(deed: str, link: str = "stdio") -> None:
             value = legal["min"] if isinstance(legal, dict) else legal[0]
             ids = {"match": message["match"], "ask": message["ask"]}
             say({"type": "answer", **ids, "value": value})
-
-
-def by_stdio() -> tuple[Iterable[Message], Callable[[Message], None]]:
-    """The messages that come in, and a function that sends one, as lines."""
-
-    def say(message: Message) -> None:
-        print(json.dumps(message), flush=True)
-
-    return map(json.loads, sys.stdin), say
-
-
-def by_websocket() -> tuple[Iterable[Message], Callable[[Message], None]]:
-    """The same over a WebSocket; `hello` gets the token that the arena has given us."""
-    from websockets.sync.client import connect
-
-    websocket = connect(os.environ["ARENA_URL"], compression=None, max_size=None)
-    token = os.environ.get("ARENA_TOKEN")
-
-    def say(message: Message) -> None:
-        if message["type"] == "hello" and token is not None:
-            message = {**message, "token": token}
-        websocket.send(json.dumps(message))
-
-    return map(json.loads, websocket), say
 
 
 # ---- Deeds
