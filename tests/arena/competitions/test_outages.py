@@ -58,7 +58,8 @@ akq 2 proxy 17|60 all > 1
 akq 6 proxy 60 all > some
 high_low 4 proxy 60 all > 1
 akq 2 drop 130 alone|team > 0 disconnect
-high_low 4 close|drop 130 alone|team > 0 disconnect
+high_low 4 close|drop 130 alone > 0 disconnect
+high_low 4 close|drop|proxy 130 team > 0 disconnect
 """
 
 
@@ -164,6 +165,21 @@ async def test_J9_the_order_in_which_connections_are_lost_decides_nothing(order:
         report = await playing
 
     assert report.verdicts == ()
+
+
+async def test_J9_who_is_away_again_is_asked_again() -> None:
+    members = Class(HIGH_LOW, 4)
+    async with members.comes(proxies=["0.0.0.0/0"]) as arena:
+        playing = arena.begin(members.plan(teams=dict.fromkeys(TWO, "red")))
+        await asyncio.sleep(BEGUN_S)
+        losing = arena.beside(members.loses("proxy", 200, TWO[1:]))
+        for here_s, away_s in ((8, 50), (20, 120)):
+            await asyncio.sleep(here_s)
+            await members.loses("proxy", away_s, TWO[:1])
+        await losing
+        report = await playing
+
+    assert sorted(verdict.bot for verdict in report.verdicts) == ["b0", "b1"]
 
 
 @pytest.mark.parametrize(("how", "seconds"), [("close", 45), ("drop", 140)])
