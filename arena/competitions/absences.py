@@ -61,6 +61,7 @@ class Absences:
     def forgive(self, name: str) -> None:
         """Give a bot all the time again, as it plays or its absence was forgiven."""
         self._left.pop(name, None)
+        self._extended.discard(name)
 
     def cancel(self, name: str) -> None:
         if (timer := self._timers.pop(name, None)) is not None:
@@ -84,7 +85,7 @@ class Absences:
         due_s = max(left_s, default=0.0)
         if due_s <= _ALMOST_S or name in self._extended:
             return False
-        self._extended.add(name)
         self.forgive(name)
+        self._extended.add(name)
         self.begin(name, due_s)
         return True
