@@ -30,11 +30,7 @@ from tests.support.virtual_time import virtual_loop
 pytestmark = pytest.mark.virtual_time(limit_s=1_500)
 
 HIGH_LOW = ("high_low", "counter", {"max_shuffles": 1})
-GAMES = {
-    "akq": ("ace_king_queen", "nash", {"hands": 30}),
-    "short": ("ace_king_queen", "nash", {"hands": 2}),
-    "high_low": HIGH_LOW,
-}
+GAMES = {"akq": ("ace_king_queen", "nash", {"hands": 30}), "high_low": HIGH_LOW}
 BEGUN_S = 4.0  # all first matches are being played
 OVER_S = 900.0
 QUICK_S = 0.002
@@ -47,14 +43,13 @@ akq 2 drop 6|60 all > 0
 akq 2 close 60 all|forgive > 1
 akq 6 drop 60 forgive > 0
 akq 6 close 60 forgive > 12
-short 40 drop 60 all > 0
 high_low 4|40 drop 60 all > 0
 high_low 4 close 60 all > 1
 high_low 40 close 60 all > 10
 akq 5 close 300 all > some absent
 akq 6 drop 300 all > some absent
 akq 4|5 close 300 forgive > some absent
-high_low 8 close|drop 300 all > 2 absent
+high_low 8 close 300 all > 2 absent
 akq 2 proxy 17|60 all > 1
 akq 6 proxy 60 all > some
 high_low 4 proxy 60 all > 1
