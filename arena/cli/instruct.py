@@ -229,21 +229,25 @@ def _times(since: str, until: str | None) -> tuple[float, float | None]:
 def _time(text: str, after: float | None = None) -> float:
     """Read a date and time of this machine; returns Unix seconds.
 
-    A time of day is the latest one until now, or the first one `after` a moment.
+    A time of day is the latest one until now, or the next one `after` a moment. It is not one of
+    the next day that is still to come: 18:02 after 18:04 is a mistake.
     """
+    given = text if ":" in text else ""  # else 18.02 were 18:00 and two hundredths of a second
     with suppress(ValueError):
-        return datetime.fromisoformat(text).timestamp()
-    near = datetime.fromtimestamp(time.time() if after is None else after).astimezone()
+        return datetime.fromisoformat(given).timestamp()
+    now = datetime.now().astimezone()
+    near = now if after is None else datetime.fromtimestamp(after).astimezone()
     try:
-        moment = datetime.combine(near, clock_time.fromisoformat(text)).astimezone()
+        moment = datetime.combine(near, clock_time.fromisoformat(given)).astimezone()
     except ValueError:
         raise UsageError(
             f"expected a time such as 18:02 or 2026-11-29T18:02, got {text!r}"
         ) from None
+    day = timedelta(days=1)
     if after is None and moment > near:
-        moment -= timedelta(days=1)
-    elif after is not None and moment < near:
-        moment += timedelta(days=1)
+        moment -= day
+    elif after is not None and moment < near and moment + day <= now:
+        moment += day
     return moment.timestamp()
 
 

@@ -34,6 +34,7 @@ class Absences:
         self._on_absent = on_absent
         self._timers: dict[str, Timer] = {}
         self._left: dict[str, tuple[float, float]] = {}
+        self._extended: set[str] = set()
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._timers)
@@ -51,6 +52,7 @@ class Absences:
 
     def came(self, name: str) -> None:
         """Stop waiting for a bot that is here now, and remember how long it had left."""
+        self._extended.discard(name)
         timer = self._timers.pop(name, None)
         if timer is not None:
             timer.cancel()
@@ -59,6 +61,7 @@ class Absences:
     def forgive(self, name: str) -> None:
         """Give a bot all the time again, as it plays or its absence was forgiven."""
         self._left.pop(name, None)
+        self._extended.discard(name)
 
     def cancel(self, name: str) -> None:
         if (timer := self._timers.pop(name, None)) is not None:
@@ -74,11 +77,15 @@ class Absences:
         return timer is not None and timer.left_s <= _ALMOST_S
 
     def extend(self, name: str, others: Iterable[str]) -> bool:
-        """Wait longer for a bot, until these others that are away are due; whether it does."""
+        """Wait longer for a bot, until these others that are away are due; whether it does.
+
+        Once only: another that is away each time it is due would hold up a stage for ever.
+        """
         left_s = (self._timers[other].left_s for other in others if other in self._timers)
         due_s = max(left_s, default=0.0)
-        if due_s <= _ALMOST_S:
+        if due_s <= _ALMOST_S or name in self._extended:
             return False
         self.forgive(name)
+        self._extended.add(name)
         self.begin(name, due_s)
         return True

@@ -482,6 +482,12 @@ class Arbiter:
         look = "see the log, then" if left is None else "to have it played again,"
         self.tell(f"{text} and waits for the instructor: {look} `arena resume {self.ledger.id}`")
 
+    def flag_left(self, pairing: Pairing) -> None:
+        """Tell the instructor if bots left a match of a ladder again (J9): it waits for nobody."""
+        text = self.ledger.left_again(pairing)
+        if text is not None and self.ledger.flag(self._flag(text)):
+            self.tell(text)
+
     # --- rulings ---
 
     def is_excused(self, name: str) -> bool:

@@ -252,6 +252,7 @@ class LadderStage:
         self.settled += 1
         try:
             self._arbiter.note(pairing, table, result, verdict)
+            self._arbiter.flag_left(pairing)
         except Exception as error:
             self._fail(error)
             return

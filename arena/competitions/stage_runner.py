@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from itertools import chain
@@ -377,36 +377,44 @@ class RunningStage:
             for pairing in waiting:
                 self._settle(pairing, None)
         else:
-            others = self._left_without(name)
-            if self._absences.extend(name, others):
+            # Who is as late does not win that match: else the order of deadlines would say who is
+            # out when one absence is forgiven (J9).
+            players, is_late = self._first(waiting).players, self._absences.is_as_late
+            late = [other for other in players if other != name and is_late(other)]
+            others = self._left_without({name, *late})
+            if self._absences.extend(name, (*players, *others)):
                 return
-            with_it = self._first(waiting).players
-            for late in (*(other for other in others if other not in with_it), name):
-                self._forfeit(late, is_absent=True)
+            for other in others:
+                if other not in players and is_late(other):
+                    self._forfeit(other)
+            self._forfeit(name, late)
 
     def _first(self, waiting: Sequence[Pairing]) -> Pairing:
         """The pairing that a bot forfeits: against others, as one of it alone counts for nobody."""
         return min(waiting, key=lambda pairing: pairing.is_alone)
 
-    def _left_without(self, name: str) -> list[str]:
-        """The bots that are away and have no match left once this one is out.
+    def _left_without(self, names: set[str]) -> list[str]:
+        """The bots that are away and have no match left once these are out.
 
         They are absent with it: else the order of deadlines would say who is (J9).
         """
-        met = chain.from_iterable(pairing.players for pairing in self.waiting_for(name))
-        away = [other for other in dict.fromkeys(met) if other != name and other in self._absences]
+        waiting = chain.from_iterable(map(self.waiting_for, names))
+        met = dict.fromkeys(chain.from_iterable(pairing.players for pairing in waiting))
         return [
             other
-            for other in away
-            if all(
-                name in pairing.players or pairing.is_alone for pairing in self.waiting_for(other)
+            for other in met
+            if other not in names
+            and other in self._absences
+            and all(
+                pairing.is_alone or not names.isdisjoint(pairing.players)
+                for pairing in self.waiting_for(other)
             )
         ]
 
-    def _forfeit(self, name: str, *, is_absent: bool = False) -> None:
+    def _forfeit(self, name: str, also: Collection[str] = ()) -> None:
         """Have a bot forfeit one match that waits for it, and all of them if it is out by that.
 
-        Others of that match who are as late, and would have no other, forfeit it, too.
+        The bots `also` forfeit that match, too.
         """
         waiting = self.waiting_for(name)
         if not waiting or self._done.done():
@@ -414,12 +422,7 @@ class RunningStage:
         with self._failing():
             pairing = self._first(waiting)
             seat = pairing.players.index(name)
-            also = self._left_without(name) if is_absent else ()
-            late = [
-                seat
-                for seat, other in enumerate(pairing.players)
-                if other in also and self._absences.is_as_late(other)
-            ]
+            late = [seat for seat, other in enumerate(pairing.players) if other in also]
             result = self._arbiter.forfeit(pairing, seat, late)
             if result.termination.kind is Ending.VOID:
                 self._queue.discard(pairing)

@@ -14,7 +14,7 @@ without a match keeps its session for as long.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
@@ -100,6 +100,8 @@ class Losses:
         since = now if by_arena else since
         loss = player.connection_lost(since, lag.total_s(now), by_arena, by_ping, closed_at=now)
         if was_silent is not loss.is_silent:
+            for chair in player.chairs.values():
+                chair.inquiry = None  # the others are asked when this time is over
             self._wait(player, loss)
 
     def heard(self, player: BotSession, now: float) -> None:
@@ -196,12 +198,16 @@ class Losses:
             if inquiry is None and now - chair.asked_at >= _AWAY_S:
                 self._ask(chair, now, is_late=False)
             return False
-        away = () if inquiry is None else self._others_away(chair, now)
-        self_away_s = None if inquiry is None else self._away_s(chair, chair, now)
-        is_away = self_away_s is not None and self_away_s >= _AWAY_S
-        if away and is_away and self._is_void(chair, away):
+        if inquiry is None:
+            self._ask(chair, now)
             return True
-        if inquiry is None or not inquiry.is_late:
+        away, self_away_s = self._others_away(chair, now), self._away_s(chair, chair, now)
+        is_away = self_away_s is not None and self_away_s >= _AWAY_S
+        if away and is_away:
+            if not self._is_void(chair, away):
+                self._note_away((chair, *away), inquiry)
+            return True
+        if not inquiry.is_late:
             self._ask(chair, now)  # who was here before may be away now
             return True
         return away is None or (len(away) > 0 and self_away_s is not None and not is_away)
@@ -245,10 +251,12 @@ class Losses:
             return False
         assert chair.inquiry is not None, "they were asked"
         gone = sorted((chair, *away), key=lambda each: each.seat)
-        for each in gone:
-            if each.player.loss is None:  # it gets no other match until it is heard
-                player, asked_at = each.player, chair.inquiry.asked_at
-                self.begin(player, min(player.heard_at, asked_at), by_ping=True)
+        self._note_away(gone, chair.inquiry)
         names = [each.player.public_name for each in gone]
         self._referee.void(table, outage(names), tuple(each.seat for each in gone))
         return True
+
+    def _note_away(self, gone: Iterable[MatchSeat], inquiry: Inquiry) -> None:
+        """These are silent, as the inquiry shows: they get no other match until they are heard."""
+        for player in [chair.player for chair in gone if chair.player.loss is None]:
+            self.begin(player, min(player.heard_at, inquiry.asked_at), by_ping=True)

@@ -232,6 +232,7 @@ class MemoryTransport(asyncio.Transport):
                 self._lose(None)
 
     def _put(self, data: bytes, error: ConnectionError | None = None) -> None:
+        self._network.busy[self.line] = None
         self.on_way.append(_Packet(self._loop.time() + self.line.latency_s, data, error))
 
     def _control_flow(self) -> None:
@@ -351,6 +352,7 @@ class Network:
         self.dead = set[str]()
         self.servers: dict[int, MemoryServer] = {}
         self.lines: list[MemoryLine] = []
+        self.busy: dict[MemoryLine, None] = {}  # with bytes on their way, or to be read
         self._ports = _FIRST_PORT
 
     def listen(self, make: Callable[[], Any], host: str | None, port: int | None) -> MemoryServer:
@@ -384,21 +386,21 @@ class Network:
     def turn(self, now: float) -> bool:
         """Let arrive what is due, and have it read: whether anything happens."""
         has_news = False
-        for line in tuple(self.lines):
-            if line.is_quiet:
-                continue
+        for line in tuple(self.busy):
             if not self._is_held(line):
                 line.arrives(now)
             has_news |= any([line.client.read(), line.server.read()])
-            if line.is_over:
-                self.lines.remove(line)
+            if line.is_quiet:
+                del self.busy[line]
+                if line.is_over:
+                    self.lines.remove(line)
         return has_news
 
     def next_due(self) -> float | None:
         """When the next bytes arrive."""
         ends = (
             end
-            for line in self.lines
+            for line in self.busy
             if not self._is_held(line)
             for end in (line.client, line.server)
         )

@@ -5,7 +5,9 @@ from __future__ import annotations
 import io
 import re
 import sys
-from datetime import datetime, timedelta
+import time
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
@@ -19,6 +21,16 @@ class Terminal(io.StringIO):
 
     def isatty(self) -> bool:
         return True
+
+
+@pytest.fixture
+def noon(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """It is between twelve and one o'clock here."""
+    with monkeypatch.context() as patch:
+        patch.setenv("TZ", f"NOON{datetime.now(UTC).hour - 12:+d}")
+        time.tzset()
+        yield
+    time.tzset()
 
 
 @pytest.mark.parametrize(
@@ -44,3 +56,16 @@ def test_a_time_of_day_is_the_latest_one(run: Run, later: bool) -> None:
     [since] = re.findall(r"'since': ([0-9.]+)", ran.err)
     latest = then - timedelta(days=later)
     assert abs(float(since) - latest.timestamp()) < 1
+
+
+@pytest.mark.parametrize(
+    ("since", "until", "is_sent"),
+    [("09:00", "10:00", True), ("10:00", "09:00", False), ("23:00", "01:00", True)],
+)
+def test_an_end_before_the_beginning_is_not_one_of_tomorrow(
+    run: Run, noon: None, since: str, until: str, is_sent: bool
+) -> None:
+    ran = run("void", "quiet", "--since", since, "--until", until)
+
+    assert ("'until': " in ran.err) == is_sent
+    assert ("expected --until after --since" in ran.err) != is_sent

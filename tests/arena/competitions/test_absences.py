@@ -110,3 +110,17 @@ def test_J9_who_is_due_first_waits_for_those_who_are_out_with_it(
     assert absences.extend("ann", others) == ("ann" in absences)
     assert ("ann" in absences) == (waits_s is not None)
     assert absences.set[-1].left_s == (waits_s or left_s[-1])
+
+
+def test_J9_another_that_is_away_whenever_one_is_due_holds_nothing_up() -> None:
+    absences = AbsencesUnderTest()
+    absences.begin("ann", 60.0)
+    extends = []
+    for _ in range(2):
+        anns = absences.set[-1]
+        absences.begin("ben", 60.0)
+        anns.ring()
+        extends.append(absences.extend("ann", ["ben"]))
+        absences.came("ben")
+
+    assert extends == [True, False]

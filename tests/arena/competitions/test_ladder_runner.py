@@ -12,6 +12,7 @@ import pytest
 
 from arena.competitions.arbiter import Arbiter
 from arena.competitions.competition import Competition
+from arena.engine.verdict import outage
 from arena.formats.ladder import Ladder
 from arena.formats.spec import Form
 from arena.storage.store import CompetitionState
@@ -328,6 +329,23 @@ async def test_who_has_left_a_match_has_no_other_name_of_its_owner_seated_until_
     assert len(house.referee.tables) == 2, "others play"
     host.comes("dora", silent)
     assert "eve/2" in await seated_after_void(competition, table)
+
+
+async def test_J9_who_leaves_with_a_friend_again_is_named(house: FakeArena, host: FakeHost) -> None:
+    """Nothing is played again on a ladder: so it would cost nothing, however often."""
+    host.come("ann", "ben", plays=silent)
+    competition, _ = await host.begin("ann", "ben", **LADDER)
+    for _ in range(3):
+        await until(lambda: competition.tables)
+        [table] = house.referee.tables
+        house.referee.void(table, outage(["ann"]), (table.names.index("ann"),))
+        host.wall_s += 1_000  # longer than a match of the fake clock lasts
+
+    flags = [act.text for act in host.book.acts if act.what == "flag"]
+    assert ["was void as ann was away, ann not for the first" in flag for flag in flags] == [
+        True
+    ] * 2
+    assert len(host.lines) == len(flags)
 
 
 async def test_who_was_away_between_two_looks_has_left_its_match_all_the_same(

@@ -30,32 +30,32 @@ from tests.support.virtual_time import virtual_loop
 pytestmark = pytest.mark.virtual_time(limit_s=1_500)
 
 HIGH_LOW = ("high_low", "counter", {"max_shuffles": 1})
-GAMES = {
-    "akq": ("ace_king_queen", "nash", {"hands": 30}),
-    "short": ("ace_king_queen", "nash", {"hands": 6}),
-    "high_low": HIGH_LOW,
-}
+GAMES = {"akq": ("ace_king_queen", "nash", {"hands": 30}), "high_low": HIGH_LOW}
 BEGUN_S = 4.0  # all first matches are being played
 OVER_S = 900.0
+QUICK_S = 0.002
 WAITS_S = 200.0  # longer than anything is waited for, but the instructor
 TWO = ("b0", "b1")
 
 ROWS = """
-akq 2|6 close|drop 6 all > 0
-akq 2|6 drop 60 all|forgive > 0
+akq 2|6 close 6 all > 0
+akq 2 drop 6|60 all > 0
 akq 2 close 60 all|forgive > 1
-akq 6 close 60 all|forgive > 12
-short 40 drop 60 all > 0
+akq 6 drop 60 forgive > 0
+akq 6 close 60 forgive > 12
 high_low 4|40 drop 60 all > 0
 high_low 4 close 60 all > 1
 high_low 40 close 60 all > 10
-akq 5|6 close|drop 300 all > some absent
-high_low 8 close|drop 300 all > 2 absent
+akq 5 close 300 all > some absent
+akq 6 drop 300 all > some absent
+akq 4|5 close 300 forgive > some absent
+high_low 8 close 300 all > 2 absent
 akq 2 proxy 17|60 all > 1
 akq 6 proxy 60 all > some
 high_low 4 proxy 60 all > 1
-akq 2 close|drop 130 alone|team > 0 disconnect
-high_low 4 close|drop 130 alone|team > 0 disconnect
+akq 2 drop 130 alone|team > 0 disconnect
+high_low 4 close|drop 130 alone > 0 disconnect
+high_low 4 close|drop|proxy 130 team > 0 disconnect
 """
 
 
@@ -114,6 +114,13 @@ class Class(Listener):
         await asyncio.sleep(seconds)
         network.dead -= machines
 
+    def is_quick(self) -> None:
+        """What is left is played within moments: a ticking arena that waits takes time."""
+        network = virtual_loop().network
+        network.latency_s = QUICK_S
+        for line in network.lines:
+            line.latency_s = QUICK_S
+
     def _machine(self, name: str) -> str:
         return f"10.0.0.{self.names.index(name)}"
 
@@ -129,14 +136,17 @@ async def test_J9_who_is_out_after_an_outage(row: str) -> None:
         playing = arena.begin(members.plan(teams=teams, forgive=forgive))
         await asyncio.sleep(BEGUN_S)
         await members.loses(how, float(seconds), who)
+        members.is_quick()
         report = await asyncio.wait_for(playing, OVER_S)
         await arena.store.flushed()
         matches = arena.store.matches(report.competition)
 
     void = sum(match.result.termination.kind == "void" for match in matches)
     assert voids == str(void) or (voids == "some" and void)
-    out = {verdict.bot: verdict.kind.value for verdict in report.verdicts}
-    assert out == {name: word for word in kind for name in who}
+    ruled = {name: word for word in kind for name in who}
+    for forgiven in (False, True)[: 1 + forgive]:
+        given = [verdict for verdict in report.verdicts if verdict.forgiven == forgiven]
+        assert {verdict.bot: verdict.kind.value for verdict in given} == ruled
 
 
 @pytest.mark.parametrize("order", ["01", "10"])
@@ -153,6 +163,21 @@ async def test_J9_the_order_in_which_connections_are_lost_decides_nothing(order:
         report = await playing
 
     assert report.verdicts == ()
+
+
+async def test_J9_who_is_away_again_is_asked_again() -> None:
+    members = Class(HIGH_LOW, 4)
+    async with members.comes(proxies=["0.0.0.0/0"]) as arena:
+        playing = arena.begin(members.plan(teams=dict.fromkeys(TWO, "red")))
+        await asyncio.sleep(BEGUN_S)
+        losing = arena.beside(members.loses("proxy", 200, TWO[1:]))
+        for here_s, away_s in ((8, 50), (20, 120)):
+            await asyncio.sleep(here_s)
+            await members.loses("proxy", away_s, TWO[:1])
+        await losing
+        report = await playing
+
+    assert sorted(verdict.bot for verdict in report.verdicts) == ["b0", "b1"]
 
 
 @pytest.mark.parametrize(("how", "seconds"), [("close", 45), ("drop", 140)])
