@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from playwright.sync_api import Browser, Route, WebSocketRoute
 
-__all__ = ["URL", "documents_window", "route", "views_of", "write_class"]
+__all__ = ["URL", "documents_window", "manual_page", "route", "views_of", "write_class"]
 
 URL = "http://localhost:1"
 _CLASS = (ROGUE, LONG, "Ada", "Ben", "Çem Öztürk", "李小龍", "Eva", "Fay", "Gus")
@@ -42,6 +42,11 @@ def _files() -> Files:
 @cache
 def _manual() -> ManualPages:
     return ManualPages(_files().version)
+
+
+def manual_page(path: str) -> str:
+    """The page of a document of the manual."""
+    return _manual().answer(f"{MANUAL}{path}", "", Headers()).body.decode()
 
 
 def documents_window(

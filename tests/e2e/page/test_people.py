@@ -75,17 +75,17 @@ GO_ON_AT_ONCE = """() => {
 
 @pytest.fixture(params=SIZES)
 def look(
-    request: pytest.FixtureRequest, lasting: Windows, school: ClassWithPage
+    request: pytest.FixtureRequest, windows: Windows, school: ClassWithPage
 ) -> Iterator[BrowserWindow]:
     """A window of either size, without a fault at the end of the test."""
-    it = lasting.at(school.url, SIZES[request.param])
+    it = windows.at(school.url, SIZES[request.param])
     yield it
     it.sound("at the end", axe=False)
 
 
 @pytest.fixture
-def wide(lasting: Windows, school: ClassWithPage) -> Iterator[BrowserWindow]:
-    it = lasting.at(school.url)
+def wide(windows: Windows, school: ClassWithPage) -> Iterator[BrowserWindow]:
+    it = windows.at(school.url)
     yield it
     it.sound("at the end", axe=False)
 
@@ -158,7 +158,7 @@ def test_controls_and_navigation_fit_windows_of_all_sizes(
 
 
 def test_a_match_that_is_gone_has_no_clock(windows: Windows, school: ClassWithPage) -> None:
-    look = windows.at(school.url)
+    look = windows.at(school.url, is_new=True)
     opened: list[WebSocketRoute] = []
 
     def watch(route: WebSocketRoute) -> None:
