@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 from urllib.request import Request, urlopen
 
@@ -121,23 +121,17 @@ class BrowserWindow:
         url: the arena's.
         size: in pixels.
         axe: the text of axe-core; without it accessibility is not checked.
-        more: other options of playwright, such as `color_scheme` and `reduced_motion`.
     """
 
     def __init__(
-        self,
-        browser: Browser,
-        url: str,
-        size: tuple[int, int] = PROJECTOR,
-        axe: str | None = None,
-        **more: Any,
+        self, browser: Browser, url: str, size: tuple[int, int] = PROJECTOR, axe: str | None = None
     ) -> None:
         width, height = size
         self.url, self.size = url, size
         self.faults: list[str] = []
         self.fetched: dict[str, int] = {}
         self._axe = axe
-        self._context = browser.new_context(viewport={"width": width, "height": height}, **more)
+        self._context = browser.new_context(viewport={"width": width, "height": height})
         self._context.set_default_timeout(_WAIT_MS)
         self._context.grant_permissions(["clipboard-read", "clipboard-write"])
         self.page: Page = self._context.new_page()
@@ -166,7 +160,7 @@ class BrowserWindow:
             if page != self.page:
                 page.close()
         self.page.unroute_all()
-        self.page.emulate_media(media="null")
+        self.page.emulate_media(media="null", color_scheme="null", reduced_motion="null")
         if self.page.evaluate(_FORGET):
             self.page.goto("about:blank")
         self.faults.clear()

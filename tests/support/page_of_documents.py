@@ -50,7 +50,7 @@ def manual_page(path: str) -> str:
 
 
 def documents_window(
-    browser: Browser, reader: AnalysisReader | None = None, *options: Any, **more: Any
+    browser: Browser, reader: AnalysisReader | None = None, *options: Any
 ) -> BrowserWindow:
     """A window at a page whose documents are those of a reader; options as of `BrowserWindow`."""
 
@@ -68,7 +68,7 @@ def documents_window(
             reply = _files().answer(path, Headers())
         route.fulfill(status=reply.status, body=reply.body, headers=dict(reply.headers))
 
-    look = BrowserWindow(browser, URL, *options, **more)
+    look = BrowserWindow(browser, URL, *options)
     look.page.context.route(f"{URL}/**", answer)
     look.page.context.route_web_socket("**/watch", _watch)
     return look

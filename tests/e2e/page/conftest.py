@@ -59,7 +59,8 @@ class Windows:
     """Opens windows at the arena's page, or at one of documents only.
 
     A window that a test is done with serves the next test: to open one and load the page costs half
-    a second of the processor. With `is_new` it is opened for this test and closed after it.
+    a second of the processor. With `is_new` it is opened for this test and closed after it. Other
+    options are media that playwright emulates, such as `color_scheme` and `reduced_motion`.
     """
 
     def __init__(self, chromium: Browser, axe: str | None) -> None:
@@ -68,16 +69,16 @@ class Windows:
         self._free: dict[str, list[BrowserWindow]] = {}
         self._used: list[tuple[str, BrowserWindow]] = []
 
-    def at(self, url: str, size: tuple[int, int] = PROJECTOR, **more: Any) -> BrowserWindow:
+    def at(self, url: str, size: tuple[int, int] = PROJECTOR, **media: Any) -> BrowserWindow:
         """A window at an arena's page."""
-        return self._open(partial(BrowserWindow, self._chromium, url), url, size, more)
+        return self._open(partial(BrowserWindow, self._chromium, url), url, size, media)
 
     def of(
-        self, reader: AnalysisReader | None, size: tuple[int, int] = PROJECTOR, **more: Any
+        self, reader: AnalysisReader | None, size: tuple[int, int] = PROJECTOR, **media: Any
     ) -> BrowserWindow:
         """A window at a page with the documents of a reader."""
         opens = partial(documents_window, self._chromium, reader)
-        return self._open(opens, str(id(reader)), size, more)
+        return self._open(opens, str(id(reader)), size, media)
 
     def end_test(self) -> None:
         """Get the windows ready for the next test."""
@@ -94,13 +95,14 @@ class Windows:
         opens: Callable[..., BrowserWindow],
         where: str,
         size: tuple[int, int],
-        more: dict[str, Any],
+        media: dict[str, Any],
     ) -> BrowserWindow:
-        key = "" if more.pop("is_new", False) else f"{where} {more}"
+        key = "" if media.pop("is_new", False) else where
         free = self._free.get(key)
-        window = free.pop() if free else opens(size, self._axe, **more)
+        window = free.pop() if free else opens(size, self._axe)
         self._used.append((key, window))
         window.resize(size)
+        window.page.emulate_media(**media)
         return window
 
 

@@ -61,14 +61,17 @@ def test_every_document_is_sound_on_screens_and_on_paper(windows: Windows) -> No
 
 
 @pytest.mark.parametrize(
-    ("size", "scheme"), [("phone", "light"), ("phone", "dark"), ("projector", "light")]
+    "path", ["", "LICENSE", "bots/examples/python/README.md", "?q=bank", "no.md"]
 )
-def test_everybody_can_use_it(size: str, scheme: str, windows: Windows) -> None:
-    look = windows.of(None, SIZES[size], color_scheme=scheme)
-    for path in ("", "LICENSE", "bots/examples/python/README.md", "?q=bank", "no.md"):
-        with look.expecting("404" if path == "no.md" else ""):
-            open_page(look, path)
-            look.sound(path, colours=size == "phone")
+def test_everybody_can_use_it(windows: Windows, path: str) -> None:
+    look = windows.of(None)
+    with look.expecting("404" if path == "no.md" else ""):
+        page = open_page(look, path)
+        look.sound(path, colours=False)
+        look.resize(PHONE)
+        for scheme in ("light", "dark"):
+            page.emulate_media(color_scheme=scheme)
+            look.sound(f"{path}, {scheme}")
 
 
 def test_the_search_leads_to_the_place(look: BrowserWindow) -> None:
