@@ -81,14 +81,17 @@ class Windows:
         return self._open(opens, str(id(reader)), size, media)
 
     def end_test(self) -> None:
-        """Get the windows ready for the next test."""
+        """Close new windows. The others must be without a fault, and are ready for the next test."""
         while self._used:
             key, window = self._used.pop()
-            if key:
-                window.reset()
-                self._free.setdefault(key, []).append(window)
-            else:
+            if not key:
                 window.close()
+                continue
+            self._free.setdefault(key, []).append(window)
+            try:
+                window.sound("at the end", axe=False)
+            finally:
+                window.reset()
 
     def _open(
         self,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import pytest
@@ -32,11 +31,9 @@ CUT = """() => [...document.querySelectorAll("main :is(pre, .wide, td)")]
 
 
 @pytest.fixture(params=SIZES)
-def look(request: pytest.FixtureRequest, windows: Windows) -> Iterator[BrowserWindow]:
-    """A window of either size; by the end of the test nothing may have gone wrong in it."""
-    window = windows.of(None, SIZES[request.param])
-    yield window
-    window.sound("at the end", axe=False)
+def look(request: pytest.FixtureRequest, windows: Windows) -> BrowserWindow:
+    """A window of either size."""
+    return windows.of(None, SIZES[request.param])
 
 
 def open_page(look: BrowserWindow, path: str = "") -> Page:

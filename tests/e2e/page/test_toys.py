@@ -152,4 +152,3 @@ def test_who_loads_the_page_again_goes_on_where_it_was(windows: Windows, url: st
     assert again.may_move()
     assert person.page.locator(".log").inner_text() == told
     again.stand_up()
-    look.sound("the form", axe=False)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -98,20 +97,9 @@ def views(reader: AnalysisReader) -> dict[str, str]:
 
 
 @pytest.fixture(params=SIZES)
-def look(
-    request: pytest.FixtureRequest, windows: Windows, reader: AnalysisReader
-) -> Iterator[BrowserWindow]:
-    """A window of either size, without a fault at the end of the test."""
-    it = windows.of(reader, SIZES[request.param])
-    yield it
-    it.sound("at the end", axe=False)
-
-
-@pytest.fixture
-def wide(windows: Windows, reader: AnalysisReader) -> Iterator[BrowserWindow]:
-    it = windows.of(reader)
-    yield it
-    it.sound("at the end", axe=False)
+def look(request: pytest.FixtureRequest, windows: Windows, reader: AnalysisReader) -> BrowserWindow:
+    """A window of either size."""
+    return windows.of(reader, SIZES[request.param])
 
 
 def of_the_arena(school: ClassWithPage, view: str) -> str:
@@ -264,9 +252,9 @@ def _follow(page: Page, link: Locator) -> None:
 
 
 def test_the_cross_table_is_gone_through_with_arrows(
-    wide: BrowserWindow, views: dict[str, str]
+    windows: Windows, reader: AnalysisReader, views: dict[str, str]
 ) -> None:
-    page = wide.to(views["ace_king_queen cross"])
+    page = windows.of(reader).to(views["ace_king_queen cross"])
     page.locator("a[data-at='0 1']").focus()
     for key in ("ArrowDown", "ArrowDown", "ArrowRight", "Home", "Enter"):
         page.keyboard.press(key)
@@ -358,9 +346,9 @@ def test_bots_are_shown_with_their_versions(windows: Windows, tmp_path: Path) ->
 
 @pytest.mark.parametrize("game", GAMES)
 def test_a_recorded_table_is_stepped_through_and_back(
-    wide: BrowserWindow, views: dict[str, str], game: str
+    windows: Windows, reader: AnalysisReader, views: dict[str, str], game: str
 ) -> None:
-    page = wide.to(views[f"{game} match"])
+    page = windows.of(reader).to(views[f"{game} match"])
     page.locator(".felt").wait_for()
     page.get_by_role("button", name="Last").click()
     page.get_by_role("button", name="Step").and_(page.locator(":disabled")).wait_for()
