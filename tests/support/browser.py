@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 from urllib.request import Request, urlopen
 
@@ -64,6 +64,18 @@ _GO = """route => new Promise((done) => {
   requestAnimationFrame(() => requestAnimationFrame(done));
 })"""
 _DRAWN = "() => new Promise((done) => { scrollTo(0, 0); requestAnimationFrame(() => requestAnimationFrame(done)); })"
+# Show nothing that moves; true if the page must be loaded again to forget what it has stored.
+_FORGET = """async () => {
+  if (!document.querySelector("#app")) return true;
+  const kept = localStorage.length + sessionStorage.length;
+  localStorage.clear();
+  sessionStorage.clear();
+  if (!kept && location.hash !== "#/nowhere") await new Promise((done) => {
+    addEventListener("hashchange", done, { once: true });
+    location.hash = "#/nowhere";
+  });
+  return kept > 0;
+}"""
 _READY = "() => document.querySelector('main h1') && !document.querySelector('.loading')"
 _AXE = """async (colours) => {
   const more = { "target-size": true, "scrollable-region-focusable": true, "color-contrast": colours };
@@ -109,23 +121,17 @@ class BrowserWindow:
         url: the arena's.
         size: in pixels.
         axe: the text of axe-core; without it accessibility is not checked.
-        more: other options of playwright, such as `color_scheme` and `reduced_motion`.
     """
 
     def __init__(
-        self,
-        browser: Browser,
-        url: str,
-        size: tuple[int, int] = PROJECTOR,
-        axe: str | None = None,
-        **more: Any,
+        self, browser: Browser, url: str, size: tuple[int, int] = PROJECTOR, axe: str | None = None
     ) -> None:
         width, height = size
         self.url, self.size = url, size
         self.faults: list[str] = []
         self.fetched: dict[str, int] = {}
         self._axe = axe
-        self._context = browser.new_context(viewport={"width": width, "height": height}, **more)
+        self._context = browser.new_context(viewport={"width": width, "height": height})
         self._context.set_default_timeout(_WAIT_MS)
         self._context.grant_permissions(["clipboard-read", "clipboard-write"])
         self.page: Page = self._context.new_page()
@@ -148,9 +154,16 @@ class BrowserWindow:
         self.page.wait_for_function(_READY)
         return self.page
 
-    def offline(self, is_off: bool) -> None:
-        """Cut the window off from the network, or connect it again."""
-        self._context.set_offline(is_off)
+    def reset(self) -> None:
+        """Leave the window as a new one, for the next test."""
+        for page in self._context.pages:
+            if page != self.page:
+                page.close()
+        self.page.unroute_all()
+        self.page.emulate_media(media="null", color_scheme="null", reduced_motion="null")
+        if self.page.evaluate(_FORGET):
+            self.page.goto("about:blank")
+        self.faults.clear()
 
     @contextmanager
     def expecting(self, pattern: str) -> Iterator[None]:
@@ -163,6 +176,8 @@ class BrowserWindow:
 
     def resize(self, size: tuple[int, int]) -> None:
         """Give the window another size, and let its page be drawn."""
+        if size == self.size:
+            return
         self.size = size
         self.page.set_viewport_size({"width": size[0], "height": size[1]})
         self.page.evaluate(_DRAWN)

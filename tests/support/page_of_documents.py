@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from playwright.sync_api import Browser, Route, WebSocketRoute
 
-__all__ = ["URL", "documents_window", "route", "views_of", "write_class"]
+__all__ = ["URL", "documents_window", "manual_page", "route", "views_of", "write_class"]
 
 URL = "http://localhost:1"
 _CLASS = (ROGUE, LONG, "Ada", "Ben", "Çem Öztürk", "李小龍", "Eva", "Fay", "Gus")
@@ -44,8 +44,13 @@ def _manual() -> ManualPages:
     return ManualPages(_files().version)
 
 
+def manual_page(path: str) -> str:
+    """The page of a document of the manual."""
+    return _manual().answer(f"{MANUAL}{path}", "", Headers()).body.decode()
+
+
 def documents_window(
-    browser: Browser, reader: AnalysisReader | None = None, *options: Any, **more: Any
+    browser: Browser, reader: AnalysisReader | None = None, *options: Any
 ) -> BrowserWindow:
     """A window at a page whose documents are those of a reader; options as of `BrowserWindow`."""
 
@@ -63,7 +68,7 @@ def documents_window(
             reply = _files().answer(path, Headers())
         route.fulfill(status=reply.status, body=reply.body, headers=dict(reply.headers))
 
-    look = BrowserWindow(browser, URL, *options, **more)
+    look = BrowserWindow(browser, URL, *options)
     look.page.context.route(f"{URL}/**", answer)
     look.page.context.route_web_socket("**/watch", _watch)
     return look

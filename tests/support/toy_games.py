@@ -175,6 +175,7 @@ GAME = Game(
     stacked=stacked,
     decisions=lambda settings: float(SEATS * settings.rounds + 1),
     rounds=lambda most: {{"rounds": most}},
+    for_people={{"rounds": 3}},
 )
 '''
 

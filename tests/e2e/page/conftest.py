@@ -56,61 +56,65 @@ def reader(chromium: Browser, tmp_path_factory: pytest.TempPathFactory) -> Analy
 
 
 class Windows:
-    """Opens windows at the arena's page, or at one of documents only, and closes them.
+    """Opens windows at the arena's page, or at one of documents only.
 
-    With `lasts`, a window that was opened before with the same options is used again; the others
-    show nothing that moves meanwhile.
+    A window that a test is done with serves the next test: to open one and load the page costs half
+    a second of the processor. With `is_new` it is opened for this test and closed after it. Other
+    options are media that playwright emulates, such as `color_scheme` and `reduced_motion`.
     """
 
-    def __init__(self, chromium: Browser, axe: str | None, *, lasts: bool = False) -> None:
+    def __init__(self, chromium: Browser, axe: str | None) -> None:
         self._chromium = chromium
         self._axe = axe
-        self._lasts = lasts
-        self._opened: dict[str, BrowserWindow] = {}
-        self._latest = ""
+        self._free: dict[str, list[BrowserWindow]] = {}
+        self._used: list[tuple[str, BrowserWindow]] = []
 
-    def at(self, url: str, size: tuple[int, int] = PROJECTOR, **more: Any) -> BrowserWindow:
+    def at(self, url: str, size: tuple[int, int] = PROJECTOR, **media: Any) -> BrowserWindow:
         """A window at an arena's page."""
-        return self._open(partial(BrowserWindow, self._chromium, url), url, size, more)
+        return self._open(partial(BrowserWindow, self._chromium, url), url, size, media)
 
     def of(
-        self, reader: AnalysisReader | None, size: tuple[int, int] = PROJECTOR, **more: Any
+        self, reader: AnalysisReader | None, size: tuple[int, int] = PROJECTOR, **media: Any
     ) -> BrowserWindow:
         """A window at a page with the documents of a reader."""
         opens = partial(documents_window, self._chromium, reader)
-        return self._open(opens, str(id(reader)), size, more)
+        return self._open(opens, str(id(reader)), size, media)
 
-    def close(self) -> None:
-        while self._opened:
-            self._opened.popitem()[1].close()
+    def end_test(self) -> None:
+        """Close new windows. The others must be without a fault, and are ready for the next test."""
+        while self._used:
+            key, window = self._used.pop()
+            if not key:
+                window.close()
+                continue
+            self._free.setdefault(key, []).append(window)
+            try:
+                window.sound("at the end", axe=False)
+            finally:
+                window.reset()
 
     def _open(
         self,
         opens: Callable[..., BrowserWindow],
         where: str,
         size: tuple[int, int],
-        more: dict[str, Any],
+        media: dict[str, Any],
     ) -> BrowserWindow:
-        key = f"{where} {size} {more}" if self._lasts else f"{len(self._opened)}"
-        if self._lasts and self._latest not in ("", key):
-            self._opened[self._latest].to("#/nowhere")
-        self._latest = key
-        if key not in self._opened:
-            self._opened[key] = opens(size, self._axe, **more)
-        return self._opened[key]
-
-
-@pytest.fixture
-def windows(chromium: Browser, axe: str | None) -> Iterator[Windows]:
-    """Windows that are closed at the end of the test."""
-    windows = Windows(chromium, axe)
-    yield windows
-    windows.close()
+        key = "" if media.pop("is_new", False) else where
+        free = self._free.get(key)
+        window = free.pop() if free else opens(size, self._axe)
+        self._used.append((key, window))
+        window.resize(size)
+        window.page.emulate_media(**media)
+        return window
 
 
 @pytest.fixture(scope="package")
-def lasting(chromium: Browser, axe: str | None) -> Iterator[Windows]:
-    """Windows for tests that leave them as they were."""
-    windows = Windows(chromium, axe, lasts=True)
-    yield windows
-    windows.close()
+def all_windows(chromium: Browser, axe: str | None) -> Windows:
+    return Windows(chromium, axe)
+
+
+@pytest.fixture
+def windows(all_windows: Windows) -> Iterator[Windows]:
+    yield all_windows
+    all_windows.end_test()

@@ -30,7 +30,7 @@ def refuse(route: Route) -> None:
 def test_a_view_that_was_opened_while_the_arena_was_away_comes_back(
     windows: Windows, reader: AnalysisReader
 ) -> None:
-    look = windows.of(reader)
+    look = windows.of(reader, is_new=True)
     page = look.to("#/nowhere")
     with look.expecting(FAILED):
         page.route("**", refuse)
@@ -44,7 +44,7 @@ def test_a_view_that_was_opened_while_the_arena_was_away_comes_back(
 def test_a_part_of_the_page_that_was_cut_off_is_fetched_again(
     windows: Windows, reader: AnalysisReader, part: str
 ) -> None:
-    look = windows.of(reader)
+    look = windows.of(reader, is_new=True)
     asked: list[str] = []
 
     def refuse_once(route: Route) -> None:
@@ -65,7 +65,7 @@ def test_a_part_of_the_page_that_was_cut_off_is_fetched_again(
 def test_a_part_that_is_never_fetched_does_not_load_the_page_without_end(
     windows: Windows, reader: AnalysisReader
 ) -> None:
-    look = windows.of(reader)
+    look = windows.of(reader, is_new=True)
     asked: list[str] = []
 
     def refuse_it(route: Route) -> None:
@@ -86,7 +86,7 @@ def test_a_part_that_is_never_fetched_does_not_load_the_page_without_end(
 
 
 def test_a_document_that_is_read_once_comes_back(windows: Windows, reader: AnalysisReader) -> None:
-    look = windows.of(reader)
+    look = windows.of(reader, is_new=True)
     look.page.clock.install()
     page = look.to(route("c", "gin_rummy-cup"))
     with look.expecting(FAILED):

@@ -2,23 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import pytest
 
 from arena.manual.documents import documents
 from tests.support.browser import PHONE, PROJECTOR, SIZES, BrowserWindow
-from tests.support.page_of_documents import URL, documents_window
+from tests.support.page_of_documents import URL, manual_page
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser, Page
+    from playwright.sync_api import Page
 
     from tests.e2e.page.conftest import Windows
 
 pytestmark = pytest.mark.e2e
 
 MANUAL = f"{URL}/docs"
+SHEET = (720, 1000)
+GATHER = """pages => pages.map((text) => {
+  const page = new DOMParser().parseFromString(text, "text/html");
+  for (const part of ["main", "nav"]) document.querySelector(part).append(...page.querySelector(part).childNodes);
+  return page.title;
+})"""
 CUT = """() => [...document.querySelectorAll("main :is(pre, .wide, td)")]
   .filter((box) => box.scrollWidth > box.clientWidth + 1
     || box.getBoundingClientRect().right > innerWidth + 1)
@@ -26,12 +31,9 @@ CUT = """() => [...document.querySelectorAll("main :is(pre, .wide, td)")]
 
 
 @pytest.fixture(params=SIZES)
-def look(request: pytest.FixtureRequest, chromium: Browser) -> Iterator[BrowserWindow]:
-    """A window of either size; by the end of the test nothing may have gone wrong in it."""
-    window = documents_window(chromium, None, SIZES[request.param])
-    yield window
-    window.sound("at the end", axe=False)
-    window.close()
+def look(request: pytest.FixtureRequest, windows: Windows) -> BrowserWindow:
+    """A window of either size."""
+    return windows.of(None, SIZES[request.param])
 
 
 def open_page(look: BrowserWindow, path: str = "") -> Page:
@@ -40,31 +42,33 @@ def open_page(look: BrowserWindow, path: str = "") -> Page:
 
 
 def test_every_document_is_sound_on_screens_and_on_paper(windows: Windows) -> None:
+    """All in one page, each below the one before: to load and draw 49 pages takes long."""
     look = windows.of(None)
-    assert len(documents()) > 20
-    for path, document in documents().items():
-        page = open_page(look, path)
-        look.sound(path, axe=False)
-        assert page.title() == f"{document.title} · arena"
-        page.set_viewport_size({"width": PHONE[0], "height": PHONE[1]})
-        look.sound(f"{path} on a phone", axe=False)
-        page.emulate_media(media="print")
-        page.set_viewport_size({"width": 720, "height": 1000})
-        assert page.evaluate(CUT) == [], path
-        assert not page.get_by_role("navigation").is_visible()
-        page.emulate_media(media="screen")
-        page.set_viewport_size({"width": PROJECTOR[0], "height": PROJECTOR[1]})
+    page = open_page(look)
+    titles = page.evaluate(GATHER, [manual_page(path) for path in documents()])
+    assert len(titles) > 20
+    assert titles == [f"{document.title} · arena" for document in documents().values()]
+    for size in (PROJECTOR, PHONE):
+        look.resize(size)
+        look.sound("the manual", axe=False)
+    page.emulate_media(media="print")
+    look.resize(SHEET)
+    assert page.evaluate(CUT) == []
+    assert not page.get_by_role("navigation").is_visible()
 
 
 @pytest.mark.parametrize(
-    ("size", "scheme"), [("phone", "light"), ("phone", "dark"), ("projector", "light")]
+    "path", ["", "LICENSE", "bots/examples/python/README.md", "?q=bank", "no.md"]
 )
-def test_everybody_can_use_it(size: str, scheme: str, windows: Windows) -> None:
-    look = windows.of(None, SIZES[size], color_scheme=scheme)
-    for path in ("", "LICENSE", "bots/examples/python/README.md", "?q=bank", "no.md"):
-        with look.expecting("404" if path == "no.md" else ""):
-            open_page(look, path)
-            look.sound(path, colours=size == "phone")
+def test_everybody_can_use_it(windows: Windows, path: str) -> None:
+    look = windows.of(None)
+    with look.expecting("404" if path == "no.md" else ""):
+        page = open_page(look, path)
+        look.sound(path, colours=False)
+        look.resize(PHONE)
+        for scheme in ("light", "dark"):
+            page.emulate_media(color_scheme=scheme)
+            look.sound(f"{path}, {scheme}")
 
 
 def test_the_search_leads_to_the_place(look: BrowserWindow) -> None:

@@ -113,9 +113,10 @@ def sheets(pdf: bytes) -> tuple[int, bool, set[tuple[int, ...]]]:
 def test_nothing_is_cut_off_on_paper(
     windows: Windows, reader: AnalysisReader, game: str, tab: list[str]
 ) -> None:
-    page = large(windows, reader, game, *tab).page
+    look = large(windows, reader, game, *tab)
+    page = look.page
     page.emulate_media(media="print")
-    page.set_viewport_size({"width": SHEET, "height": 1000})
+    look.resize((SHEET, 1000))
 
     assert page.evaluate(WIDER) == []
     assert page.evaluate(CUT) == []

@@ -12,8 +12,6 @@ from tests.support.class_with_page import GAMES, LONG
 from tests.support.page_player import PagePlayer, sit_down
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from playwright.sync_api import Page, WebSocketRoute
 
     from tests.e2e.page.conftest import Windows
@@ -74,20 +72,9 @@ GO_ON_AT_ONCE = """() => {
 
 
 @pytest.fixture(params=SIZES)
-def look(
-    request: pytest.FixtureRequest, lasting: Windows, school: ClassWithPage
-) -> Iterator[BrowserWindow]:
-    """A window of either size, without a fault at the end of the test."""
-    it = lasting.at(school.url, SIZES[request.param])
-    yield it
-    it.sound("at the end", axe=False)
-
-
-@pytest.fixture
-def wide(lasting: Windows, school: ClassWithPage) -> Iterator[BrowserWindow]:
-    it = lasting.at(school.url)
-    yield it
-    it.sound("at the end", axe=False)
+def look(request: pytest.FixtureRequest, windows: Windows, school: ClassWithPage) -> BrowserWindow:
+    """A window of either size."""
+    return windows.at(school.url, SIZES[request.param])
 
 
 def left(page: Page, script: str, part: str = "") -> list[str]:
@@ -158,7 +145,7 @@ def test_controls_and_navigation_fit_windows_of_all_sizes(
 
 
 def test_a_match_that_is_gone_has_no_clock(windows: Windows, school: ClassWithPage) -> None:
-    look = windows.at(school.url)
+    look = windows.at(school.url, is_new=True)
     opened: list[WebSocketRoute] = []
 
     def watch(route: WebSocketRoute) -> None:
@@ -242,7 +229,6 @@ def test_a_match_is_played_by_keyboard_alone(windows: Windows, school: ClassWith
     page.locator(".felt").wait_for()
     page.keyboard.press("End")
     page.get_by_role("button", name="Step").and_(page.locator(":disabled")).wait_for()
-    look.sound("the record of what was played", axe=False)
 
 
 def test_who_goes_on_at_once_sees_the_next_round_and_the_result(
@@ -256,7 +242,6 @@ def test_who_goes_on_at_once_sees_the_next_round_and_the_result(
         person.move()
 
     person.result.wait_for()
-    look.sound("the result", axe=False)
 
 
 def _tab_to(page: Page, name: str, key: str) -> None:
@@ -282,10 +267,12 @@ def test_what_the_arena_refuses_is_said_where_it_was_asked(look: BrowserWindow) 
     assert "Ada" in refusal.inner_text() or "token" in refusal.inner_text()
 
 
-def test_a_lost_connection_comes_back_to_the_same_table(wide: BrowserWindow) -> None:
-    person = sit_down(wide, "ace_king_queen", "Lea")
+def test_a_lost_connection_comes_back_to_the_same_table(
+    windows: Windows, school: ClassWithPage
+) -> None:
+    person = sit_down(windows.at(school.url), "ace_king_queen", "Lea")
     question = question_of(person)
-    wide.page.reload()
+    person.page.reload()
     person.moves.first.wait_for()
 
     assert person.turn.inner_text() == question
@@ -295,8 +282,7 @@ def test_a_lost_connection_comes_back_to_the_same_table(wide: BrowserWindow) -> 
 def test_two_guests_behind_one_address_sit_down_as_they_find_it(
     windows: Windows, school: ClassWithPage
 ) -> None:
-    looks = [windows.at(school.url, PHONE) for _ in range(2)]
-    people = [sit_down(look, "ace_king_queen") for look in looks]
+    people = [sit_down(windows.at(school.url, PHONE), "ace_king_queen") for _ in range(2)]
     for person in people:
         person.may_move()
 
@@ -305,12 +291,10 @@ def test_two_guests_behind_one_address_sit_down_as_they_find_it(
     assert "Guest 2" in "".join(tables)
     for person in people:
         person.stand_up()
-    for look in looks:
-        look.sound("a guest", axe=False)
 
 
-def test_the_pace_is_shown_and_does_what_it_says(wide: BrowserWindow) -> None:
-    page = sit_down(wide, "ace_king_queen", "Quinn").page
+def test_the_pace_is_shown_and_does_what_it_says(windows: Windows, school: ClassWithPage) -> None:
+    page = sit_down(windows.at(school.url), "ace_king_queen", "Quinn").page
     pace = page.get_by_label("Pace")
     shown = "one => one.options[one.selectedIndex].text"
     assert (pace.evaluate(shown), pace.input_value()) == ("brisk", "brisk")
@@ -389,7 +373,6 @@ def test_ones_own_match_is_ones_own_in_a_new_tab(windows: Windows, school: Class
     form.goto(f"{school.url}/#/play")
     form.get_by_text("You sit at a table already").wait_for()
     first.stand_up()
-    look.sound("the tabs", axe=False)
 
 
 # ---- To log in

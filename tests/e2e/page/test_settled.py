@@ -63,8 +63,10 @@ def test_rank_ranges_are_bars_that_narrow_and_cells_have_marks(
     assert len(marks) == 12
     assert len(spans) > 10
     assert spans[-1] < spans[0], "it narrows"
+    look = windows.of(reader, is_new=True)
     for size in SIZES.values():
-        look, are_new = windows.of(reader, size), size == PHONE
+        look.resize(size)
+        are_new = size == PHONE
         page = look.to(route("c", "akq", "standings"))
         bars = page.locator(".rankbar")
         bars.first.wait_for()

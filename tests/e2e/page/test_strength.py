@@ -178,7 +178,7 @@ def test_how_far_an_analysis_is_is_asked_for_until_it_is_done(
         answers.append(state)
         route.fulfill(json=state)
 
-    look = windows.of(analysed)
+    look = windows.of(analysed, is_new=True)
     look.page.clock.install()
     look.page.route("**/strength.json?*", partial(answered, queued))
     page = look.to(route("c", f"over-{GAME}", "bot", players(analysed, "on-1")[0], "strength"))

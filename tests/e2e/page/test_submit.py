@@ -201,6 +201,6 @@ def test_who_hands_in_where_nothing_is_isolated_reads_so_in_red(
     option = "--submissions-without-isolation"
     with OpenArena(tmp_path).serving(option, within=without_bubblewrap) as arena:
         for who, view in (("instructor", "#/instructor"), ("ann", "#/submit")):
-            look = windows.at(arena.url)
+            look = windows.at(arena.url, is_new=True)
             arena.enter(look, who)
             look.to(view).get_by_role("alert").get_by_text("not isolated").wait_for()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -12,23 +11,22 @@ from arena.formats.formats import schedule_of
 from arena.games import GAMES
 from arena.storage.live_results import LiveResults
 from arena.storage.store import Store
-from tests.support.browser import PHONE, PROJECTOR, SIZES, BrowserWindow
+from tests.support.browser import PHONE, SIZES, BrowserWindow
 from tests.support.class_with_page import LONG, ROGUE
-from tests.support.page_of_documents import documents_window, route, views_of
+from tests.support.page_of_documents import route, views_of
 from tests.support.page_reader import AnalysisReader
 from tests.support.sample_database import SampleWriter, plan, play
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from playwright.sync_api import Browser, Locator, Page
+    from playwright.sync_api import Locator, Page
 
     from tests.e2e.page.conftest import Windows
     from tests.support.class_with_page import ClassWithPage
 
 pytestmark = pytest.mark.e2e
 
-EACH_SIZE = pytest.mark.parametrize("size", SIZES)
 OF_THE_ARENA = {
     "lobby": "#/",
     "play": "#/play",
@@ -99,20 +97,9 @@ def views(reader: AnalysisReader) -> dict[str, str]:
 
 
 @pytest.fixture(params=SIZES)
-def look(
-    request: pytest.FixtureRequest, lasting: Windows, reader: AnalysisReader
-) -> Iterator[BrowserWindow]:
-    """A window of either size, without a fault at the end of the test."""
-    it = lasting.of(reader, SIZES[request.param])
-    yield it
-    it.sound("at the end", axe=False)
-
-
-@pytest.fixture
-def wide(lasting: Windows, reader: AnalysisReader) -> Iterator[BrowserWindow]:
-    it = lasting.of(reader)
-    yield it
-    it.sound("at the end", axe=False)
+def look(request: pytest.FixtureRequest, windows: Windows, reader: AnalysisReader) -> BrowserWindow:
+    """A window of either size."""
+    return windows.of(reader, SIZES[request.param])
 
 
 def of_the_arena(school: ClassWithPage, view: str) -> str:
@@ -123,7 +110,9 @@ def of_the_arena(school: ClassWithPage, view: str) -> str:
 def is_sound(look: BrowserWindow, where: str, view: str) -> None:
     with look.expecting("404" if view.startswith("no ") else ""):
         page = look.to(where)
-        look.sound(view, colours=look.size == PHONE)
+        for size in SIZES.values():
+            look.resize(size)
+            look.sound(view, colours=size == PHONE)
 
     assert page.locator("h1").count() == 1
     assert page.title().endswith("arena")
@@ -134,20 +123,16 @@ def test_that_people_with_a_disability_can_use_it_is_checked(axe: str | None) ->
     assert axe is not None
 
 
-@EACH_SIZE
 @pytest.mark.parametrize("view", OF_DOCUMENTS)
 def test_a_view_of_documents_is_sound(
-    lasting: Windows, reader: AnalysisReader, views: dict[str, str], size: str, view: str
+    windows: Windows, reader: AnalysisReader, views: dict[str, str], view: str
 ) -> None:
-    is_sound(lasting.of(reader, SIZES[size]), views[view], view)
+    is_sound(windows.of(reader), views[view], view)
 
 
-@EACH_SIZE
 @pytest.mark.parametrize("view", OF_THE_ARENA)
-def test_a_view_of_the_arena_is_sound(
-    lasting: Windows, school: ClassWithPage, size: str, view: str
-) -> None:
-    is_sound(lasting.at(school.url, SIZES[size]), of_the_arena(school, view), view)
+def test_a_view_of_the_arena_is_sound(windows: Windows, school: ClassWithPage, view: str) -> None:
+    is_sound(windows.at(school.url), of_the_arena(school, view), view)
 
 
 @pytest.mark.parametrize(
@@ -156,7 +141,7 @@ def test_a_view_of_the_arena_is_sound(
     ids=["in the dark", "without motion"],
 )
 def test_a_view_can_be_read(
-    lasting: Windows,
+    windows: Windows,
     reader: AnalysisReader,
     school: ClassWithPage,
     views: dict[str, str],
@@ -165,9 +150,9 @@ def test_a_view_can_be_read(
 ) -> None:
     for view in seen:
         if view in OF_THE_ARENA:
-            look, where = lasting.at(school.url, **taste), of_the_arena(school, view)
+            look, where = windows.at(school.url, **taste), of_the_arena(school, view)
         else:
-            look, where = lasting.of(reader, **taste), views[view]
+            look, where = windows.of(reader, **taste), views[view]
         page = look.to(where)
         if "reduced_motion" in taste:
             for _ in range(5):
@@ -175,8 +160,8 @@ def test_a_view_can_be_read(
         look.sound(view, axe="color_scheme" in taste)
 
 
-def test_the_whole_page_is_small(lasting: Windows, school: ClassWithPage) -> None:
-    look = lasting.at(school.url)
+def test_the_whole_page_is_small(windows: Windows, school: ClassWithPage) -> None:
+    look = windows.at(school.url, is_new=True)
     for view in OF_THE_ARENA:
         look.to(of_the_arena(school, view))
     over = school.competitions()["ace_king_queen-cup"]["id"]
@@ -193,7 +178,7 @@ def test_the_whole_page_is_small(lasting: Windows, school: ClassWithPage) -> Non
 def test_an_address_that_changes_at_once_is_followed(
     windows: Windows, reader: AnalysisReader
 ) -> None:
-    look = windows.of(reader)
+    look = windows.of(reader, is_new=True)
     look.page.add_init_script(f"({AS_SOON_AS_DRAWN})()")
     page = look.to("#/nowhere")
     page.get_by_role("heading", name="Competitions", exact=True).wait_for()
@@ -267,9 +252,9 @@ def _follow(page: Page, link: Locator) -> None:
 
 
 def test_the_cross_table_is_gone_through_with_arrows(
-    wide: BrowserWindow, views: dict[str, str]
+    windows: Windows, reader: AnalysisReader, views: dict[str, str]
 ) -> None:
-    page = wide.to(views["ace_king_queen cross"])
+    page = windows.of(reader).to(views["ace_king_queen cross"])
     page.locator("a[data-at='0 1']").focus()
     for key in ("ArrowDown", "ArrowDown", "ArrowRight", "Home", "Enter"):
         page.keyboard.press(key)
@@ -342,7 +327,7 @@ def test_bots_are_shown_with_their_versions(windows: Windows, tmp_path: Path) ->
             final.finished(table, play("high_low", table.number, versions=versions))
         store.flush()
         labels = LiveResults(store, "high_low").versions
-    look = windows.of(AnalysisReader(tmp_path / "arena.db"))
+    look = windows.of(AnalysisReader(tmp_path / "arena.db"), is_new=True)
     for where in (route("c", "ace_king_queen", "standings"), route("m", "ace_king_queen-1")):
         page = look.to(where)
         page.get_by_role("link", name=f"{players[0]} v3", exact=True).first.wait_for()
@@ -361,9 +346,9 @@ def test_bots_are_shown_with_their_versions(windows: Windows, tmp_path: Path) ->
 
 @pytest.mark.parametrize("game", GAMES)
 def test_a_recorded_table_is_stepped_through_and_back(
-    wide: BrowserWindow, views: dict[str, str], game: str
+    windows: Windows, reader: AnalysisReader, views: dict[str, str], game: str
 ) -> None:
-    page = wide.to(views[f"{game} match"])
+    page = windows.of(reader).to(views[f"{game} match"])
     page.locator(".felt").wait_for()
     page.get_by_role("button", name="Last").click()
     page.get_by_role("button", name="Step").and_(page.locator(":disabled")).wait_for()
@@ -378,7 +363,7 @@ def test_a_recorded_table_is_stepped_through_and_back(
 
 
 def test_a_table_is_stepped_with_keys_and_linked_to(
-    look: BrowserWindow, views: dict[str, str], chromium: Browser, reader: AnalysisReader
+    look: BrowserWindow, views: dict[str, str], windows: Windows, reader: AnalysisReader
 ) -> None:
     page = look.to(views["high_low match"])
     page.locator(".felt").wait_for()
@@ -388,14 +373,13 @@ def test_a_table_is_stepped_with_keys_and_linked_to(
     page.get_by_text("copied").wait_for()
     link = page.evaluate("() => navigator.clipboard.readText()")
     shown = page.locator(".felt").inner_text()
-    other = documents_window(chromium, reader, look.size)
+    other = windows.of(reader, look.size, is_new=True)
     other.page.goto(link)
     other.page.locator(".felt").wait_for()
 
     assert link.endswith("/2/2")
     assert other.page.locator(".felt").inner_text() == shown
-    other.sound("the link")
-    other.close()
+    other.sound("the link", axe=False)
 
 
 @pytest.mark.parametrize(("worst", "shown"), [(-1, 0), (-2, 1)])
@@ -417,9 +401,9 @@ def test_the_largest_loss_is_named_where_losses_differ(
 
 
 def test_every_choice_on_the_page_has_the_value_that_it_shows(
-    lasting: Windows, reader: AnalysisReader, school: ClassWithPage, views: dict[str, str]
+    windows: Windows, reader: AnalysisReader, school: ClassWithPage, views: dict[str, str]
 ) -> None:
-    arena, documents = lasting.at(school.url, PROJECTOR), lasting.of(reader)
+    arena, documents = windows.at(school.url), windows.of(reader)
     for look, where in (
         (documents, views["competitions"]),
         (documents, views["gin_rummy match"]),

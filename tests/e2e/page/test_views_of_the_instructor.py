@@ -152,7 +152,7 @@ def test_every_setting_has_its_field_and_a_bad_value_its_line(
 def test_what_was_over_and_goes_on_is_stopped_in_two_ways(
     windows: Windows, reader: AnalysisReader, answer: str, unplayed: str
 ) -> None:
-    look = windows.of(reader)
+    look = windows.of(reader, is_new=True)
     told: list[dict[str, Any]] = []
     cup = {"id": "akq-1", "run": "cup", "game": "ace_king_queen", "title": "Ace-King-Queen"}
     progress = {"state": "running", "settled": 61, "scheduled": 90, "left_s": None}

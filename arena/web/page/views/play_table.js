@@ -1,6 +1,6 @@
 // The table of a person who plays: the events step by step, the clock, the moves, and the result.
 
-import { html, useEffect, useMemo, useReducer, useRef, useState } from "../lib/preact.js";
+import { html, useEffect, useLayoutEffect, useMemo, useReducer, useRef, useState } from "../lib/preact.js";
 import { fetchGame, rulesOf } from "../table/games.js";
 import { load, save } from "../storage.js";
 import { Ask } from "./instructor_ask.js";
@@ -43,7 +43,7 @@ function Played({ chair, game, onAgain, onHere }) {
   const { players, seat: me, settings } = chair.table;
   const view = useMemo(() => ({ kind: "seat", seats: [me] }), []);
   const [pace, setPace] = useState(() => (load(PACE) in PACES ? load(PACE) : "brisk"));
-  useEffect(() => save(PACE, pace), [pace]);
+  useLayoutEffect(() => save(PACE, pace), [pace]); // also if the page is left at once
   const [waits, setWaits] = useState(true);
   const replay = useReplay(chair, game, { settings, players, view }, PACES[pace], waits);
   const isMine = replay.isUpToDate && chair.question !== null && chair.phase === "playing";
