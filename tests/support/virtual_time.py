@@ -48,7 +48,6 @@ __all__ = [
     "SLOW_WRITER",
     "VirtualTimeLoop",
     "all_done",
-    "in_virtual_time",
     "memory_folder",
     "pytest_asyncio_loop_factories",
     "run_in_virtual_time",
@@ -236,16 +235,6 @@ def run_in_virtual_time(main: Coroutine[Any, Any, T], limit_s: float = 7 * 86_40
     """Run a coroutine to its end on a loop of its own."""
     with asyncio.Runner(loop_factory=lambda: VirtualTimeLoop(limit_s)) as runner:
         return runner.run(main)
-
-
-def in_virtual_time(test: Callable[..., Coroutine[Any, Any, None]]) -> Callable[..., None]:
-    """Have a test run in virtual time; its fixtures are not coroutines."""
-
-    @functools.wraps(test)
-    def run(*args: Any, **more: Any) -> None:
-        run_in_virtual_time(test(*args, **more))
-
-    return run
 
 
 def pytest_asyncio_loop_factories(
