@@ -247,7 +247,7 @@ def test_below_a_path_with_tls_people_play_and_look_on_and_bots_come(
     hello = '{"type":"hello","protocol":1,"name":"ann","games":["blackjack"]}'
 
     with browser() as chromium, comes(f"wss://{at}/", ssl=trust) as bot:
-        look = BrowserWindow(chromium, f"https://{at}", ignore_https_errors=True)
+        look = BrowserWindow(chromium, f"https://{at}")
         page = look.to()
         page.get_by_text(f"A bot connects to wss://{at}/;").first.wait_for()
         bot.send(hello)

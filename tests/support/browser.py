@@ -131,7 +131,10 @@ class BrowserWindow:
         self.faults: list[str] = []
         self.fetched: dict[str, int] = {}
         self._axe = axe
-        self._context = browser.new_context(viewport={"width": width, "height": height})
+        self._context = browser.new_context(
+            viewport={"width": width, "height": height},
+            ignore_https_errors=True,  # a test signs its certificate itself
+        )
         self._context.set_default_timeout(_WAIT_MS)
         self._context.grant_permissions(["clipboard-read", "clipboard-write"])
         self.page: Page = self._context.new_page()
