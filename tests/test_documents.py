@@ -253,7 +253,7 @@ def setup_lines() -> list[str]:
 def test_there_are_two_lines_that_set_it_up() -> None:
     assert [line.rpartition("&& ")[2] for line in setup_lines()] == [
         ".venv/bin/arena demo",
-        ".venv/bin/python -m pytest -n 3",
+        ".venv/bin/python -m pytest -n 4",
     ]
 
 
