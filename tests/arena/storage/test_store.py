@@ -1072,7 +1072,10 @@ def test_no_arena_opens_in_a_directory_that_cannot_be_written(
 
 @pytest.mark.skipif(sys.platform == "win32", reason="permissions are others there")
 @pytest.mark.parametrize("mode", [0o555, 0o777])
-def test_a_file_that_cannot_be_written_is_read_and_not_opened(public: Path, mode: int) -> None:
+def test_a_file_that_cannot_be_written_is_read_and_not_opened(
+    public: Path, mode: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("arena.storage.writer.CLOSING_S", 0.0)
     file = public / "arena.db"
     with Store(file) as store:
         finish_match(store, start(store), "m-1")

@@ -109,12 +109,15 @@ async def test_a_job_that_is_withdrawn_is_gone_and_can_be_put_again(opened: Open
     assert await worker.fetch("c1", 0.05) is None
 
 
-async def test_requests_reach_whom_they_name_or_fail(connect: Connect) -> None:
+async def test_requests_reach_whom_they_name_or_fail(
+    connect: Connect, monkeypatch: pytest.MonkeyPatch
+) -> None:
     worker = await connect("w1")
     await BusListener().open(await connect("arena"), "a1")
 
     assert await worker.announce("a1", "w1", b"x") == b"granted w1 x"
     assert await worker.program_part("a1", "w1", b"y") == b"part for w1 y"
+    monkeypatch.setattr("arena.workers.nats_connection.REPLY_S", 0.5)
     with pytest.raises(BusDown, match="a2"):
         await worker.announce("a2", "w1", b"x")
     with pytest.raises(BusDown, match="c9"):  # a class that nobody has opened

@@ -276,11 +276,14 @@ async def fetched(worker: NatsBus) -> bytes:
     return job.data
 
 
-async def test_a_stream_that_somebody_removes_is_made_again(opened: OpenBus) -> None:
+async def test_a_stream_that_somebody_removes_is_made_again(
+    opened: OpenBus, monkeypatch: pytest.MonkeyPatch
+) -> None:
     arena, worker, listener = opened
 
     await arena._connection.request("$JS.API.STREAM.DELETE.ARENA_RESULTS", b"", "removing it")
 
+    monkeypatch.setattr("arena.workers.nats_connection.REPLY_S", 0.5)
     await repeated(lambda: worker.hand_in("a1", "w1", "m1", b"a result"))
     assert await (await listener.result()).read() == b"a result"
 
