@@ -14,7 +14,7 @@ import struct
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from websockets.asyncio.client import connect
@@ -30,7 +30,10 @@ from protocol.messages import Ending, Mechanism
 from tests.support.gateway_bots import (
     HANDSHAKE,
     SHORT,
+    AskedBot,
+    GatewayArena,
     Message,
+    RawBot,
     all_of,
     frame,
     hello_frame,
@@ -39,9 +42,6 @@ from tests.support.gateway_bots import (
 )
 from tests.support.memory_network import line_of
 from tests.support.virtual_time import virtual_loop
-
-if TYPE_CHECKING:
-    from tests.support.gateway_bots import AskedBot, GatewayArena, RawBot
 
 pytestmark = pytest.mark.virtual_time
 
