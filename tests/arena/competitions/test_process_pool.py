@@ -20,6 +20,7 @@ from arena.server.gateway import Gateway
 from protocol.errors import UsageError
 from protocol.messages import Ending, Mechanism
 from tests.support.fake_bots import FakeBot
+from tests.support.not_none import not_none
 from tests.support.virtual_time import all_done
 
 pytestmark = pytest.mark.virtual_time(limit_s=600)
@@ -128,9 +129,7 @@ async def arena() -> ArenaOfProcesses:
 
 
 def reserved(pool: ProcessPool, *seats: tuple[str, int]) -> tuple[ReservedSeat, ...]:
-    found = pool.reserve(seats)
-    assert found is not None
-    return found
+    return not_none(pool.reserve(seats))
 
 
 async def seated(pool: ProcessPool, name: str, number: int = 1) -> tuple[ReservedSeat, BotSession]:

@@ -13,6 +13,7 @@ from arena.workers.bus import Bus, BusDown, JobDelivery
 from tests.support.bus_listener import SOON_S, BusListener
 from tests.support.memory_bus import MemoryBroker
 from tests.support.nats_server import NatsServer, nats_server
+from tests.support.not_none import not_none
 
 __all__ = ["nats_server"]
 
@@ -59,9 +60,7 @@ async def opened(connect: Connect) -> Opened:
 
 
 async def fetched(worker: Bus) -> JobDelivery:
-    delivery = await worker.fetch("c1", SOON_S)
-    assert delivery is not None
-    return delivery
+    return not_none(await worker.fetch("c1", SOON_S))
 
 
 async def two_of(queue: asyncio.Queue[tuple[str, bytes]]) -> list[tuple[str, bytes]]:

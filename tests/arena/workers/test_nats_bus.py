@@ -17,6 +17,7 @@ from arena.workers.nats_connection import NatsConnection
 from arena.workers.nats_deliveries import NatsResult
 from tests.support.bus_listener import SOON_S, BusListener
 from tests.support.nats_server import NatsServer, nats_server
+from tests.support.not_none import not_none
 from tests.support.stalling_proxy import StallingProxy
 
 __all__ = ["nats_server"]
@@ -271,8 +272,7 @@ async def test_all_is_made_again_when_it_is_wiped(opened: OpenBus, nats_server: 
 
 async def fetched(worker: NatsBus) -> bytes:
     """The job that is fetched, once the bus takes that."""
-    job = await repeated(lambda: worker.fetch("c1", SOON_S))
-    assert job is not None
+    job = not_none(await repeated(lambda: worker.fetch("c1", SOON_S)))
     return job.data
 
 
@@ -330,8 +330,7 @@ async def test_a_client_cut_off_comes_back(joined: Connect, nats_server: NatsSer
 async def test_a_connection_that_hears_no_replies_is_made_again(joined: Connect) -> None:
     worker = await joined("w1")
     connection = worker._connection
-    client = connection._client
-    assert client is not None
+    client = not_none(connection._client)
     await connection.request(connection.echo, b"", "an echo")
     replies = next(sub for sub in client._subs.values() if sub._cb == client._request_sub_callback)
 
