@@ -143,6 +143,14 @@ def pytest_collection_finish() -> None:
     gc.enable()
 
 
+@pytest.fixture(autouse=True, scope="module")
+def _garbage_is_of_one_file() -> Iterator[None]:
+    """Nor is what other files have left: each look through all of it takes half a second."""
+    yield
+    gc.collect()
+    gc.freeze()
+
+
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
     """The tests of a file stay in one process, and files are given away in their order.

@@ -686,7 +686,7 @@ def test_readers_see_whole_matches_while_the_arena_writes(store: Store, database
     done = threading.Event()
 
     def write() -> None:
-        for number in range(300):
+        for number in range(100):
             finish_match(store, competition, f"m-{number}")
             store.flush()
         done.set()
@@ -695,7 +695,7 @@ def test_readers_see_whole_matches_while_the_arena_writes(store: Store, database
     with Store(database, create=False) as reader:
         writing.start()
         seen = [0]
-        while not done.is_set() or seen[-1] < 300:
+        while not done.is_set() or seen[-1] < 100:
             played = reader.matches(competition)
             assert all(match.players == ("ann", "ben") for match in played)
             seen.append(len(played))
