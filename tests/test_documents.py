@@ -71,6 +71,7 @@ from tests.support.documents import (
 )
 from tests.support.in_process import run_here
 from tests.support.needs import skip_without
+from tests.support.not_none import not_none
 
 BIN = Path(sys.executable).parent  # not resolved: in a virtual environment it is a link
 SETS_UP = "python3 -m venv"  # such a line makes an environment of its own
@@ -258,9 +259,8 @@ def test_there_are_two_lines_that_set_it_up() -> None:
 
 def test_ci_runs_the_line_that_runs_the_tests() -> None:
     ci = (ROOT / ".ci" / "run").read_text(encoding="utf-8")
-    pattern = re.search(r"^command=\$\(grep -E '(.+)' README\.md\)$", ci, re.MULTILINE)
+    pattern = not_none(re.search(r"^command=\$\(grep -E '(.+)' README\.md\)$", ci, re.MULTILINE))
 
-    assert pattern is not None
     assert 'eval "$command"' in ci
     assert re.findall(pattern[1], DOCUMENTS["README.md"], re.MULTILINE) == [setup_lines()[1]]
 
@@ -434,8 +434,7 @@ def test_the_verdict_is_what_the_arena_says() -> None:
     [talk] = recorded("verdict")
     [ask] = talk.those(Ask)
     [over] = talk.those(Over)
-    verdict = over.verdict
-    assert verdict is not None
+    verdict = not_none(over.verdict)
     assert verdict.got is not None
     said = ask.question.advice(json.loads(verdict.got))
     finding = Finding(

@@ -104,12 +104,10 @@ class NatsConnection:
         client = self._up()
         await self._race(client.publish(subject, data), "sending")
 
-    async def request(
-        self, subject: str, data: bytes, doing: str, *, timeout_s: float = REPLY_S
-    ) -> bytes:
+    async def request(self, subject: str, data: bytes, doing: str) -> bytes:
         """Send a request, and wait for its reply."""
         reply = await self._call(
-            doing, lambda client: client.request(subject, data, timeout=timeout_s)
+            doing, lambda client: client.request(subject, data, timeout=REPLY_S)
         )
         return reply.data
 

@@ -16,11 +16,12 @@ import sys
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, get_args
+from typing import Any, get_args
 
 import msgspec
 import pytest
 from hypothesis import given
+from jsonschema_rs import Validator
 
 from protocol import messages
 from protocol.codec import Encoding, decode_from_arena, decode_from_bot, encode
@@ -37,9 +38,6 @@ from tests.protocol.test_codec import JSON_VALUES, REFUSED, damaged
 from tests.support import frame_validation
 from tests.support.documents import PROTOCOL, ROOT
 from tests.support.needs import skip_without, tool
-
-if TYPE_CHECKING:
-    from jsonschema_rs import Validator
 
 TRANSCRIPTS = sorted((ROOT / "protocol/vectors/transcripts").glob("*.jsonl"))
 GAMES = tuple(words.name for words in our_games())

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
-from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.support.fake_bots import FakeArena
 from tests.support.fake_host import FakeHost
-
-if TYPE_CHECKING:
-    from tests.support.fake_bots import FakeArena
 
 
 @pytest.fixture

@@ -5,12 +5,13 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import AsyncIterator, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 import pytest
 
 from arena.competitions.admin import AdminCommands
 from arena.competitions.arena_host import Host
+from arena.competitions.competition import Competition
 from arena.competitions.scheduler import Scheduler
 from arena.formats.spec import Form
 from arena.referee.referee import FAULT, MOST_VOIDS
@@ -22,14 +23,10 @@ from arena.workers.known_worker import KnownWorker
 from protocol.errors import UsageError
 from protocol.instructions import LostAttempt, WorkerView
 from protocol.messages import VERSION, Action, Done, Ending, Instruct, Limits
+from tests.support.fake_bots import FakeArena
 from tests.support.fake_host import FakeHost, WorkingStorage, a_while, act, in_time, silent
 from tests.support.worker_reports import report_of
 from tests.support.written_competition import WrittenCompetition, names, offence, plan
-
-if TYPE_CHECKING:
-    from arena.competitions.competition import Competition
-    from tests.support.fake_bots import FakeArena
-
 
 pytestmark = pytest.mark.virtual_time
 

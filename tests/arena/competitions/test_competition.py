@@ -7,16 +7,17 @@ import random
 import re
 from collections import Counter
 from itertools import pairwise
-from typing import TYPE_CHECKING
 
 import pytest
 
+from arena.competitions.ledger import CompetitionReport
 from arena.engine.verdict import Finding
 from arena.formats.spec import WAIT_S, Form, form_of
 from arena.games import GAMES
 from bots.strategy import choose
 from protocol.errors import ArenaError, StoreFailed
 from protocol.messages import Ask, Ending, Limits, Mechanism
+from tests.support.fake_bots import FakeArena, FakeBot
 from tests.support.fake_host import (
     SOON,
     FakeHost,
@@ -29,10 +30,6 @@ from tests.support.fake_host import (
     silent,
     until,
 )
-
-if TYPE_CHECKING:
-    from arena.competitions.ledger import CompetitionReport
-    from tests.support.fake_bots import FakeArena, FakeBot
 
 pytestmark = pytest.mark.virtual_time
 

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 import pytest
 
+from arena.competitions.competition import Competition
 from arena.competitions.job_match import JobMatch
 from arena.competitions.jobs import MatchJob
+from arena.competitions.ledger import CompetitionReport
 from arena.engine.match import MatchResult
 from arena.engine.verdict import Finding
 from arena.formats.spec import Take
 from arena.games import GAMES
-from arena.referee.live_match import LiveMatch
+from arena.referee.live_match import Forgives, LiveMatch
 from arena.storage.store import CompetitionState
 from protocol.errors import ArenaError, UsageError
 from protocol.messages import Ending, Limits, Mechanism, Verdict
@@ -30,11 +32,6 @@ from tests.support.fake_host import (
     silent,
     until,
 )
-
-if TYPE_CHECKING:
-    from arena.competitions.competition import Competition
-    from arena.competitions.ledger import CompetitionReport
-    from arena.referee.live_match import Forgives
 
 pytestmark = pytest.mark.virtual_time
 

@@ -6,17 +6,21 @@ import asyncio
 import threading
 from collections import Counter
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
 from arena.competitions.arbiter import Arbiter
 from arena.competitions.competition import Competition
+from arena.competitions.job_match import OpenMatch
+from arena.competitions.ledger import CompetitionReport
 from arena.formats.ladder import Ladder
 from arena.formats.spec import Form
+from arena.storage.models import MatchRow
 from arena.storage.store import CompetitionState
 from protocol.errors import StoreFailed, UsageError
 from protocol.messages import Ending, Limits
+from tests.support.fake_bots import FakeArena, FakeBot
 from tests.support.fake_host import (
     TIMEOUT_S,
     FakeHost,
@@ -28,12 +32,6 @@ from tests.support.fake_host import (
     silent,
     until,
 )
-
-if TYPE_CHECKING:
-    from arena.competitions.job_match import OpenMatch
-    from arena.competitions.ledger import CompetitionReport
-    from arena.storage.models import MatchRow
-    from tests.support.fake_bots import FakeArena, FakeBot
 
 pytestmark = pytest.mark.virtual_time
 

@@ -6,7 +6,7 @@ import asyncio
 import random
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 import msgspec
 import pytest
@@ -27,12 +27,10 @@ from arena.storage.store import Act, CompetitionState, MatchRow, Store, new_id
 from bots.strategy import choose
 from protocol.errors import ArenaError, UsageError
 from protocol.messages import Ask, Ending, Limits, Termination, Verdict
+from tests.support.fake_bots import FakeArena
 from tests.support.fake_host import SOON, FakeHost, FakeStore, act, illegal, in_time
 from tests.support.written_competition import RECORD
 from tests.support.written_competition import plan as plan_of_form
-
-if TYPE_CHECKING:
-    from tests.support.fake_bots import FakeArena
 
 pytestmark = pytest.mark.virtual_time
 

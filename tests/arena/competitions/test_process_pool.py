@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 import pytest
 
@@ -12,6 +12,7 @@ from arena.competitions.bot_supervisor import BotSupervisor, SupervisedBot
 from arena.competitions.process_pool import ProcessPool, ReservedSeat, StartFailed
 from arena.engine.names import is_process, public_name
 from arena.engine.verdict import Finding
+from arena.referee.bot_session import BotSession
 from arena.referee.compute_gate import ComputeGate
 from arena.sandbox.launcher import Program
 from arena.sandbox.process import StderrTail
@@ -19,10 +20,8 @@ from arena.server.gateway import Gateway
 from protocol.errors import UsageError
 from protocol.messages import Ending, Mechanism
 from tests.support.fake_bots import FakeBot
+from tests.support.not_none import not_none
 from tests.support.virtual_time import all_done
-
-if TYPE_CHECKING:
-    from arena.referee.bot_session import BotSession
 
 pytestmark = pytest.mark.virtual_time(limit_s=600)
 
@@ -130,9 +129,7 @@ async def arena() -> ArenaOfProcesses:
 
 
 def reserved(pool: ProcessPool, *seats: tuple[str, int]) -> tuple[ReservedSeat, ...]:
-    found = pool.reserve(seats)
-    assert found is not None
-    return found
+    return not_none(pool.reserve(seats))
 
 
 async def seated(pool: ProcessPool, name: str, number: int = 1) -> tuple[ReservedSeat, BotSession]:

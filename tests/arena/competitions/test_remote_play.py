@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
+from arena.competitions.competition import Competition
 from arena.competitions.job_match import JobMatch
+from arena.competitions.job_runner import JobRunner
 from arena.competitions.jobs import MatchJob
 from arena.competitions.remote_play import WaitNotice
 from arena.engine.verdict import Finding
@@ -16,13 +18,9 @@ from arena.referee.live_match import LiveMatch
 from arena.storage.store import CompetitionState
 from protocol.errors import ArenaError
 from protocol.messages import Ending, Mechanism
+from tests.support.fake_bots import FakeArena
 from tests.support.fake_host import FakeHost, a_while, act, first_legal, in_time, silent, until
 from tests.support.fake_jobs import WORKER, FakeJobs
-
-if TYPE_CHECKING:
-    from arena.competitions.competition import Competition
-    from arena.competitions.job_runner import JobRunner
-    from tests.support.fake_bots import FakeArena
 
 pytestmark = pytest.mark.virtual_time
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 import pytest
 
+from arena.competitions.competition import Competition
 from arena.competitions.submitted_bots import SubmittedBots
 from arena.engine.verdict import Finding
 from arena.formats.spec import Form, Take
@@ -14,9 +15,6 @@ from protocol.errors import UsageError
 from protocol.messages import Ending, Mechanism
 from tests.support.fake_host import FakeHost, a_while, act, first_legal, in_time, silent, until
 from tests.support.fake_submissions import FakeSeatPool, FakeVersionService
-
-if TYPE_CHECKING:
-    from arena.competitions.competition import Competition
 
 pytestmark = pytest.mark.virtual_time
 

@@ -7,6 +7,7 @@ import pytest
 
 from arena.formats.eta import Left, Pace, Workload
 from tests.support.cases import CaseFile, StepByStep
+from tests.support.not_none import not_none
 
 CASES = CaseFile(Path(__file__).with_name("eta.cases"))
 
@@ -79,9 +80,7 @@ EACH, AT_ONCE, MATCHES = 100, 40, 200
 
 
 def left_of(workload: Workload, at: float, playing: list[int], waiting: int) -> Left:
-    found = workload.left(at, playing, waiting)
-    assert found is not None, "enough has been played"
-    return found
+    return not_none(workload.left(at, playing, waiting))
 
 
 def test_how_fast_it_went_at_first_is_forgotten() -> None:

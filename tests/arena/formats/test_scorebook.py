@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
@@ -16,10 +16,8 @@ from arena.formats.scorebook import Scorebook
 from arena.formats.spec import Plan, plan_of
 from arena.games import GAMES
 from protocol.messages import Ending, Limits, Mechanism, Termination, Verdict
+from tests.support.fake_bots import FakeArena
 from tests.support.fake_host import SOON, FakeHost, a_while, act, first_legal, in_time, silent
-
-if TYPE_CHECKING:
-    from tests.support.fake_bots import FakeArena
 
 pytestmark = pytest.mark.virtual_time
 

@@ -26,8 +26,10 @@ from protocol.ace_king_queen import AceKingQueenSettings, Card, Open, Respond
 from protocol.strategy import Strategy
 from protocol.vocabulary import Question
 from tests.support.long import sized
+from tests.support.not_none import not_none
 
 GAME = GAMES["ace_king_queen"]
+ANALYSING = not_none(GAME.analysing)
 SETTINGS = AceKingQueenSettings()
 
 
@@ -51,9 +53,8 @@ def analysis_of(*bots: Any, seed: int = 1) -> Analysis:
     """An analysis of the first bot, against the others."""
     for number, bot in enumerate(bots):
         bot.seed(f"{seed}:{number}")
-    assert GAME.analysing is not None
     names = [type(bot).__name__.lower() for bot in bots[1:]]
-    return analyse_here(GAME, GAME.analysing.probe(SETTINGS, seed, names), bots)
+    return analyse_here(GAME, ANALYSING.probe(SETTINGS, seed, names), bots)
 
 
 def figure(analysis: Analysis, name: str) -> Figure:
@@ -76,10 +77,9 @@ def test_a_bot_that_never_mixes_is_known_to_0_003(
     exact = Fraction(fraction)
 
     assert (found.value, found.fraction) == (float(exact), fraction)
-    assert found.low is not None
-    assert found.high is not None
-    assert found.low <= exact <= found.high
-    assert found.high - found.low <= 0.003
+    low, high = not_none(found.low), not_none(found.high)
+    assert low <= exact <= high
+    assert high - low <= 0.003
     assert found.remark == remark
 
 
@@ -91,8 +91,7 @@ def test_nash_is_within_0_015_of_perfect(seed: int) -> None:
 
     assert not analysis.adapts
     assert found.low == 0
-    assert found.high is not None
-    assert found.high <= 0.015
+    assert not_none(found.high) <= 0.015
     assert found.remark == f"It is within {found.high:.4f} of perfect."
 
 
@@ -102,8 +101,7 @@ def test_what_is_given_away_sums_to_the_distance_from_the_best_play() -> None:
     taken = figure(analysis, "exploitability").value
 
     costs = [weakness.cost for weakness in analysis.weaknesses]
-    assert lost is not None
-    assert sum(costs) == pytest.approx(-lost, abs=1e-12)
+    assert sum(costs) == pytest.approx(-not_none(lost), abs=1e-12)
     assert costs == sorted(costs, reverse=True)
     assert sum(weakness.exploited or 0 for weakness in analysis.weaknesses) == pytest.approx(taken)
 
@@ -128,9 +126,8 @@ def test_a_share_that_may_be_the_best_is_said_to_be_so() -> None:
 
 def test_every_spot_stands_in_the_chart_with_its_band_and_cost() -> None:
     (chart,) = analysis_of(NeverCalling()).charts
-    aces_called = chart.cells[0][1]
+    aces_called = not_none(chart.cells[0][1])
 
-    assert aces_called is not None
     assert (aces_called.share, aces_called.low) == (0, 0)
     assert 0 < (aces_called.high or 1) < 0.01
     assert aces_called.cost == pytest.approx(1 / 12)
@@ -142,10 +139,9 @@ def test_the_value_against_another_bot_is_exact_where_neither_mixes() -> None:
     # Each queen that it bets wins a king's ante and loses two to an ace; kings call aces.
     assert found.value == float(value((1, 0, 1, 1, 1, 0), (1, 0, 0, 1, 0, 0)))
     assert found.fraction == "0"
-    assert found.low is not None
-    assert found.high is not None
-    assert found.low < 0 < found.high
-    assert found.high - found.low < 0.006
+    low, high = not_none(found.low), not_none(found.high)
+    assert low < 0 < high
+    assert high - low < 0.006
 
 
 @pytest.mark.stats
@@ -270,16 +266,13 @@ def played(bot: Strategy, other: Strategy, hands: int, seed: int = 1) -> SeatMat
 
 
 def test_a_bot_is_known_from_its_matches_too() -> None:
-    assert GAME.analysing is not None
-    assert GAME.analysing.watch is not None
-    analysis = GAME.analysing.watch(
+    analysis = not_none(ANALYSING.watch)(
         [played(Honest(), other, 3000) for other in (Bluffer(), RandomBot())]
     )
 
     found = figure(analysis, "exploitability")
     assert found.fraction == "1/12"
-    assert found.high is not None
-    assert found.high < 0.1
+    assert not_none(found.high) < 0.1
 
 
 def test_what_was_never_asked_leaves_a_bot_without_a_value() -> None:
@@ -290,8 +283,7 @@ def test_what_was_never_asked_leaves_a_bot_without_a_value() -> None:
         (None, "Not seen: call with the ace."),
         (None, "Not seen: call with the ace."),
     ]
-    unseen = analysis.charts[0].cells[0][1]
-    assert unseen is not None
+    unseen = not_none(analysis.charts[0].cells[0][1])
     assert unseen.share is None
     assert "call with the ace" not in [weakness.spot for weakness in analysis.weaknesses]
 
@@ -325,11 +317,8 @@ def test_a_chance_that_is_not_tiny_is_told() -> None:
 
 
 def test_decks_are_all_deals_equally_often_in_both_roles() -> None:
-    analysing = GAME.analysing
-    assert analysing is not None
-    probe = next(analysing.probe(SETTINGS, 5, []))
-    assert probe.decks is not None
-    deals = list(probe.decks)
+    probe = next(ANALYSING.probe(SETTINGS, 5, []))
+    deals = list(not_none(probe.decks))
 
     assert len(deals) == probe.settings.hands == HANDS  # type: ignore[attr-defined]
     for role in 0, 1:

@@ -11,19 +11,17 @@ from arena.engine.analysis import Judge, Judgement
 from arena.games import GAMES
 from arena.games.ace_king_queen_values import EQUILIBRIUM, value
 from protocol.ace_king_queen import AceKingQueenSettings, Card, HandOver, Open, Respond
+from tests.support.not_none import not_none
 
 
 def new_judge() -> Judge:
-    judging = GAMES["ace_king_queen"].judging
-    assert judging is not None
+    judging = not_none(GAMES["ace_king_queen"].judging)
     return judging.judge(AceKingQueenSettings(), 0)
 
 
 def judged(card: Card, answer: str) -> Judgement:
     asked = Open(1, card) if answer in ("bet", "check") else Respond(1, card)
-    judgement = new_judge().decided(asked, answer)
-    assert judgement is not None
-    return judgement
+    return not_none(new_judge().decided(asked, answer))
 
 
 @pytest.mark.parametrize(

@@ -32,6 +32,9 @@ from protocol.blackjack import NEW_DECK, Bet, BlackjackSettings, Draw, HandOver,
 from protocol.cards import Card
 from protocol.errors import NoAnalysis
 from protocol.vocabulary import Question, Range
+from tests.support.not_none import not_none
+
+ANALYSING = not_none(GAME.analysing)
 
 LEAGUE = BlackjackSettings(shuffle="uniform")
 
@@ -108,8 +111,7 @@ class SeenCounter(Cautious):
 
 
 def analysed(bot: Any, settings: BlackjackSettings = LEAGUE, seed: int = 1) -> Analysis:
-    assert GAME.analysing is not None
-    return analyse_here(GAME, GAME.analysing.probe(settings, seed, ()), [bot])
+    return analyse_here(GAME, ANALYSING.probe(settings, seed, ()), [bot])
 
 
 @pytest.fixture
@@ -128,14 +130,11 @@ class Band(NamedTuple):
 
 
 def band(figure: Figure) -> Band:
-    assert figure.low is not None
-    assert figure.high is not None
-    return Band(figure.low, figure.high)
+    return Band(not_none(figure.low), not_none(figure.high))
 
 
 def number(figure: Figure) -> float:
-    assert figure.value is not None
-    return figure.value
+    return not_none(figure.value)
 
 
 def exact_value(hits: Callable[[int, bool], float]) -> float:
@@ -305,6 +304,7 @@ def test_a_bot_that_mixes_rarely_has_no_exact_value() -> None:
     assert analysis.adapts == ""
 
 
+@pytest.mark.stats
 @pytest.mark.usefixtures("few_hands")
 def test_a_match_of_millions_of_hands_is_not_played_to_its_end() -> None:
     long = BlackjackSettings(bankroll=10**9, hands=10**7, shuffle="uniform")
@@ -314,6 +314,7 @@ def test_a_match_of_millions_of_hands_is_not_played_to_its_end() -> None:
     assert analysis.figures[-1].value is not None
 
 
+@pytest.mark.stats
 @pytest.mark.usefixtures("few_hands")
 def test_a_bot_that_plays_otherwise_with_more_chips_is_found() -> None:
     analysis = analysed(Wealthy())
@@ -331,6 +332,7 @@ def test_a_bot_that_looks_at_the_hand_before_is_found() -> None:
     assert analysis.adapts == "How often it hits depends on whether it lost the hand before."
 
 
+@pytest.mark.stats
 @pytest.mark.usefixtures("few_hands")
 def test_a_bot_that_counts_is_exact_from_a_fresh_deck_and_said_to_count() -> None:
     analysis = analysed(SeenCounter(), BlackjackSettings(bankroll=10**5))
@@ -389,17 +391,15 @@ def test_bots_that_mix_are_hardly_ever_said_to_adapt() -> None:
 
 
 def test_there_is_nobody_to_analyse_it_against() -> None:
-    assert GAME.analysing is not None
     with pytest.raises(NoAnalysis, match="against the dealer alone"):
-        next(GAME.analysing.probe(LEAGUE, 1, ["simple"]))
+        next(ANALYSING.probe(LEAGUE, 1, ["simple"]))
 
 
 @pytest.mark.parametrize(("bankroll", "hands", "is_refused"), [(4, 9, 1), (5, 0, 1), (5, 1, 0)])
 def test_B5_where_no_hand_is_played_nothing_is_analysed(
     bankroll: int, hands: int, is_refused: int
 ) -> None:
-    assert GAME.analysing is not None
-    reason = GAME.analysing.refuses(BlackjackSettings(bankroll=bankroll, hands=hands))
+    reason = ANALYSING.refuses(BlackjackSettings(bankroll=bankroll, hands=hands))
 
     assert bool(reason) == bool(is_refused)
 
@@ -464,7 +464,5 @@ def test_a_watched_bot_that_was_asked_everywhere_has_a_value_with_a_band() -> No
 
 
 def test_a_bot_that_was_never_asked_to_hit_cannot_be_watched() -> None:
-    assert GAME.analysing is not None
-    assert GAME.analysing.watch is not None
     with pytest.raises(NoAnalysis, match="never asked"):
-        GAME.analysing.watch([SeatMatch(LEAGUE, 0, ())])
+        not_none(ANALYSING.watch)([SeatMatch(LEAGUE, 0, ())])

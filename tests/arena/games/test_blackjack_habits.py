@@ -14,6 +14,7 @@ from arena.games.blackjack_values import fresh_deck
 from arena.strength.interval import wilson
 from protocol.blackjack import NEW_DECK, Bet, Draw, hand_value
 from protocol.vocabulary import Range
+from tests.support.not_none import not_none
 
 
 def charts_of(*draws: tuple[str, str, int, bool, str]) -> tuple[Chart, ...]:
@@ -25,9 +26,7 @@ def charts_of(*draws: tuple[str, str, int, bool, str]) -> tuple[Chart, ...]:
 
 
 def cell(chart: Chart, row: str, column: str) -> ChartCell:
-    found = chart.cells[chart.rows.index(row)][chart.columns.index(column)]
-    assert found is not None
-    return found
+    return not_none(chart.cells[chart.rows.index(row)][chart.columns.index(column)])
 
 
 def test_hits_are_counted_by_total_and_upcard_hard_and_soft() -> None:

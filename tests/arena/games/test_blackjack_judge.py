@@ -15,13 +15,15 @@ from bots.blackjack import Simple
 from protocol.blackjack import NEW_DECK, POINTS, Bet, BlackjackSettings, Draw, Exposed, Shuffled
 from protocol.vocabulary import Range
 from tests.arena.games.test_blackjack_values import stood, worths
+from tests.support.not_none import not_none
+
+JUDGING = not_none(GAME.judging)
 
 UNIFORM = BlackjackSettings(bankroll=1000, hands=1, shuffle="uniform")
 
 
 def judged(match: SeatMatch) -> list[tuple[Draw, str, Judgement]]:
-    assert GAME.judging is not None
-    judge = GAME.judging.judge(match.settings, match.seat)
+    judge = JUDGING.judge(match.settings, match.seat)
     found = []
     for decision in match.decisions:
         for news in decision.news:
@@ -98,8 +100,7 @@ def test_no_judgement_tells_the_hole_card() -> None:
 
 
 def test_a_shuffle_puts_all_cards_back() -> None:
-    assert GAME.judging is not None
-    judge = GAME.judging.judge(UNIFORM, 0)
+    judge = JUDGING.judge(UNIFORM, 0)
     again = judged(played("Ts Th 6s 2c", [40, "stand"]))[0][2]
     match = played("Ts Th 6s 2c", [40, "stand"])
     for news in match.news:
@@ -114,8 +115,7 @@ def test_a_shuffle_puts_all_cards_back() -> None:
 
 def test_answers_of_the_same_worth_are_level() -> None:
     # With nothing but tens left, twenty-one of the dealer's cannot be, and twelve loses either way.
-    assert GAME.judging is not None
-    judge = GAME.judging.judge(UNIFORM, 0)
+    judge = JUDGING.judge(UNIFORM, 0)
     deck = [card for card in NEW_DECK if POINTS[card] != 10]
     exposed = [*deck, "Th", "Ts"]
     judge.heard(Shuffled())
@@ -144,8 +144,7 @@ def test_the_costs_of_a_match_are_those_of_the_hands_that_were_played_wrong() ->
 
 @pytest.mark.parametrize("shuffle", ["riffle", "uniform"])
 def test_B14_after_a_riffle_nothing_is_judged(shuffle: str) -> None:
-    assert GAME.judging is not None
-    reason = GAME.judging.refuses(BlackjackSettings(shuffle=shuffle))  # type: ignore[arg-type]
+    reason = JUDGING.refuses(BlackjackSettings(shuffle=shuffle))  # type: ignore[arg-type]
 
     assert (reason is None) == (shuffle == "uniform")
     assert reason is None or "not every unseen card is equally likely" in reason

@@ -18,6 +18,7 @@ from bots.gin_rummy import Simple
 from protocol.gin_rummy import DISCARDS, Draw, GinRummySettings, Melds, Turn, TurnAnswer
 from protocol.strategy import Appraisal
 from protocol.vocabulary import News, Question
+from tests.support.not_none import not_none
 
 SETTINGS = GinRummySettings()
 DRAW = Draw("5h", ("As", "2s", "3s", "7d", "7h", "7c", "9d", "Th", "Jc", "Kd"))
@@ -69,9 +70,7 @@ def appraiser(monkeypatch: pytest.MonkeyPatch) -> type[FakeAppraiser]:
 
 
 def judgement(question: Question[Any], answer: Any) -> Judgement:
-    found = GinRummyJudge(SETTINGS, 0).decided(question, answer)
-    assert found is not None
-    return found
+    return not_none(GinRummyJudge(SETTINGS, 0).decided(question, answer))
 
 
 def test_the_best_answer_costs_nothing(appraiser: type[FakeAppraiser]) -> None:
@@ -181,12 +180,10 @@ def test_at_most_five_mistakes_of_a_game_are_shown(appraiser: type[FakeAppraiser
 def test_games_of_another_kind_are_refused(
     appraiser: type[FakeAppraiser], settings: GinRummySettings, why: str
 ) -> None:
-    judging = GAMES["gin_rummy"].judging
-    assert judging is not None
+    judging = not_none(GAMES["gin_rummy"].judging)
 
-    reason = judging.refuses(settings)
+    reason = not_none(judging.refuses(settings))
 
-    assert reason is not None
     assert why in reason
     assert refuses(SETTINGS) is None
 

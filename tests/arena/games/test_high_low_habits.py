@@ -5,17 +5,15 @@ from __future__ import annotations
 from arena.engine.analysis import Chart, ChartCell
 from arena.games import GAMES
 from protocol.high_low import Bid, Dealt, HighLowSettings, Swap
+from tests.support.not_none import not_none
 
 
 def cell(chart: Chart, row: str, column: str) -> ChartCell:
-    found = chart.cells[chart.rows.index(row)][chart.columns.index(column)]
-    assert found is not None
-    return found
+    return not_none(chart.cells[chart.rows.index(row)][chart.columns.index(column)])
 
 
 def counted() -> tuple[Chart, Chart]:
-    make = GAMES["high_low"].habits
-    assert make is not None
+    make = not_none(GAMES["high_low"].habits)
     meter = make()
     meter.begin(HighLowSettings(), 2)
     meter.heard(Dealt(1, 1, 0, "Tc", "As"))

@@ -29,13 +29,13 @@ from protocol.high_low import (
     Swapped,
     legal_bids,
 )
+from tests.support.not_none import not_none
 
 GAME = GAMES["high_low"]
 
 
 def new_judge(seat: int) -> Judge:
-    assert GAME.judging is not None
-    return GAME.judging.judge(HighLowSettings(), seat)
+    return not_none(GAME.judging).judge(HighLowSettings(), seat)
 
 
 def deal(judge: Judge, card: Card, *swaps: Card | None, number: int = 1, dealer: Card) -> Card:
@@ -105,8 +105,7 @@ def test_the_last_speakers_bid_costs_what_all_hidden_cards_say(
     }
 
     for say, mean in means.items():
-        judgement = judge.decided(question, say)
-        assert judgement is not None
+        judgement = not_none(judge.decided(question, say))
         assert judgement.cost == pytest.approx(float(max(means.values()) - mean), abs=1e-9)
         assert means[judgement.best] == max(means.values())
         assert judgement.error is None
@@ -116,8 +115,7 @@ def test_the_last_speakers_bid_costs_what_all_hidden_cards_say(
 def cost_of_staying(judge: Judge) -> float:
     """Of the last speaker with a card from the middle, after two hidden cards."""
     bid(judge, 10, 10, "quit")
-    judgement = judge.decided(asked("9c", (10, 10, "quit", None), 10), 10)
-    assert judgement is not None
+    judgement = not_none(judge.decided(asked("9c", (10, 10, "quit", None), 10), 10))
     return judgement.cost
 
 
@@ -160,9 +158,8 @@ def test_one_whom_nobody_follows_wins_what_the_others_left() -> None:
     question = asked("9c", (None,) * 4)
 
     # Six for a lone stayer (H9), instead of two that it costs to quit.
-    quits, stays = judge.decided(question, "quit"), judge.decided(question, 10)
-    assert quits is not None
-    assert stays is not None
+    quits = not_none(judge.decided(question, "quit"))
+    stays = not_none(judge.decided(question, 10))
     assert (quits.cost, quits.best, quits.grade) == (8, 10, 3)
     assert (stays.cost, stays.best, stays.grade) == (0, 10, 0)
     assert quits.error == stays.error == pytest.approx(8 / 13)
@@ -177,9 +174,8 @@ def test_those_who_follow_hold_what_they_have_shown() -> None:
     bid(judge, 8)
 
     # All come along, with an ace and a two among them: 10 are lost for sure.
-    judgement = judge.decided(asked("Kd", (8, None, None, None), 8), 8)
+    judgement = not_none(judge.decided(asked("Kd", (8, None, None, None), 8), 8))
 
-    assert judgement is not None
     assert (judgement.cost, judgement.best, judgement.grade) == (8, "quit", 3)
 
 
@@ -193,9 +189,8 @@ def test_one_who_has_swapped_holds_what_it_took() -> None:
     bid(judge, 10, "quit")
 
     # The last seat has always stayed after a swap, now with the two. Its kings were no lower.
-    judgement = judge.decided(asked("9c", (10, "quit", None, None), 10), 10)
+    judgement = not_none(judge.decided(asked("9c", (10, "quit", None, None), 10), 10))
 
-    assert judgement is not None
     assert (judgement.best, judgement.cost) == ("quit", 8)
 
 
@@ -220,13 +215,11 @@ def test_an_estimate_that_is_not_sure_is_level() -> None:
     question = asked("9c", (10, "quit", None, None), 10)
 
     # Two points are won if the last seat quits, and ten are lost if it stays.
-    stays, quits = judge.decided(question, 10), judge.decided(question, "quit")
+    stays = not_none(judge.decided(question, 10))
+    quits = not_none(judge.decided(question, "quit"))
 
-    assert stays is not None
-    assert quits is not None
     assert 0 < stays.cost < 5
-    assert stays.error is not None
-    assert stays.error > 1
+    assert not_none(stays.error) > 1
     assert (stays.is_level, stays.grade) == (True, 0)
     assert (quits.cost, quits.is_level) == (0, False)
 
@@ -237,10 +230,9 @@ def test_the_last_speaker_makes_no_mistake_that_the_cards_shown_before_deny() ->
     deal(judge, "Ks", None, None, None, None, dealer="8d")
     bid(judge, 10, 10, "quit")
 
-    judgement = judge.decided(asked("Ks", (10, 10, "quit", None), 10), "quit")
+    judgement = not_none(judge.decided(asked("Ks", (10, 10, "quit", None), 10), "quit"))
 
     # Against any two cards a king should stay; but these two have always had the ace and the two.
-    assert judgement is not None
     assert (judgement.best, judgement.is_level, judgement.grade) == (10, True, 0)
     assert judgement.cost > 1
 
@@ -279,11 +271,9 @@ def test_a_bot_that_counts_gives_away_less_than_one_that_plays_at_random() -> No
 
 
 def test_a_bot_has_no_value_among_four() -> None:
-    analysing = GAME.analysing
-    assert analysing is not None
-    reason = analysing.refuses(HighLowSettings())
+    analysing = not_none(GAME.analysing)
+    reason = not_none(analysing.refuses(HighLowSettings()))
 
-    assert reason is not None
     assert reason.startswith("a bot has no value at a table of four")
     with pytest.raises(NoAnalysis, match="at a table of four"):
         analysing.probe(HighLowSettings(), 1, [])

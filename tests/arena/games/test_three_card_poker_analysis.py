@@ -28,16 +28,15 @@ from protocol.cards import PACK
 from protocol.errors import NoAnalysis
 from protocol.strategy import Strategy
 from protocol.three_card_poker import DECISIONS, Hand, Play, ThreeCardPokerSettings
+from tests.support.not_none import not_none
 from tests.support.poker_hands import worth
 from tests.tools.league_odds import chance
 
 SMALL = {"stake": 40, "goal": 60}
-ANALYSING = GAME.analysing
-assert ANALYSING is not None
+ANALYSING = not_none(GAME.analysing)
 
 
 def analysed(bot: Strategy, seed: int = 1, **settings: object) -> Analysis:
-    assert ANALYSING is not None
     read = GAME.vocabulary.read_settings(settings)
     return analyse_here(GAME, ANALYSING.probe(read, seed, ()), [bot])
 
@@ -57,9 +56,11 @@ def figure(analysis: Analysis, name: str) -> Figure:
 
 
 def value(analysis: Analysis, name: str) -> float:
-    found = figure(analysis, name).value
-    assert found is not None
-    return found
+    return not_none(figure(analysis, name).value)
+
+
+def bounds(figure: Figure) -> tuple[float, float]:
+    return not_none(figure.low), not_none(figure.high)
 
 
 # ---- An enumeration that shares nothing with the program: other ranks, no classes, no table
@@ -166,10 +167,9 @@ def test_a_bot_that_draws_lots_has_a_band_that_holds_its_value() -> None:
         for name, true in truth.items():
             one = figure(analysis, name)
             assert one.certainty is Certainty.PROBED
-            assert one.low is not None
-            assert one.high is not None
-            assert one.low < true < one.high
-            assert one.high - one.low < 2
+            low, high = bounds(one)
+            assert low < true < high
+            assert high - low < 2
             assert not one.fraction
         assert analysis.adapts == ""
         assert "reaches the goal in time" not in {one.name for one in analysis.figures}
@@ -185,13 +185,13 @@ class ForgetsItsHands(Q64):
         return super().play(hand, ante, cash) and self.asked % 10_001 != 0
 
 
+@pytest.mark.stats
 def test_no_band_is_better_than_the_best_play() -> None:
     analysis = analysed(ForgetsItsHands(), **SMALL)
     worth, lost = figure(analysis, "value"), figure(analysis, "given away")
 
     assert worth.certainty is Certainty.PROBED
-    assert worth.value is not None
-    assert worth.value < float(BEST) == worth.high
+    assert value(analysis, "value") < float(BEST) == worth.high
     assert lost.low == 0.0
 
 
@@ -207,6 +207,7 @@ class Sulks(Q64):
         self.lost = outcome < 0
 
 
+@pytest.mark.stats
 def test_a_bot_that_adapts_is_shown_as_probed_and_has_no_chain() -> None:
     analysis = analysed(Sulks(), **SMALL)
 
@@ -231,13 +232,13 @@ def test_a_doubler_has_a_value_and_no_chain() -> None:
     assert refused.value is None
     assert refused.remark.startswith("its ante depends on more than its cash: with 200 it antes ")
     assert tried.certainty is Certainty.ESTIMATE
-    assert tried.low is not None
-    assert tried.high is not None
-    assert tried.low < 100 * chance(Doubler(), settings).reached < tried.high
+    low, high = bounds(tried)
+    assert low < 100 * chance(Doubler(), settings).reached < high
     assert tried.remark == "from 200 to 225 in at most 300 rounds, in 100 matches"
     assert analysis.asked > 4 * HANDS
 
 
+@pytest.mark.stats
 def test_of_very_long_matches_few_are_played(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(three_card_poker_analysis, "_MOST_ASKED", 4 * HANDS)
     tried = figure(analysed(Doubler(), stake=200, goal=225, rounds=300), "reaches the goal in time")
@@ -291,6 +292,7 @@ def test_without_a_way_to_the_goal_it_is_said_why(stake: int, goal: int, why: st
     assert [*best_figures(settings)] == []
 
 
+@pytest.mark.stats
 def test_nothing_is_tried_if_the_goal_is_reached_already() -> None:
     analysis = analysed(Q64(), stake=40, goal=30)
 
@@ -303,7 +305,6 @@ def test_nothing_is_tried_if_the_goal_is_reached_already() -> None:
 
 
 def test_a_stake_that_pays_no_round_is_refused() -> None:
-    assert ANALYSING is not None
     assert ANALYSING.refuses(ThreeCardPokerSettings(stake=2)) is None
     assert ANALYSING.refuses(ThreeCardPokerSettings(stake=1)) == (
         "with a stake of 1 no round can be played"
@@ -311,7 +312,6 @@ def test_a_stake_that_pays_no_round_is_refused() -> None:
 
 
 def test_there_is_no_analysis_against_others() -> None:
-    assert ANALYSING is not None
     with pytest.raises(NoAnalysis, match="played against the dealer"):
         next(ANALYSING.probe(ThreeCardPokerSettings(), 1, ("always",)))
 
@@ -329,9 +329,7 @@ def test_a_bot_that_commits_an_offence_is_told_which() -> None:
 
 
 def watched(*matches: SeatMatch) -> Analysis:
-    assert ANALYSING is not None
-    assert ANALYSING.watch is not None
-    return ANALYSING.watch(matches)
+    return not_none(ANALYSING.watch)(matches)
 
 
 def test_hands_that_were_not_seen_leave_no_value() -> None:
@@ -348,9 +346,8 @@ def test_hands_that_were_not_seen_leave_no_value() -> None:
     assert analysis.asked == len(result.record.answers)
     lost = figure(analysis, "given away")
     assert lost.certainty is Certainty.ESTIMATE
-    assert lost.low is not None
-    assert lost.high is not None
-    assert lost.low < 4.2808 < lost.high
+    low, high = bounds(lost)
+    assert low < 4.2808 < high
     assert sum(one.cost for one in analysis.weaknesses) == pytest.approx(lost.value)
 
 
@@ -372,10 +369,9 @@ def test_if_all_kinds_of_hands_were_seen_there_is_a_value_with_a_band() -> None:
     assert q64.value == pytest.approx(-8.6580, abs=1e-4)
     assert q64.certainty is Certainty.PROBED
     for one, true in (q64, -8.6580), (half, (-12.9389 - 100) / 2):
-        assert one.low is not None
-        assert one.high is not None
-        assert one.low < true < one.high
-        assert one.high - one.low < 6
+        low, high = bounds(one)
+        assert low < true < high
+        assert high - low < 6
 
 
 def test_of_few_hands_no_mean_is_said_and_of_hands_that_are_alike_no_interval() -> None:

@@ -24,13 +24,12 @@ from protocol.three_card_poker import (
     outcome_of_play,
 )
 from protocol.vocabulary import Range
+from tests.support.not_none import not_none
 
-JUDGING = GAME.judging
-assert JUDGING is not None
+JUDGING = not_none(GAME.judging)
 
 
 def judged(match: SeatMatch) -> list[Judgement | None]:
-    assert JUDGING is not None
     judge = JUDGING.judge(match.settings, match.seat)
     found = []
     for decision in match.decisions:
@@ -41,16 +40,12 @@ def judged(match: SeatMatch) -> list[Judgement | None]:
 
 
 def play(hand: str, answer: Decision, ante: int = 10, pair_kicker: bool = False) -> Judgement:
-    assert JUDGING is not None
     a, b, c = hand.split()
     judge = JUDGING.judge(ThreeCardPokerSettings(pair_kicker=pair_kicker), 0)
-    found = judge.decided(Play((a, b, c), ante, 1000), answer)
-    assert found is not None
-    return found
+    return not_none(judge.decided(Play((a, b, c), ante, 1000), answer))
 
 
 def ante(cash: int, answer: int, round_number: int = 1, **settings: int | None) -> Judgement | None:
-    assert JUDGING is not None
     read = GAME.vocabulary.read_settings({"goal": 60, **settings})
     question = Ante(round_number, cash, Range(1, cash // 2))
     return JUDGING.judge(read, 0).decided(question, answer)
@@ -115,7 +110,6 @@ def test_the_dealers_hand_changes_no_judgement() -> None:
 
 
 def test_a_judge_learns_nothing_from_news() -> None:
-    assert JUDGING is not None
     judge = JUDGING.judge(ThreeCardPokerSettings(), 0)
     before = judge.decided(Play(("7s", "5h", "2d"), 10, 1000), "play")
     judge.heard(RoundOver(("7s", "5h", "2d"), ("As", "Ah", "Ad"), 10, -2, 980))
@@ -130,9 +124,8 @@ def test_an_ante_costs_what_it_takes_from_the_probability_of_the_goal() -> None:
     best = best_for_goal(60, False)
     for cash in 20, 40, 55:
         for answer in 1, cash // 4, int(best.antes[cash]):
-            judgement = ante(cash, answer)
+            judgement = not_none(ante(cash, answer))
 
-            assert judgement is not None
             assert judgement.cost == pytest.approx(100 * best.cost_of(cash, answer))
             assert judgement.unit == "% of reaching the goal"
             assert judgement.is_level == (best.cost_of(cash, answer) <= 1e-4)
@@ -143,8 +136,7 @@ def test_an_ante_costs_what_it_takes_from_the_probability_of_the_goal() -> None:
 def test_grades_of_antes_follow_the_probability() -> None:
     grades = []
     for answer in 10, 2, 15, 20:
-        judgement = ante(40, answer)
-        assert judgement is not None
+        judgement = not_none(ante(40, answer))
         grades.append(judgement.grade)
         assert judgement.grade == sum(judgement.cost > cost for cost in (0.1, 1, 5))
 

@@ -21,6 +21,7 @@ from arena.lab.series import Offence, Series, Sitting, seatings, unit, units_per
 from arena.strength.interval import student_quantile, wilson
 from protocol.messages import Ending, Limits, Termination, Verdict
 from protocol.strategy import find
+from tests.support.not_none import not_none
 
 AKQ = GAMES["ace_king_queen"]
 SETTINGS = AKQ.vocabulary.read_settings({"hands": 10})
@@ -226,16 +227,14 @@ def sitting(*units: list[float], block: int = 1) -> Sitting:
 def test_a_share_of_games_has_wilsons() -> None:
     played = sitting([1.0] * 13 + [0.0] * 7, [0.0] * 13 + [1.0] * 7)
 
-    found = of_mean(GIN, [(played, 0)])
-    assert found is not None
+    found = not_none(of_mean(GIN, [(played, 0)]))
     assert (found.low, found.high) == pytest.approx((wilson(0.65, 20).low, wilson(0.65, 20).high))
 
 
 def test_chips_are_sampled_in_blocks_for_bots_that_adapt() -> None:
     scores = [1.0, 1.0, -1.0, -1.0, 1.0, 2.0, 1.0, 2.0]
-    found = of_mean(AKQ, [(sitting(scores, [-score for score in scores], block=2), 0)])
+    found = not_none(of_mean(AKQ, [(sitting(scores, [-score for score in scores], block=2), 0)]))
 
-    assert found is not None
     # The means of the blocks are 1, −1, 1.5, 1.5.
     assert (found.low + found.high) / 2 == pytest.approx(0.75)
     half = student_quantile(3) * (1.416666667 / 4) ** 0.5
@@ -245,9 +244,8 @@ def test_chips_are_sampled_in_blocks_for_bots_that_adapt() -> None:
 def test_how_opponents_differ_is_not_chance() -> None:
     good, bad = [10.0, 11.0] * 10, [-10.0, -11.0] * 10
     parts = [(sitting(scores, [-score for score in scores]), 0) for scores in (good, bad)]
-    found = of_mean(FOUR, parts)
+    found = not_none(of_mean(FOUR, parts))
 
-    assert found is not None
     assert found.high - found.low < 0.4
 
 

@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import msgspec
 import pytest
 
@@ -9,9 +7,7 @@ from arena.engine.verdict import Finding
 from arena.referee.bot_session import BotSession
 from protocol.codec import Encoding
 from protocol.messages import Answer, Ask, Ending, Goodbye, Hello, Limits, Match, Mechanism, Welcome
-
-if TYPE_CHECKING:
-    from tests.support.fake_bots import FakeArena, FakeBot
+from tests.support.fake_bots import FakeArena, FakeBot
 
 
 def found(kind: Ending, text: str) -> Finding:

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 from types import FrameType
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 import msgspec
 import pytest
@@ -25,11 +25,8 @@ from arena.referee.sessions import BotSessions
 from arena.storage.store import Store
 from protocol.codec import Encoding
 from protocol.messages import VERSION, Hello, Limits
-from tests.support.fake_bots import FakeBotConnection
+from tests.support.fake_bots import FakeArena, FakeBotConnection
 from tests.support.virtual_time import all_done
-
-if TYPE_CHECKING:
-    from tests.support.fake_bots import FakeArena
 
 GAME = "ace_king_queen"
 ROOT = "/arena/"

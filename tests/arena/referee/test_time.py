@@ -6,16 +6,12 @@ Gateway, referee and bots run on one clock, to the millisecond.
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.support.gateway_bots import in_arena
+from tests.support.gateway_bots import GatewayArena, RawBot, in_arena
 from tests.support.memory_network import line_of
 from tests.support.virtual_time import virtual_loop
-
-if TYPE_CHECKING:
-    from tests.support.gateway_bots import GatewayArena, RawBot
 
 pytestmark = pytest.mark.virtual_time
 

@@ -7,31 +7,39 @@ import re
 from collections import defaultdict
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 import msgspec
 import pytest
 
+from arena.engine.match import MatchResult, Record
 from arena.engine.verdict import Finding
 from arena.games import GAMES
 from arena.games.replay import replay
+from arena.referee.bot_session import BotSession
 from arena.referee.clock import TICK_S
 from arena.referee.compute_gate import ComputeGate
+from arena.referee.live_match import LiveMatch
 from arena.referee.losses import Losses
 from arena.referee.pings import LinkProbe, Pings
+from arena.referee.seat import MatchSeat
 from arena.referee.timers import Timers
 from protocol.codec import Encoding, decode_from_arena, encode
-from protocol.messages import ArenaMessage, Ask, Ending, Limits, Match, Mechanism, Over, Past, Ready
+from protocol.messages import (
+    ArenaMessage,
+    Ask,
+    Ending,
+    Limits,
+    Match,
+    Mechanism,
+    Over,
+    Past,
+    Ready,
+    Verdict,
+)
 from protocol.session import Session
 from tests.support.cases import step_cases
-
-if TYPE_CHECKING:
-    from arena.engine.match import MatchResult, Record
-    from arena.referee.bot_session import BotSession
-    from arena.referee.live_match import LiveMatch
-    from arena.referee.seat import MatchSeat
-    from protocol.messages import Verdict
-    from tests.support.fake_bots import FakeArena, FakeBot, FakeBotProcess
+from tests.support.fake_bots import FakeArena, FakeBot, FakeBotProcess
 
 LIMITS = Limits(decision_ms=1000, bank_ms=3000, hard_ms=5000, start_ms=2000, grace_ms=1000)
 FULL_MS = LIMITS.bank_ms

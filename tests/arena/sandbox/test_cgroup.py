@@ -16,6 +16,7 @@ from arena.engine.verdict import Finding
 from arena.sandbox import cgroup as module
 from arena.sandbox.cgroup import Cgroup, make, probe
 from protocol.messages import Ending, Limits, Mechanism
+from tests.support.not_none import not_none
 
 LIMITS = Limits(memory_mib=256, processes=4)
 V2 = "31 23 0:28 / /sys/fs/cgroup rw,relatime shared:9 - cgroup2 cgroup2 rw,nsdelegate\n"
@@ -134,9 +135,7 @@ def group(tmp_path: Path) -> Cgroup:
 
 def made(kernel: Kernel, name: str = "ann") -> Cgroup:
     """The group of a bot, where groups work."""
-    group = make(name, LIMITS, kernel.root)
-    assert group is not None
-    return group
+    return not_none(make(name, LIMITS, kernel.root))
 
 
 def say(group: Cgroup, **files: str) -> None:

@@ -4,22 +4,20 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 import pytest
 
 from arena.games import GAMES
 from arena.records.visibility import Viewer, ViewerKind
+from arena.referee.bot_session import BotSession
 from arena.referee.sessions import BotSessions
 from arena.server.admission import TOKEN_NEEDED, Admission, Unwelcome
 from arena.storage.tokens import Access, hashed
 from protocol.messages import VERSION, Action, Hello, Instruct, Limits
 from tests.support.cases import step_cases
-
-if TYPE_CHECKING:
-    from arena.referee.bot_session import BotSession
-    from tests.support.fake_bots import FakeArena, FakeBot, FakeBotProcess
+from tests.support.fake_bots import FakeArena, FakeBot, FakeBotProcess
 
 LIMITS = Limits(per_token=2, grace_ms=1000)
 ANN, BEN, PROF = "ann's", "ben's", "prof's"

@@ -14,7 +14,7 @@ import struct
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from websockets.asyncio.client import connect
@@ -30,7 +30,10 @@ from protocol.messages import Ending, Mechanism
 from tests.support.gateway_bots import (
     HANDSHAKE,
     SHORT,
+    AskedBot,
+    GatewayArena,
     Message,
+    RawBot,
     all_of,
     frame,
     hello_frame,
@@ -38,10 +41,8 @@ from tests.support.gateway_bots import (
     text_frame,
 )
 from tests.support.memory_network import line_of
+from tests.support.not_none import not_none
 from tests.support.virtual_time import virtual_loop
-
-if TYPE_CHECKING:
-    from tests.support.gateway_bots import AskedBot, GatewayArena, RawBot
 
 pytestmark = pytest.mark.virtual_time
 
@@ -602,8 +603,7 @@ async def test_a_long_past_does_not_overflow_the_buffer_of_a_slow_reader() -> No
             back = type(ann)(websocket, "ann")
             await back.say(**back.a_hello(**{"resume": ann.session, "from": 0}))
             await arena.until(lambda: arena.plays("ann"))
-            wire = arena.gateway.players["ann"].connection
-            assert wire is not None
+            wire = not_none(arena.gateway.players["ann"].connection)
             await arena.still_plays()
 
             assert wire.is_behind
@@ -661,8 +661,7 @@ async def test_J7_the_link_of_an_idle_bot_is_measured(arena: GatewayArena) -> No
 async def test_answering_our_pings_is_no_flood() -> None:
     async with in_arena(unanswered=1) as arena, arena.bot("ann") as ann:
         await asyncio.sleep(15)  # before the client's own first ping
-        wire = arena.gateway.players["ann"].connection
-        assert wire is not None
+        wire = not_none(arena.gateway.players["ann"].connection)
 
         assert wire.useless == 0
 
@@ -717,8 +716,7 @@ async def test_a_large_frame_that_comes_to_nothing_is_paid_by_the_next_connectio
             assert (await rogue.refused())[0] == "malformed"
         async with arena.stranger("rogue") as again:
             await again.hello(token="a secret")
-            budget = arena.gateway.players["rogue"].budget
-            assert budget is not None
+            budget = not_none(arena.gateway.players["rogue"].budget)
 
             assert budget.rests_until(virtual_loop().time()) is not None
 
@@ -740,8 +738,7 @@ async def test_who_repeats_its_answers_after_a_resume_spends_nothing_once() -> N
         budget = player.connection.budget
         await ann.vanish()
         async with arena.back(ann) as back:
-            wire = player.connection
-            assert wire is not None
+            wire = not_none(player.connection)
             assert wire.budget is budget, "coming back is no way to another one"
             await back.say(*said)
             waits = [await back.hear() for _ in range(8)]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
@@ -17,11 +17,8 @@ from protocol.errors import Unreachable
 from protocol.messages import Ending
 from protocol.strategy import find, house_bots
 from protocol.vocabulary import Question
-from tests.support.gateway_bots import SHORT, in_arena
+from tests.support.gateway_bots import SHORT, GatewayArena, in_arena
 from tests.support.virtual_time import virtual_loop
-
-if TYPE_CHECKING:
-    from tests.support.gateway_bots import GatewayArena
 
 pytestmark = pytest.mark.virtual_time
 

@@ -686,7 +686,7 @@ def test_readers_see_whole_matches_while_the_arena_writes(store: Store, database
     done = threading.Event()
 
     def write() -> None:
-        for number in range(300):
+        for number in range(100):
             finish_match(store, competition, f"m-{number}")
             store.flush()
         done.set()
@@ -695,7 +695,7 @@ def test_readers_see_whole_matches_while_the_arena_writes(store: Store, database
     with Store(database, create=False) as reader:
         writing.start()
         seen = [0]
-        while not done.is_set() or seen[-1] < 300:
+        while not done.is_set() or seen[-1] < 100:
             played = reader.matches(competition)
             assert all(match.players == ("ann", "ben") for match in played)
             seen.append(len(played))
@@ -1072,7 +1072,10 @@ def test_no_arena_opens_in_a_directory_that_cannot_be_written(
 
 @pytest.mark.skipif(sys.platform == "win32", reason="permissions are others there")
 @pytest.mark.parametrize("mode", [0o555, 0o777])
-def test_a_file_that_cannot_be_written_is_read_and_not_opened(public: Path, mode: int) -> None:
+def test_a_file_that_cannot_be_written_is_read_and_not_opened(
+    public: Path, mode: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("arena.storage.writer.CLOSING_S", 0.0)
     file = public / "arena.db"
     with Store(file) as store:
         finish_match(store, start(store), "m-1")

@@ -22,6 +22,7 @@ from arena.strength.interval import (
     wider,
     wilson,
 )
+from tests.support.not_none import not_none
 
 LOOKS = 200
 
@@ -80,8 +81,7 @@ def test_how_opponents_differ_is_no_chance() -> None:
 
     assert interval is not None
     assert interval.high - interval.low < 0.6 * (pooled.high - pooled.low)
-    mean = mean_of([MeanPart(0.5, 10, 4, 50), MeanPart(0.5, -10, 4, 50)])
-    assert mean is not None
+    mean = not_none(mean_of([MeanPart(0.5, 10, 4, 50), MeanPart(0.5, -10, 4, 50)]))
     assert (mean.low, mean.high) == pytest.approx((-0.3969, 0.3969), abs=1e-3)
 
 
@@ -129,8 +129,7 @@ def test_a_sequence_is_wider_than_an_interval_for_one_look_and_narrows() -> None
         once = wilson(0.6, count)
         assert looked.low < once.low < once.high < looked.high
         widths.append(looked.high - looked.low)
-        chips = normal_sequence(0.6, 0.24, count)
-        assert chips is not None
+        chips = not_none(normal_sequence(0.6, 0.24, count))
         assert chips.low < once.low < once.high < chips.high
 
     assert widths == sorted(widths, reverse=True)

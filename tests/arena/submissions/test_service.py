@@ -16,6 +16,7 @@ from arena.storage.submissions import Submission, SubmissionState
 from arena.submissions.settings import SubmissionSettings
 from protocol.errors import UsageError
 from protocol.submitting import Progressing
+from tests.support.not_none import not_none
 from tests.support.submitting import FakeFollower, RunningSubmissions, strategy
 
 NASH = strategy("ace_king_queen")
@@ -47,8 +48,7 @@ async def test_processes_that_run_have_their_files_while_it_is_built_again(
     running: RunningSubmissions,
 ) -> None:
     one = await running.decided(await running.hand_in("ann", NASH))
-    folder = (await running.service.program(one.number)).folder
-    assert folder is not None
+    folder = not_none((await running.service.program(one.number)).folder)
     seen = os.open(folder, os.O_RDONLY)
     try:
         await running.service.rebuild(one.number)
@@ -67,8 +67,7 @@ async def test_what_competitions_still_play_makes_room_for_nothing(
     service._builds.folders.most_bytes = 0
     one = await running.decided(await running.hand_in("ann", NASH))
     service.in_use = lambda: (one.number,)
-    built = (await service.program(one.number)).folder
-    assert built is not None
+    built = not_none((await service.program(one.number)).folder)
     await running.decided(await running.hand_in("ann", BOTH))
     await service._builds.folders.drop(one.program)
     assert built.exists()

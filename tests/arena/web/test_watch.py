@@ -11,7 +11,7 @@ import json
 import random
 import re
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 import pytest
@@ -20,11 +20,9 @@ from arena.engine.match import MatchState, Record
 from arena.engine.rules import EVERYONE
 from arena.games import GAMES
 from bots.strategy import choose
+from tests.support.fake_bots import FakeArena
 from tests.support.page_reader import INSTRUCTOR, PUBLIC, owner
 from tests.support.watched_arena import WatchedArena
-
-if TYPE_CHECKING:
-    from tests.support.fake_bots import FakeArena
 
 A_CARD = re.compile(r'"([2-9TJQKA][shdc]|[AKQ])"')
 ENDS = ("round_over", "hand_over")

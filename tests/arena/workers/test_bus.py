@@ -13,6 +13,7 @@ from arena.workers.bus import Bus, BusDown, JobDelivery
 from tests.support.bus_listener import SOON_S, BusListener
 from tests.support.memory_bus import MemoryBroker
 from tests.support.nats_server import NatsServer, nats_server
+from tests.support.not_none import not_none
 
 __all__ = ["nats_server"]
 
@@ -59,9 +60,7 @@ async def opened(connect: Connect) -> Opened:
 
 
 async def fetched(worker: Bus) -> JobDelivery:
-    delivery = await worker.fetch("c1", SOON_S)
-    assert delivery is not None
-    return delivery
+    return not_none(await worker.fetch("c1", SOON_S))
 
 
 async def two_of(queue: asyncio.Queue[tuple[str, bytes]]) -> list[tuple[str, bytes]]:
@@ -109,12 +108,15 @@ async def test_a_job_that_is_withdrawn_is_gone_and_can_be_put_again(opened: Open
     assert await worker.fetch("c1", 0.05) is None
 
 
-async def test_requests_reach_whom_they_name_or_fail(connect: Connect) -> None:
+async def test_requests_reach_whom_they_name_or_fail(
+    connect: Connect, monkeypatch: pytest.MonkeyPatch
+) -> None:
     worker = await connect("w1")
     await BusListener().open(await connect("arena"), "a1")
 
     assert await worker.announce("a1", "w1", b"x") == b"granted w1 x"
     assert await worker.program_part("a1", "w1", b"y") == b"part for w1 y"
+    monkeypatch.setattr("arena.workers.nats_connection.REPLY_S", 0.5)
     with pytest.raises(BusDown, match="a2"):
         await worker.announce("a2", "w1", b"x")
     with pytest.raises(BusDown, match="c9"):  # a class that nobody has opened

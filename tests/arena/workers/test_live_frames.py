@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
 
 import msgspec
 import pytest
@@ -13,10 +12,8 @@ from arena.games import GAMES
 from arena.records.visibility import Viewer, ViewerKind
 from arena.workers import live_frames
 from arena.workers.live_frames import LiveFrames
+from tests.support.fake_bots import FakeArena
 from tests.support.watched_arena import NAMES, PlayedOnDemand, WatchedArena, begun
-
-if TYPE_CHECKING:
-    from tests.support.fake_bots import FakeArena
 
 EACH_GAME = pytest.mark.parametrize("game", GAMES)
 A_CARD = re.compile(rb'"([2-9TJQKA][shdc]|[AKQ])"')

@@ -17,6 +17,7 @@ from arena.workers.nats_connection import NatsConnection
 from arena.workers.nats_deliveries import NatsResult
 from tests.support.bus_listener import SOON_S, BusListener
 from tests.support.nats_server import NatsServer, nats_server
+from tests.support.not_none import not_none
 from tests.support.stalling_proxy import StallingProxy
 
 __all__ = ["nats_server"]
@@ -271,16 +272,18 @@ async def test_all_is_made_again_when_it_is_wiped(opened: OpenBus, nats_server: 
 
 async def fetched(worker: NatsBus) -> bytes:
     """The job that is fetched, once the bus takes that."""
-    job = await repeated(lambda: worker.fetch("c1", SOON_S))
-    assert job is not None
+    job = not_none(await repeated(lambda: worker.fetch("c1", SOON_S)))
     return job.data
 
 
-async def test_a_stream_that_somebody_removes_is_made_again(opened: OpenBus) -> None:
+async def test_a_stream_that_somebody_removes_is_made_again(
+    opened: OpenBus, monkeypatch: pytest.MonkeyPatch
+) -> None:
     arena, worker, listener = opened
 
     await arena._connection.request("$JS.API.STREAM.DELETE.ARENA_RESULTS", b"", "removing it")
 
+    monkeypatch.setattr("arena.workers.nats_connection.REPLY_S", 0.5)
     await repeated(lambda: worker.hand_in("a1", "w1", "m1", b"a result"))
     assert await (await listener.result()).read() == b"a result"
 
@@ -327,8 +330,7 @@ async def test_a_client_cut_off_comes_back(joined: Connect, nats_server: NatsSer
 async def test_a_connection_that_hears_no_replies_is_made_again(joined: Connect) -> None:
     worker = await joined("w1")
     connection = worker._connection
-    client = connection._client
-    assert client is not None
+    client = not_none(connection._client)
     await connection.request(connection.echo, b"", "an echo")
     replies = next(sub for sub in client._subs.values() if sub._cb == client._request_sub_callback)
 
