@@ -348,34 +348,6 @@ def answer(host: FakeHost) -> None:
     host.all_play(first_legal)
 
 
-async def test_a_pause_withdraws_what_has_not_begun(host: FakeHost) -> None:
-    host.takes_submissions(1, **SUBMITTED["versions"])
-    competition, task = await begun(host, *FOUR)
-    assert competition.playing > 1  # one is played, the others wait for it
-    competition.pause(act("pause"))
-
-    assert competition.playing == 1
-    answer(host)
-    await a_while()
-    assert len(host.book.rows) == 1
-
-    competition.resume(act("resume"))
-    report = await in_time(task)
-    await host.end()
-    assert report.played == len(host.book.rows) == 6
-
-
-async def test_a_job_that_is_void_is_played_again(handed_in: FakeHost) -> None:
-    competition, task = await begun(handed_in, "ann", "ben")
-    match = competition.tables[0].id
-    competition.void(match, act("void", match=match))
-    answer(handed_in)
-    report = await in_time(task)
-
-    assert report.played == 1
-    assert handed_in.book.void_texts() == {"void by Eva"}
-
-
 async def test_a_stop_ends_jobs_in_every_state(host: FakeHost) -> None:
     host.takes_submissions(1, **SUBMITTED["versions"])
     competition, task = await begun(host, *FOUR)

@@ -86,26 +86,6 @@ async def test_put_again_it_is_played_once_for_the_later_watcher() -> None:
     assert (later.came, later.ended) == ([3], [("m", "")])
 
 
-async def test_a_job_that_nobody_has_taken_ends_at_once_without_a_match() -> None:
-    jobs, watcher = LocalJobs(), FakeWatcher()
-    jobs.put(a_job(), watcher)
-    jobs.cancel("a", "it was stopped")
-    jobs.cancel("a", "again")
-
-    assert watcher.ended == [("", "it was stopped")]
-
-
-async def test_who_has_taken_a_job_hears_that_it_is_cancelled() -> None:
-    jobs, watcher = LocalJobs(), FakeWatcher()
-    heard: list[tuple[str, str]] = []
-    jobs.on_cancel(lambda job, why: heard.append((job, why)))
-    jobs.put(a_job(), watcher)
-    await jobs.take()
-    jobs.cancel("a", "it was stopped")
-
-    assert (heard, watcher.ended) == ([("a", "it was stopped")], [])
-
-
 async def test_J3_who_has_put_a_job_says_what_is_forgiven() -> None:
     jobs = LocalJobs()
     jobs.put(a_job(), FakeWatcher())

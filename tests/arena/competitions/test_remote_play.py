@@ -16,7 +16,6 @@ from arena.engine.verdict import Finding
 from arena.formats.spec import Form, Take
 from arena.referee.live_match import LiveMatch
 from arena.storage.store import CompetitionState
-from protocol.errors import ArenaError
 from protocol.messages import Ending, Mechanism
 from tests.support.fake_bots import FakeArena
 from tests.support.fake_host import FakeHost, a_while, act, first_legal, in_time, silent, until
@@ -216,17 +215,6 @@ async def test_J5_after_three_losses_it_waits_for_the_instructor_who_has_it_play
     jobs.ends(again)
 
     assert (await in_time(task)).played == 1
-
-
-async def test_J5_without_an_instructor_three_losses_end_it(host: FakeHost, jobs: FakeJobs) -> None:
-    _, task = await host.begin(*PAIR)
-    [job] = ids(jobs)
-    for _ in range(3):
-        jobs.begins(job)
-        jobs.loses(job)
-
-    with pytest.raises(ArenaError, match="void 3 times"):
-        await in_time(task)
 
 
 async def test_J5_what_workers_cannot_play_three_times_waits_for_the_instructor(

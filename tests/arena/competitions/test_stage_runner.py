@@ -100,31 +100,6 @@ async def answers(host: FakeHost, *names: str) -> None:
 # --- pause, resume ---
 
 
-async def test_in_a_pause_nothing_is_opened_and_what_runs_ends_and_counts(
-    house: FakeArena, host: FakeHost
-) -> None:
-    host.come(*THREE, plays=silent)
-    competition, task = await host.begin(*THREE, matches=2)
-    assert len(house.referee.tables) == 1
-    competition.pause(act("pause"))
-    await answers(host, *THREE)
-
-    assert len(host.book.matches) == 1
-    assert not house.referee.tables
-    assert competition.state is CompetitionState.PAUSED
-    assert competition.progress.state == "paused"
-    assert competition.progress.left_s is None
-
-    competition.resume(act("resume"))
-    report = await in_time(task)
-
-    assert sum(host.book.counted().values()) == report.played == 6
-    assert [(noted.what, noted.who) for noted in host.book.acts] == [
-        ("pause", "Eva"),
-        ("resume", "Eva"),
-    ]
-
-
 @pytest.mark.virtual_time(limit_s=200)
 async def test_nobody_becomes_absent_in_a_pause(host: FakeHost) -> None:
     host.comes("ann")
@@ -238,27 +213,6 @@ async def test_a_stop_while_the_final_is_being_made(host: FakeHost) -> None:
 # --- void ---
 
 
-async def test_a_running_match_that_is_made_void_is_played_again_with_fresh_cards(
-    house: FakeArena, host: FakeHost
-) -> None:
-    host.come("ann", "ben", plays=silent)
-    competition, task = await host.begin("ann", "ben")
-    [table] = house.referee.tables
-    competition.void(table.id, act("void", match=table.id))
-    await a_while()
-    [again] = house.referee.tables
-    await answers(host, "ann", "ben")
-    report = await in_time(task)
-
-    assert again.id != table.id
-    assert again.seed != table.seed
-    assert [row.counts for row in host.book.rows] == [False, True]
-    assert [row.pairing for row in host.book.rows] == [1, 1]
-    assert host.book.rows[0].result.termination.text == "void by Eva"
-    assert report.played == 1
-    assert [noted.match for noted in host.book.acts] == [table.id]
-
-
 async def test_K2_whose_elimination_was_taken_back_plays_in_the_next_stage(host: FakeHost) -> None:
     """It was out by an offence between matches; an offender at its own table saves it (H13)."""
 
@@ -360,19 +314,6 @@ async def test_K2_the_final_of_a_finished_elimination_is_played_again(host: Fake
 # --- remove ---
 
 
-async def test_a_bot_that_is_removed_while_it_plays_loses_and_is_out(host: FakeHost) -> None:
-    competition, task = await without_cem(host, tables=2, matches=3, limits=Limits())
-    competition.remove("cem", act("remove", bot="cem"))
-    report = await in_time(task)
-
-    [verdict] = report.verdicts
-    assert (verdict.bot, verdict.kind) == ("cem", Ending.REMOVED)
-    assert verdict.text == "remove by Eva"
-    assert host.book.counted() == {("ann", "ben"): 3}
-    assert report.standings[-1].eliminated.kind is Ending.REMOVED
-    assert [(noted.what, noted.bot) for noted in host.book.acts] == [("remove", "cem")]
-
-
 async def test_a_removal_is_written_down_before_what_it_brings_about(host: FakeHost) -> None:
     host.come("ann", "ben", plays=silent)
     competition, task = await host.begin("ann", "ben")
@@ -384,9 +325,11 @@ async def test_a_removal_is_written_down_before_what_it_brings_about(host: FakeH
     assert noted == [1]
 
 
-async def test_K2_a_bot_that_rests_between_two_stages_is_removed(
-    house: FakeArena, host: FakeHost
+@pytest.mark.parametrize("kind", [Ending.REMOVED, Ending.MEMORY])
+async def test_K2_who_goes_between_two_stages_is_out_in_the_next(
+    house: FakeArena, host: FakeHost, kind: Ending
 ) -> None:
+    """It is removed, or offends, while it has nothing to play."""
     host.come(*EIGHT, plays=silent)
     competition, task = await host.begin(*EIGHT, game="high_low", limits=Limits())
     one, other = house.referee.tables
@@ -397,22 +340,25 @@ async def test_K2_a_bot_that_rests_between_two_stages_is_removed(
     assert one.match is not None
     scores = one.match.scores
     resting = one.names[scores.index(max(scores))]
-    competition.remove(resting, act("remove", bot=resting))
+    if kind is Ending.REMOVED:
+        competition.remove(resting, act("remove", bot=resting))
+        with pytest.raises(UsageError, match="expected a bot that is in c"):
+            competition.remove(resting, act("remove", bot=resting))  # once more
+        assert not competition.is_in(resting)
+    else:
+        host.offends(resting, MEMORY)
 
-    assert not competition.is_in(resting)
     assert host.book.verdicts == [], "it has played all that there was for it"
-    with pytest.raises(UsageError, match="expected a bot that is in c"):
-        competition.remove(resting, act("remove", bot=resting))  # once more
 
     for chair in other.chairs:
         host.plays(chair.player.name, plays)
     report = await in_time(task)
 
     [verdict] = report.verdicts
-    assert (verdict.bot, verdict.kind) == (resting, Ending.REMOVED)
+    assert (verdict.bot, verdict.kind) == (resting, kind)
     assert len(host.book.acts) == 1
     [place] = [place for place in report.ranking if resting in place.names]
-    assert place.offence
+    assert (place.rank, place.names, place.offence) == (4, (resting,), True)
 
 
 async def test_K2_a_void_match_of_a_removed_bot_is_not_played_by_it(
@@ -453,14 +399,14 @@ async def test_an_action_that_cannot_be_written_down_changes_nothing(
         running = house.referee.tables[0].id
         counted = host.book.rows[0].id
     host.book.fails_to_act = True
-    before = (
-        competition.is_paused,
-        competition.settled,
-        competition.ledger.book.rows,
-        competition.verdicts,
-        house.referee.tables,
-        len(host.book.matches),
-    )
+
+    def state() -> object:
+        return (
+            *(competition.is_paused, competition.settled, competition.ledger.book.rows),
+            *(competition.verdicts, house.referee.tables, len(host.book.matches)),
+        )
+
+    before = state()
     actions: dict[str, Callable[[], None]] = {
         "pause": lambda: competition.pause(act("pause")),
         "resume": lambda: competition.resume(act("resume")),
@@ -468,18 +414,10 @@ async def test_an_action_that_cannot_be_written_down_changes_nothing(
         "void running": lambda: competition.void(running, act("void")),
         "remove": lambda: competition.remove("ben", act("remove")),
     }
-    do = actions[what]
     with pytest.raises(StoreFailed, match="the disk is full"):
-        do()
+        actions[what]()
 
-    assert before == (
-        competition.is_paused,
-        competition.settled,
-        competition.ledger.book.rows,
-        competition.verdicts,
-        house.referee.tables,
-        len(host.book.matches),
-    )
+    assert before == state()
     assert all(competition.is_in(name) for name in THREE)
 
 
@@ -792,17 +730,6 @@ async def test_progress_says_how_far_it_is_and_about_how_long_it_takes(host: Fak
     assert competition.progress.state == "stopped"
 
 
-async def test_of_a_ladder_nobody_says_how_long_it_takes(host: FakeHost) -> None:
-    host.come("ann", "ben")
-    competition, task = await host.begin("ann", "ben", form=Form.LADDER)
-    progress = competition.progress
-    competition.stop(act("stop"))
-    await in_time(task)
-
-    assert progress.left_s is None
-    assert progress.settled > 0
-
-
 # --- anything, at any time ---
 
 
@@ -915,6 +842,8 @@ async def test_K1_whatever_the_instructor_does_every_pairing_counts_once(
     assert {verdict.match for verdict in report.verdicts} == {
         verdict.match for verdict in scratch.verdicts
     }
+    seeds = Counter(result.record.seed for _, result in book.matches)
+    assert set(seeds.values()) == {1}, "fresh cards"
     left = [name for name in competition.plan.players if competition.is_in(name)]
     met = Counter(
         frozenset(row.players)

@@ -579,21 +579,6 @@ async def test_a_bus_that_stays_away_leaves_the_jobs_to_the_arena(begun: BegunMa
     assert watcher.losses == ["attempt1"]
 
 
-async def test_what_the_bus_loses_is_put_again() -> None:
-    stage = BusStage(20, plays_here=False)
-    for name in ("w1", "w2"):
-        stage.start_worker(name, slots=1)
-    await stage.start_arena()
-    await asyncio.sleep(3)
-    stage.broker.lose_everything()
-    await stage.until_done(60)
-
-    assert len(stage.began) == 20
-    assert stage.told == []
-    assert stage.on_bus == 0
-    await stage.close()
-
-
 # --- cancel, abandon, offend ---
 
 
