@@ -24,6 +24,7 @@ from tests.support.fake_host import (
     FakeHost,
     a_while,
     act,
+    at_random,
     failing,
     first_legal,
     illegal,
@@ -669,8 +670,8 @@ async def test_J3_who_offends_while_it_has_a_bye_is_out_also_after_a_power_cut(
     task.cancel()
     book = host.book
 
-    again, rng = FakeHost(house), random.Random(4)
-    again.come(*six, plays=lambda ask: choose(ask.question.choices, rng))
+    again = FakeHost(house)
+    again.come(*six, plays=at_random())
     report = await again.play(*six, game="high_low", earlier=book.results(), acts=book.acts)
 
     assert [(verdict.bot, verdict.kind) for verdict in report.verdicts] == [(rests, Ending.MEMORY)]
@@ -681,11 +682,10 @@ async def test_J3_who_offends_while_it_has_a_bye_is_out_also_after_a_power_cut(
 
 
 async def test_J2_all_who_do_not_come_to_a_table_are_out_and_nobody_of_them_advances(
-    house: FakeArena,
+    host: FakeHost,
 ) -> None:
-    host, rng = FakeHost(house), random.Random(4)
     here = EIGHT[:3]
-    host.come(*here, plays=lambda ask: choose(ask.question.choices, rng))
+    host.come(*here, plays=at_random())
     report = await host.play(*EIGHT, game="high_low", wait_s=SOON)
 
     absent = {verdict.bot for verdict in report.verdicts}

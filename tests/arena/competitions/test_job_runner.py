@@ -62,28 +62,19 @@ def submitted(*names: str, **plan: Any) -> dict[str, Any]:
 # --- what is a job ---
 
 
-async def test_a_match_of_launched_bots_is_a_job_and_one_of_connected_bots_is_none(
-    host: FakeHost,
+@pytest.mark.parametrize(
+    ("players", "kind"),
+    [(("ours", "yours"), JobMatch), (("ann", "ben"), LiveMatch), (("ours", "ann"), LiveMatch)],
+)
+async def test_a_match_is_a_job_if_all_its_bots_were_launched(
+    host: FakeHost, players: tuple[str, str], kind: type
 ) -> None:
     host.has_jobs()
-    host.comes("ours", silent, is_launched=True)
-    host.comes("yours", silent, is_launched=True)
-    host.come("ann", "ben", plays=silent)
-    launched, _ = await host.begin("ours", "yours")
-    mixed, _ = await host.begin("ann", "ben", competition="d")
+    for name in players:
+        host.comes(name, silent, is_launched=name in ("ours", "yours"))
+    competition, _ = await host.begin(*players)
 
-    assert [type(table) for table in launched.tables] == [JobMatch]
-    assert [type(table) for table in mixed.tables] == [LiveMatch]
-    await host.end()
-
-
-async def test_a_connected_bot_against_a_launched_one_is_no_job(host: FakeHost) -> None:
-    host.has_jobs()
-    host.comes("ours", silent, is_launched=True)
-    host.comes("ann", silent)
-    competition, _ = await host.begin("ours", "ann")
-
-    assert [type(table) for table in competition.tables] == [LiveMatch]
+    assert [type(table) for table in competition.tables] == [kind]
     await host.end()
 
 

@@ -52,16 +52,6 @@ class FakeWatcher:
 RESULT = unplayed(a_job(), "")
 
 
-async def test_jobs_are_taken_in_the_order_in_which_they_were_put() -> None:
-    jobs = LocalJobs()
-    first = asyncio.ensure_future(jobs.take())
-    await asyncio.sleep(0)
-    for name in "ab":
-        jobs.put(a_job(name), FakeWatcher())
-
-    assert [(await first).id, (await jobs.take()).id] == ["a", "b"]
-
-
 async def test_a_taker_that_is_cancelled_takes_nothing_with_it() -> None:
     jobs = LocalJobs()
     taker = asyncio.ensure_future(jobs.take())

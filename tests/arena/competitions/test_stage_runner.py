@@ -18,9 +18,11 @@ from arena.competitions.ledger import CompetitionReport
 from arena.competitions.stage_runner import RunningStage
 from arena.engine.match import Result
 from arena.engine.verdict import Finding
-from arena.formats.spec import Form
+from arena.formats.scorebook import ScheduleRun
+from arena.formats.spec import Form, Settling
 from arena.formats.standings import Row
 from arena.storage.store import CompetitionState
+from arena.strength.settle import Goal
 from bots.strategy import choose
 from protocol.errors import StoreFailed, UsageError
 from protocol.messages import Ask, Ending, Limits, Mechanism
@@ -31,6 +33,7 @@ from tests.support.fake_host import (
     Plays,
     a_while,
     act,
+    at_random,
     first_legal,
     illegal,
     in_time,
@@ -73,12 +76,6 @@ def rows_of(standings: Iterable[Row]) -> list[Row]:
 
 def rows(report: CompetitionReport) -> list[Row]:
     return rows_of(report.standings)
-
-
-def at_random() -> Callable[[Ask], object]:
-    """So that hardly ever two are level."""
-    rng = random.Random(4)
-    return lambda ask: choose(ask.question.choices, rng)
 
 
 async def without_cem(
@@ -852,6 +849,24 @@ async def test_K1_whatever_the_instructor_does_every_pairing_counts_once(
     )
     assert met == {frozenset(pair): 2 for pair in itertools.combinations(left, 2)}
     assert {verdict.bot for verdict in report.verdicts} <= set(scratch.book.out)
+
+
+@pytest.mark.parametrize("seed", range(20))
+async def test_K6_whatever_the_instructor_does_a_competition_settles(
+    house: FakeArena, seed: int
+) -> None:
+    settle = Settling(goal=Goal.PAIRS, level=2.0, most=8)
+    meddling = Meddling(house, seed, EIGHT[:4], matches=2, settle=settle)
+    report = await meddling.goes_on(60, apart=8)
+    results = {row.pairing: row for row in meddling.host.book.results()}
+    run = ScheduleRun(meddling.competition.plan)
+    out = [row.name for row in report.standings if row.eliminated]
+    run.run({number: row.result for number, row in results.items()}, out)
+
+    assert run.missing == []
+    assert len(results) == len(meddling.host.book.results()) == report.played
+    for number, row in results.items():
+        assert row.players == run.asked[number].players
 
 
 @pytest.mark.parametrize("seed", range(20))
