@@ -193,20 +193,25 @@ async def test_J5_the_result_of_a_lost_attempt_counts_if_it_is_the_first(
     assert competition.played == 1
 
 
+@pytest.mark.parametrize("why", ["", "the worker has no python9"], ids=["lost", "not played"])
 async def test_J5_after_three_losses_it_waits_for_the_instructor_who_has_it_played_again(
-    host: FakeHost, jobs: FakeJobs
+    host: FakeHost, jobs: FakeJobs, why: str
 ) -> None:
     competition, task = await host.begin(*PAIR, is_attended=True)
-    [job] = ids(jobs)
     for _ in range(3):
+        [job] = ids(jobs)
         jobs.begins(job)
-        jobs.loses(job)
+        if why:
+            jobs.void(job, why)
+        else:
+            jobs.loses(job)
+        await a_while()
 
     assert competition.is_stuck
     assert competition.progress.waits_for == PAIR
     assert "void 3 times" in host.lines[-1]
     assert not jobs.open_jobs
-    assert not host.book.matches
+    assert len(host.book.matches) == (3 if why else 0)
 
     competition.resume(act("resume"))
     [again] = ids(jobs)
@@ -215,20 +220,6 @@ async def test_J5_after_three_losses_it_waits_for_the_instructor_who_has_it_play
     jobs.ends(again)
 
     assert (await in_time(task)).played == 1
-
-
-async def test_J5_what_workers_cannot_play_three_times_waits_for_the_instructor(
-    host: FakeHost, jobs: FakeJobs
-) -> None:
-    competition, _ = await host.begin(*PAIR, is_attended=True)
-    for _ in range(3):
-        [job] = ids(jobs)
-        jobs.begins(job)
-        jobs.void(job, "the worker has no python9")
-        await a_while()
-
-    assert competition.is_stuck
-    assert not jobs.open_jobs
 
 
 # --- the instructor ---
@@ -426,9 +417,7 @@ async def test_the_offence_of_a_house_bot_elsewhere_excuses_none_of_its_process_
 # --- an arena that is stopped, and the next one ---
 
 
-async def restarted(
-    first: FakeHost, jobs: FakeJobs, house: FakeArena, *names: str, **plan: Any
-) -> tuple[FakeHost, FakeJobs]:
+async def restarted(first: FakeHost, jobs: FakeJobs, house: FakeArena) -> tuple[FakeHost, FakeJobs]:
     """Another arena on the same database, for which a worker has gone on."""
     await first.end()
     again = FakeHost(house)

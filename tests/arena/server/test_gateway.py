@@ -372,18 +372,6 @@ async def test_who_offends_loses_its_match_and_harms_nobody_else(
         await arena.still_plays()
 
 
-@pytest.mark.parametrize("what", MALFORMED)
-async def test_a_stranger_that_cannot_be_read_is_refused(arena: GatewayArena, what: str) -> None:
-    payload, text = MALFORMED[what]
-    for arena.gateway.referee.practice in (False, True):
-        is_text = text or isinstance(payload, str)
-        async with arena.stranger(encoding="json" if is_text else "msgpack") as rogue:
-            await rogue.websocket.send(payload, text=text)
-
-            assert (await rogue.refused())[::2] == ("malformed", 1002)
-    await arena.still_plays()
-
-
 async def test_a_stranger_gets_less_memory_than_a_bot() -> None:
     async with in_arena(frame_bytes=64 * 1024) as arena:
         async with arena.stranger("ann") as ann:
