@@ -9,8 +9,6 @@ import pytest
 
 from arena.competitions.competition import Competition
 from arena.competitions.job_match import JobMatch
-from arena.competitions.job_runner import JobRunner
-from arena.competitions.jobs import MatchJob
 from arena.competitions.remote_play import WaitNotice
 from arena.engine.verdict import Finding
 from arena.formats.spec import Form, Take
@@ -606,40 +604,24 @@ async def test_another_version_plays_what_has_not_begun_or_was_lost(host: FakeHo
 # --- machines of one speed ---
 
 
-def waiting_match(jobs: FakeJobs, runner: JobRunner) -> JobMatch:
-    job = MatchJob(
-        id="j",
-        game="ace_king_queen",
-        settings={},
-        limits=None,  # type: ignore[arg-type]
-        players=PAIR,
-        submissions=(None, None),
-    )
-    return JobMatch(
-        job,
-        runner,
-        lambda bot, kind, event: False,
-        1.0,
-        lambda: 0.0,
-        lambda table, result, verdict: None,
-        lambda table: None,
-    )
+async def test_that_all_matches_wait_is_told_once_in_each_wait(
+    host: FakeHost, jobs: FakeJobs
+) -> None:
+    competition, _ = await host.begin(*PAIR, is_alike=True)
+    [table], [job], notice = competition.tables, ids(jobs), WaitNotice()
 
+    def told(after_s: float, times: int = 1) -> str:
+        return notice.look([table] * times, table.opened_at + after_s)
 
-async def test_that_all_matches_wait_is_told_once_in_each_wait(host: FakeHost) -> None:
-    jobs = host.has_worker()
-    assert host.runner is not None
-    table, notice = waiting_match(jobs, host.runner), WaitNotice()
+    assert told(9.0) == ""
+    assert told(11.0).startswith("1 match waits for workers of the speed")
+    assert told(20.0) == ""
 
-    assert notice.look([table], 9.0) == ""
-    assert notice.look([table], 10.0).startswith("1 match waits for workers of the speed")
-    assert "ann against ben" in WaitNotice().look([table, table], 10.0)
-    assert notice.look([table], 20.0) == ""
-
-    table.progressed("j", "m", 1)
-    assert notice.look([table], 30.0) == ""
-    table.lost("j", "m")
-    assert notice.look([table], 40.0) != ""
+    jobs.begins(job)
+    assert told(30.0) == ""
+    jobs.loses(job)
+    assert "2 matches wait" in (text := told(40.0, times=2))
+    assert "ann against ben" in text or "ben against ann" in text
 
 
 async def test_jobs_say_whether_their_machines_are_to_be_alike(

@@ -15,16 +15,7 @@ from arena.formats.spec import Plan, Settling
 from arena.strength.settle import Goal
 from protocol.errors import UsageError
 from protocol.messages import Ending, Mechanism
-from tests.support.fake_host import (
-    FakeHost,
-    a_while,
-    act,
-    at_random,
-    illegal,
-    in_time,
-    silent,
-    until,
-)
+from tests.support.fake_host import FakeHost, a_while, act, at_random, in_time, silent, until
 
 pytestmark = pytest.mark.virtual_time
 
@@ -93,20 +84,6 @@ async def test_an_interrupted_competition_goes_on_as_if_it_never_was(host: FakeH
 
         assert (run.missing, report.played) == ([], len(run.asked))
         assert Counter(row.pairing for row in host.book.results()).most_common(1)[0][1] == 1
-
-
-async def test_J3_an_offender_is_out_of_all_blocks(host: FakeHost) -> None:
-    come(host, *THREE)
-    host.comes("rogue", illegal, tables=4)
-    report = await host.play(*THREE, "rogue", **settling())
-    run = fits(host, host.competition.plan, ("rogue",))
-
-    assert run.missing == []
-    assert report.standings[-1].name == "rogue"
-    assert "rogue" not in {
-        name for pairing in [*run.asked.values()][-6:] for name in pairing.players
-    }
-    assert {row.rank_high for row in report.standings[:-1]} <= {1, 2, 3}
 
 
 async def test_a_result_that_blocks_were_drawn_by_is_not_taken_back(host: FakeHost) -> None:

@@ -493,12 +493,12 @@ async def test_two_competitions_share_their_bots_and_their_tables(host: FakeHost
     one, first = await host.begin(*THREE, competition="one", limits=Limits())
     _, second = await host.begin(*THREE, competition="two", matches=2)
     one.pause(act("pause"))
+    one.remove("cem", act("remove", bot="cem"))  # it plays on in the other
     await answers(host, *THREE)
     report = await in_time(second)
 
-    assert report.played == 6
+    assert (report.played, report.verdicts) == (6, ())
 
-    one.remove("cem", act("remove", bot="cem"))
     one.resume(act("resume"))
     report = await in_time(first)
 
@@ -559,10 +559,13 @@ def some(answers: int) -> Plays:
 LONG: dict[str, Any] = {"settings": {"hands": 1000}, "matches": 4}
 
 
+@pytest.mark.parametrize("looks", [1_000, 1])
 async def test_more_are_opened_as_the_first_matches_go_on(
-    host: FakeHost, monkeypatch: pytest.MonkeyPatch
+    host: FakeHost, monkeypatch: pytest.MonkeyPatch, looks: int
 ) -> None:
+    """Also if only some of thousands of bots are looked at."""
     monkeypatch.setattr("arena.competitions.stage_runner._GROW_S", 0.001)
+    monkeypatch.setattr("arena.competitions.stage_runner._TRIES", looks)
 
     host.come(*CLASS, plays=silent, tables=64)
     competition, _ = await host.begin(*CLASS, **LONG)
@@ -574,8 +577,10 @@ async def test_more_are_opened_as_the_first_matches_go_on(
         host.plays(name, some(500))
     await a_while(1_000)
     after = len(competition.tables)
+    playing = Counter(chair.player.name for table in competition.tables for chair in table.chairs)
 
     assert competition.settled == 0
+    assert all(playing[name] > 4 for name in CLASS)
     assert before < after < 64 * len(CLASS) / 2
 
     competition.pause(act("pause"))
@@ -620,22 +625,6 @@ async def test_after_a_pause_few_are_opened_again(host: FakeHost) -> None:
     assert 0 < len(competition.tables) <= 4 * len(CLASS) / 2
 
 
-async def test_thousands_of_bots_are_looked_at_some_at_a_time(
-    host: FakeHost, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("arena.competitions.stage_runner._GROW_S", 0.001)
-    monkeypatch.setattr("arena.competitions.stage_runner._TRIES", 1)
-
-    host.come(*CLASS, plays=silent, tables=64)
-    competition, _ = await host.begin(*CLASS, **LONG)
-    for name in CLASS:
-        host.plays(name, some(500))
-    await a_while(1_000)
-    playing = Counter(chair.player.name for table in competition.tables for chair in table.chairs)
-
-    assert all(playing[name] > 4 for name in CLASS)
-
-
 async def test_the_records_of_matches_that_are_over_are_in_the_database_alone(
     host: FakeHost,
 ) -> None:
@@ -659,24 +648,6 @@ async def test_whoever_has_had_the_fewest_matches_is_next(host: FakeHost) -> Non
     latest = [set(players) for players, _ in host.book.matches[9:]]
 
     assert latest.count({"cem", "dora"}) > latest.count({"ann", "cem"}) + 2
-
-
-async def test_a_bot_is_removed_from_one_of_two_competitions_and_plays_on_in_the_other(
-    house: FakeArena, host: FakeHost
-) -> None:
-    host.come("ann", "ben", plays=silent, tables=2)
-    one, first = await host.begin("ann", "ben", competition="one")
-    _, second = await host.begin("ann", "ben", competition="two")
-    assert len(house.referee.tables) == 2
-    one.remove("ben", act("remove", bot="ben"))
-    await in_time(first)
-
-    assert len(house.referee.tables) == 1
-
-    await answers(host, "ann", "ben")
-    report = await in_time(second)
-
-    assert report.verdicts == ()
 
 
 async def test_progress_says_how_far_it_is_and_about_how_long_it_takes(host: FakeHost) -> None:

@@ -518,19 +518,6 @@ async def test_verdict_and_stderr_are_passed_on_the_arena_forgives(begun: BegunM
 # --- lost attempts ---
 
 
-async def test_an_attempt_of_a_silent_worker_is_lost_another_plays(begun: BegunMatch) -> None:
-    arena, worker, watcher, _ = begun
-    worker.is_silent = True
-    other = arena.worker("w2")
-    job, _ = await other.begin("attempt2")
-    await other.hand_in(job, "attempt2")
-    await asyncio.sleep(1)
-
-    assert watcher.losses == ["attempt1"]
-    assert watcher.ended == [("attempt2", "completed")]
-    assert arena.told == ["a match of worker w1 may be lost: nothing is heard of them"]
-
-
 async def test_J5_after_three_losses_a_match_is_void(arena: HandArena, worker: HandWorker) -> None:
     watcher = arena.put()
     for number in range(3):
