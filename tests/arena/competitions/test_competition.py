@@ -187,16 +187,6 @@ async def test_J10_who_is_absent_is_told_what_was_last_known_of_it(
     assert re.fullmatch(f"did not come within 1 ms: {why}", verdict.text)
 
 
-async def test_who_comes_in_time_plays(host: FakeHost) -> None:
-    host.comes("ann")
-    task = asyncio.create_task(host.play("ann", "late"))
-    await asyncio.sleep(0)
-    host.comes("late")
-    await task
-
-    assert host.book.counted() == {("ann", "late"): 1}
-
-
 async def test_who_goes_between_matches_may_come_back(host: FakeHost) -> None:
     host.comes("ann")
     bot = host.comes("ben")
@@ -434,17 +424,22 @@ async def test_J5_what_an_elimination_or_the_instructor_stopped_was_no_fault(
 EIGHT = ("ann", "ben", "cem", "dora", "eve", "fritz", "gus", "rogue")
 
 
-@pytest.mark.parametrize(("team", "flags"), [("blue", 0), ("red", 3)])
+@pytest.mark.parametrize(
+    ("names", "team", "flags"),
+    [(EIGHT, "blue", 0), (EIGHT, "red", 3), (EIGHT[-4:], "red", 0)],
+    ids=["others", "team mates", "nobody in a final"],
+)
 async def test_K2_an_offence_is_flagged_if_it_saves_team_mates(
-    host: FakeHost, team: str, flags: int
+    host: FakeHost, names: tuple[str, ...], team: str, flags: int
 ) -> None:
-    host.come(*EIGHT[:-1])
+    host.come(*names[:-1])
     host.comes("rogue", illegal)
-    teams = dict.fromkeys(EIGHT, "red") | {"rogue": team}
-    report = await host.play(*EIGHT, game="high_low", teams=teams)
+    teams = dict.fromkeys(names, "red") | {"rogue": team}
+    report = await host.play(*names, game="high_low", teams=teams)
 
     assert report.ranking[-1].names == ("rogue",)
     assert [act.what for act in host.book.acts] == ["flag"] * flags
+    assert len(host.lines) == flags
 
 
 async def test_K2_an_offence_that_saves_a_team_mate_is_flagged_and_told_once(
@@ -496,18 +491,6 @@ async def test_K2_an_offence_that_saves_a_team_mate_is_flagged_and_told_once(
     await in_time(again.run())
 
     assert len(host.book.acts) == len(host.lines) == 2, "not after a restart"
-
-
-async def test_K2_in_a_final_nobody_is_saved(host: FakeHost) -> None:
-    host.come("ann", "ben", "cem")
-    host.comes("rogue", illegal)
-    names = ("ann", "ben", "cem", "rogue")
-    teams = dict.fromkeys(names, "red")
-    report = await host.play(*names, game="high_low", teams=teams)
-
-    assert report.ranking[-1].names == ("rogue",)
-    assert host.book.acts == []
-    assert host.lines == []
 
 
 class Houses:

@@ -250,37 +250,27 @@ async def test_J3_an_offence_that_is_taken_back_has_no_pause(
     assert len(house.referee.tables) == 1
 
 
+@pytest.mark.parametrize("is_seen", [True, False], ids=["", "away between two looks"])
 async def test_who_has_left_a_match_has_no_other_name_of_its_owner_seated_until_it_is_over(
-    house: FakeArena, host: FakeHost
+    house: FakeArena, host: FakeHost, is_seen: bool
 ) -> None:
     eve, competition, table = await eve_plays_ann(host)
     eve.goes()
-    host.come("eve/2", "ben", plays=silent)
-    assert house.referee.tables == (table,)
-
-    eve.comes_back()
-    host.changed()
-    assert house.referee.tables == (table,), "it may leave again"
-
-    host.comes("cem", silent)
-    assert len(house.referee.tables) == 2, "others play"
-    host.comes("dora", silent)
-    assert "eve/2" in await seated_after_void(competition, table)
-
-
-async def test_who_was_away_between_two_looks_has_left_its_match_all_the_same(
-    house: FakeArena, host: FakeHost
-) -> None:
-    eve, competition, table = await eve_plays_ann(host)
-    eve.goes()
+    if is_seen:
+        host.come("eve/2", "ben", plays=silent)
+        assert house.referee.tables == (table,)
     house.now += 0.01
     eve.comes_back()
     eve.reads()
     assert not eve.player.is_away
-    host.come("eve/2", "ben", plays=silent)
-    assert house.referee.tables == (table,)
+    if is_seen:
+        host.changed()
+    else:
+        host.come("eve/2", "ben", plays=silent)
+    assert house.referee.tables == (table,), "it may leave again"
 
     host.comes("cem", silent)
+    assert len(house.referee.tables) == 2, "others play"
     host.comes("dora", silent)
     assert "eve/2" in await seated_after_void(competition, table)
 

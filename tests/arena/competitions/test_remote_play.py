@@ -462,12 +462,10 @@ async def test_what_has_begun_goes_on_without_the_arena_and_counts_for_the_next(
 async def test_what_an_earlier_arena_began_goes_on_in_a_pause_too(
     host: FakeHost, house: FakeArena, jobs: FakeJobs
 ) -> None:
-    _, task = await host.begin(*PAIR, matches=6)
+    await host.begin(*PAIR, matches=6)
     first, second = ids(jobs)[:2]
     jobs.begins(first)
     jobs.begins(second)
-    task.cancel()
-    await a_while()
     again, later = await restarted(host, jobs, house)
     competition, _ = await again.begin(*PAIR, matches=6, is_paused=True)
 
@@ -487,8 +485,6 @@ async def test_what_cannot_count_any_more_is_ended_by_the_next_arena(
     competition, task = await host.begin(*THREE, matches=2)
     for job in ids(jobs):
         jobs.begins(job)
-    task.cancel()
-    await a_while()
     again, later = await restarted(host, jobs, house)
     remove = act("remove", bot="cem")
     competition, task = await again.begin(*THREE, matches=2, acts=[remove])
@@ -557,8 +553,6 @@ async def test_K4_the_next_arena_takes_up_what_is_played_and_gives_no_number_twi
     jobs.ends(ids(jobs)[0])
     await a_while()
     begun = list(jobs.matches)
-    task.cancel()
-    await a_while()
     again, later = await restarted(host, jobs, house)
     again.book.rows = host.book.rows
     again.book.matches = host.book.matches
