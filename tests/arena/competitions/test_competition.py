@@ -6,6 +6,7 @@ import asyncio
 import random
 import re
 from collections import Counter
+from collections.abc import Callable
 from itertools import pairwise
 from typing import Any
 
@@ -39,15 +40,12 @@ pytestmark = pytest.mark.virtual_time
 # --- forms ---
 
 
-@pytest.mark.parametrize("matches", [1, 5])
-async def test_A10_every_bot_meets_itself_if_it_has_two_tables(
-    host: FakeHost, matches: int
-) -> None:
+async def test_A10_every_bot_meets_itself_if_it_has_two_tables(host: FakeHost) -> None:
     host.comes("ann", tables=2)
     host.comes("ben", tables=1)
-    await host.play("ann", "ben", with_itself=True, matches=matches)
+    await host.play("ann", "ben", with_itself=True, matches=5)
 
-    assert host.book.counted() == {("ann", "ann"): matches, ("ann", "ben"): matches}
+    assert host.book.counted() == {("ann", "ann"): 5, ("ann", "ben"): 5}
 
 
 async def test_bots_that_have_met_meet_others_before_they_meet_again(host: FakeHost) -> None:
@@ -155,36 +153,33 @@ async def test_a_competition_of_offenders_ends(host: FakeHost) -> None:
 # --- who does not come ---
 
 
-async def test_J2_who_does_not_come_is_absent(host: FakeHost) -> None:
+@pytest.mark.parametrize(
+    ("last", "why"),
+    [
+        (lambda host: None, ""),
+        (
+            lambda host: host.comes("nobody").player.connection_lost(0.0, 0.0),
+            r": its connection was lost at \d\d:\d\d:\d\d",
+        ),
+        (
+            lambda host: setattr(host.comes("nobody").player, "event", "m-1.0"),
+            ": it was too late and has not been heard since",
+        ),
+    ],
+    ids=["never here", "lost", "late and silent"],
+)
+async def test_J2_J10_who_does_not_come_is_absent_and_is_told_why(
+    host: FakeHost, last: Callable[[FakeHost], object], why: str
+) -> None:
     host.come("ann", "ben")
+    last(host)
     report = await host.play("ann", "nobody", "ben", wait_s=SOON, matches=3)
 
     [verdict] = report.verdicts
     assert (verdict.kind, verdict.bot) == (Ending.ABSENT, "nobody")
-    assert verdict.text.endswith("did not come within 1 ms")
+    assert re.fullmatch(f"did not come within 1 ms{why}", verdict.text)
     assert host.book.counted() == {("ann", "ben"): 3}
     assert host.book.verdicts == [verdict]
-
-
-@pytest.mark.parametrize(
-    ("event", "why"),
-    [
-        (None, r"its connection was lost at \d\d:\d\d:\d\d"),
-        ("m-1.0", "it was too late and has not been heard since"),
-    ],
-)
-async def test_J10_who_is_absent_is_told_what_was_last_known_of_it(
-    host: FakeHost, event: str | None, why: str
-) -> None:
-    host.come("ann", "ben", "nobody")
-    if event is None:
-        host.players["nobody"].connection_lost(0.0, 0.0)
-    else:
-        host.players["nobody"].event = event
-    report = await host.play("ann", "nobody", "ben", wait_s=SOON)
-
-    [verdict] = report.verdicts
-    assert re.fullmatch(f"did not come within 1 ms: {why}", verdict.text)
 
 
 async def test_who_goes_between_matches_may_come_back(host: FakeHost) -> None:

@@ -243,22 +243,6 @@ def test_a_ladder(read: Read) -> None:
     assert plan_for(run, found.limits, found.games, ()).pause_s == 1.5
 
 
-def test_competitions_have_defaults_of_their_own(read: Read) -> None:
-    found = read("""
-        [games.tcp]
-        stake = 50
-        [[run]]
-        game = "tcp"
-        [[run]]
-        game = "blackjack"
-    """)
-    poker, blackjack = (plan_for(run, found.limits, found.games, ("ann",)) for run in found.runs)
-
-    assert (poker.settings["stake"], poker.settings["goal"]) == (50, 56)
-    assert blackjack.settings["shuffle"] == "uniform"
-    assert poker.pause_s == 0
-
-
 def test_K3_a_run_has_the_settings_of_a_league_unless_it_says_its_own(read: Read) -> None:
     found = read("""
         [[run]]
@@ -267,9 +251,12 @@ def test_K3_a_run_has_the_settings_of_a_league_unless_it_says_its_own(read: Read
         name = "own"
         game = "tcp"
         settings = { stake = 1000, goal = 2000, rounds = 200 }
+        [[run]]
+        game = "blackjack"
     """)
-    plans = [plan_for(run, found.limits, found.games, ("ann",)) for run in found.runs]
+    *plans, blackjack = [plan_for(run, found.limits, found.games, ("ann",)) for run in found.runs]
 
+    assert (blackjack.settings["shuffle"], blackjack.pause_s) == ("uniform", 0)
     settings = [[plan.settings[name] for name in ("stake", "goal", "rounds")] for plan in plans]
     assert settings == [[1000, 1125, 1000], [1000, 2000, 200]]
 

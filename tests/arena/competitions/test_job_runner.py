@@ -289,14 +289,6 @@ async def test_J3_a_run_may_forgive_that_a_submission_does_not_start(handed_in: 
     assert not any(row.eliminated for row in report.standings)
 
 
-async def test_J3_a_submitted_bot_that_offends_is_out_as_any_other(handed_in: FakeHost) -> None:
-    handed_in.submitted_play["cem"] = illegal
-    report = await handed_in.play(*FOUR, **SUBMITTED)
-
-    assert {(verdict.bot, verdict.kind) for verdict in report.verdicts} == {("cem", Ending.ILLEGAL)}
-    assert handed_in.book.counted().keys() >= {("ann", "ben"), ("ann", "dora"), ("ben", "dora")}
-
-
 async def test_J5_what_the_arena_cannot_start_is_void_but_not_for_ever(
     handed_in: FakeHost, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -44,15 +44,22 @@ def fits(host: FakeHost, plan: Plan, out: tuple[str, ...] = ()) -> ScheduleRun:
     return run
 
 
-async def test_K6_a_competition_plays_on_until_it_is_settled(host: FakeHost) -> None:
+@pytest.mark.parametrize(
+    ("game", "goal", "most"),
+    [("ace_king_queen", Goal.PAIRS, 60), ("blackjack", Goal.FIRST, 40)],
+    ids=["round robin", "league"],
+)
+async def test_K6_a_competition_plays_on_until_it_is_settled(
+    host: FakeHost, game: str, goal: Goal, most: int
+) -> None:
     come(host, *THREE)
-    report = await host.play(*THREE, **settling(most=60))
+    report = await host.play(*THREE, game=game, **settling(goal, most))
     run = fits(host, host.competition.plan)
     counts = set(host.book.counted().values())
 
     assert (run.missing, run.ranking) == ([], ())
     assert report.played == len(run.asked) == host.competition.settled
-    assert max(counts) <= 60
+    assert max(counts) <= most
     assert all(row.rank_low <= row.rank <= row.rank_high for row in report.standings)
 
 
@@ -113,16 +120,6 @@ async def test_who_would_come_back_into_blocks_that_are_over_stays_out(host: Fak
         competition.void(offence.id, act("void", match=offence.id))
 
     fits(host, competition.plan, ("dora",))
-
-
-async def test_a_league_settles_too(host: FakeHost) -> None:
-    come(host, *THREE)
-    report = await host.play(*THREE, game="blackjack", **settling(Goal.FIRST, most=40))
-    run = fits(host, host.competition.plan)
-
-    assert run.missing == []
-    assert report.played == len(run.asked)
-    assert all(row.rank_low <= row.rank <= row.rank_high for row in report.standings)
 
 
 async def test_an_instructor_may_stop_it_at_any_time(host: FakeHost) -> None:

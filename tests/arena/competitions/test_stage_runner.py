@@ -50,16 +50,6 @@ MEMORY = Finding(kind=Ending.MEMORY, text="took too much", mechanism=Mechanism.C
 EIGHT = ("ann", "ben", "cem", "dora", "eve", "fritz", "gus", "hal")
 
 
-def on_first(host: FakeHost, count: int, do: object) -> None:
-    """Have something done as soon as so many matches are written down."""
-
-    def look() -> None:
-        if len(host.book.matches) == count:
-            asyncio.get_running_loop().call_soon(do)  # type: ignore[arg-type]
-
-    host.book.on_match = look
-
-
 def rows_of(standings: Iterable[Row]) -> list[Row]:
     """By name; of the eliminated only why, as the removed have no seat."""
     return sorted(

@@ -117,7 +117,8 @@ async def test_a_message_may_come_in_fragments(arena: GatewayArena) -> None:
         hello = json.dumps(ann.a_hello())
         await ann.websocket.send(["", *hello, ""])
 
-        assert (await ann.hears("welcome"))["bot"] == "ann"
+        welcome = await ann.hears("welcome")
+        assert (welcome["bot"], welcome["practice"]) == ("ann", False)
 
         await ann.websocket.send(['{"type":', ' "goodbye"}'])
 
@@ -521,17 +522,6 @@ async def test_J3_many_tables_on_one_lost_connection_are_one_offence() -> None:
         assert offences == [("ann", Ending.DISCONNECT)]
 
 
-async def test_nobody_takes_the_name_of_a_bot_that_may_come_back(arena: GatewayArena) -> None:
-    async with arena.asked() as asked:
-        await asked.bot.vanish()
-        await asyncio.sleep(1.5)
-        code, text, _ = await arena.refuses("ann")
-
-        assert code == "name"
-        assert "has lost its connection: the name is free again in 3 s" in text
-        assert kind_of((await asked.bens)[0]) == ("disconnect", 0)
-
-
 # --- lost memories ---
 
 
@@ -751,18 +741,12 @@ async def test_what_comes_to_nothing_is_counted_for_each_bot() -> None:
 # --- practice ---
 
 
-async def test_in_practice_the_welcome_says_so(arena: GatewayArena) -> None:
-    for is_practice in (False, True):
-        arena.gateway.referee.practice = is_practice
-        async with arena.stranger("ann") as ann:
-            assert (await ann.hello())["practice"] is is_practice
-
-
 async def test_in_practice_what_is_malformed_is_refused_and_the_match_goes_on(
     arena: GatewayArena,
 ) -> None:
     arena.gateway.referee.practice = True
-    async with arena.bot("ann") as ann:
+    async with arena.stranger("ann") as ann:
+        assert (await ann.hello())["practice"]
         table = arena.open("blackjack", "ann", hands=2)
         match = (await ann.ready())["match"]
         ask = await ann.hears("ask")
