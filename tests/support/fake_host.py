@@ -7,6 +7,7 @@ passes on who comes and goes, and who is free again.
 from __future__ import annotations
 
 import asyncio
+import random
 from collections import Counter
 from collections.abc import Awaitable, Callable, Collection, Sequence
 from types import SimpleNamespace
@@ -35,6 +36,7 @@ from arena.referee.timers import Timers
 from arena.server.gateway import Gateway
 from arena.storage.models import VERSION, VersionChange, seated_versions
 from arena.storage.store import Act, CompetitionState, MatchRow, Store
+from bots.strategy import choose
 from protocol.errors import StoreFailed
 from protocol.messages import Answer, Ask, Ending, Match, Ready, Verdict
 from protocol.vocabulary import Range
@@ -53,6 +55,7 @@ __all__ = [
     "WorkingStorage",
     "a_while",
     "act",
+    "at_random",
     "failing",
     "first_legal",
     "illegal",
@@ -78,6 +81,12 @@ def first_legal(ask: Ask) -> object:
 
 def illegal(ask: Ask) -> object:
     return "all in"
+
+
+def at_random(seed: int = 4) -> Plays:
+    """Hardly ever are two level."""
+    rng = random.Random(seed)
+    return lambda ask: choose(ask.question.choices, rng)
 
 
 def silent(ask: Ask) -> object:

@@ -6,13 +6,15 @@ import asyncio
 import random
 import re
 from collections import Counter
+from collections.abc import Callable
 from itertools import pairwise
+from typing import Any
 
 import pytest
 
 from arena.competitions.ledger import CompetitionReport
 from arena.engine.verdict import Finding
-from arena.formats.spec import WAIT_S, Form, form_of
+from arena.formats.spec import WAIT_S, Form
 from arena.games import GAMES
 from bots.strategy import choose
 from protocol.errors import ArenaError, StoreFailed
@@ -23,6 +25,7 @@ from tests.support.fake_host import (
     FakeHost,
     a_while,
     act,
+    at_random,
     failing,
     first_legal,
     illegal,
@@ -37,33 +40,12 @@ pytestmark = pytest.mark.virtual_time
 # --- forms ---
 
 
-@pytest.mark.parametrize(
-    ("game", "form"),
-    [
-        ("ace_king_queen", Form.ROUND_ROBIN),
-        ("gin_rummy", Form.ROUND_ROBIN),
-        ("high_low", Form.ELIMINATION),
-        ("three_card_poker", Form.LEAGUE),
-        ("blackjack", Form.LEAGUE),
-    ],
-)
-def test_every_game_has_its_form(game: str, form: Form) -> None:
-    assert form_of(GAMES[game]) is form
-
-
 async def test_A10_every_bot_meets_itself_if_it_has_two_tables(host: FakeHost) -> None:
     host.comes("ann", tables=2)
     host.comes("ben", tables=1)
-    await host.play("ann", "ben", with_itself=True)
-
-    assert host.book.counted() == {("ann", "ann"): 1, ("ann", "ben"): 1}
-
-
-async def test_A10_a_bot_with_one_table_never_meets_itself_however_often(host: FakeHost) -> None:
-    host.come("ann", "ben", tables=1)
     await host.play("ann", "ben", with_itself=True, matches=5)
 
-    assert host.book.counted() == {("ann", "ben"): 5}
+    assert host.book.counted() == {("ann", "ann"): 5, ("ann", "ben"): 5}
 
 
 async def test_bots_that_have_met_meet_others_before_they_meet_again(host: FakeHost) -> None:
@@ -72,29 +54,6 @@ async def test_bots_that_have_met_meet_others_before_they_meet_again(host: FakeH
 
     met = [frozenset(players) for players, _ in host.book.matches]
     assert all(one != other for one, other in pairwise(met))
-
-
-@pytest.mark.parametrize("game", ["three_card_poker", "blackjack"])
-async def test_K3_in_a_league_every_bot_meets_the_dealer(host: FakeHost, game: str) -> None:
-    host.comes("ann")
-    host.comes("ben", tables=3)
-    report = await host.play("ann", "ben", game=game, matches=5)
-
-    assert host.book.counted() == {("ann",): 5, ("ben",): 5}
-    assert [row.played for row in report.standings] == [5, 5]
-
-
-async def test_K2_an_elimination_goes_on_to_its_final_with_house_bots(host: FakeHost) -> None:
-    names = tuple(f"bot {number}" for number in range(6))
-    host.come(*names)
-    report = await host.play(*names, game="high_low")
-
-    placed = [name for place in report.ranking for name in place.names]
-    assert sorted(placed) == sorted(names)
-    assert report.ranking[0].rank == 1
-    assert report.standings == ()
-    assert set(host.called).isdisjoint(names)
-    assert host.book.finished[0][2] == report.ranking
 
 
 async def test_no_bot_gets_more_matches_at_once_than_it_has_tables(host: FakeHost) -> None:
@@ -180,26 +139,6 @@ async def test_J3_what_an_offender_was_still_playing_is_void(host: FakeHost) -> 
     assert kinds == {Ending.ILLEGAL: 1, Ending.VOID: 3}
 
 
-async def test_J3_an_offender_against_the_dealer_is_out_of_the_league(host: FakeHost) -> None:
-    host.comes("ann")
-    host.comes("rogue", illegal)
-    report = await host.play("ann", "rogue", game="blackjack", matches=3)
-
-    assert host.book.counted() == {("ann",): 3}
-    assert report.played == 4
-    assert report.standings[-1].rank is None
-
-
-async def test_H13_an_offender_saves_the_three_others(host: FakeHost) -> None:
-    names = ("ann", "ben", "cem", "dora", "eve", "fritz", "gus", "rogue")
-    for name in names:
-        host.comes(name, illegal if name == "rogue" else first_legal)
-    report = await host.play(*names, game="high_low")
-
-    assert report.ranking[-1].names == ("rogue",)
-    assert [verdict.bot for verdict in report.verdicts] == ["rogue"]
-
-
 async def test_a_competition_of_offenders_ends(host: FakeHost) -> None:
     names = tuple(f"rogue {number}" for number in range(4))
     for name in names:
@@ -214,46 +153,33 @@ async def test_a_competition_of_offenders_ends(host: FakeHost) -> None:
 # --- who does not come ---
 
 
-async def test_J2_who_does_not_come_is_absent(host: FakeHost) -> None:
+@pytest.mark.parametrize(
+    ("last", "why"),
+    [
+        (lambda host: None, ""),
+        (
+            lambda host: host.comes("nobody").player.connection_lost(0.0, 0.0),
+            r": its connection was lost at \d\d:\d\d:\d\d",
+        ),
+        (
+            lambda host: setattr(host.comes("nobody").player, "event", "m-1.0"),
+            ": it was too late and has not been heard since",
+        ),
+    ],
+    ids=["never here", "lost", "late and silent"],
+)
+async def test_J2_J10_who_does_not_come_is_absent_and_is_told_why(
+    host: FakeHost, last: Callable[[FakeHost], object], why: str
+) -> None:
     host.come("ann", "ben")
+    last(host)
     report = await host.play("ann", "nobody", "ben", wait_s=SOON, matches=3)
 
     [verdict] = report.verdicts
     assert (verdict.kind, verdict.bot) == (Ending.ABSENT, "nobody")
-    assert verdict.text.endswith("did not come within 1 ms")
+    assert re.fullmatch(f"did not come within 1 ms{why}", verdict.text)
     assert host.book.counted() == {("ann", "ben"): 3}
     assert host.book.verdicts == [verdict]
-
-
-async def test_J10_who_is_absent_is_told_when_its_connection_was_lost(host: FakeHost) -> None:
-    host.come("ann", "ben")
-    host.comes("nobody")
-    host.players["nobody"].connection_lost(0.0, 0.0)
-    report = await host.play("ann", "nobody", "ben", wait_s=SOON)
-
-    [verdict] = report.verdicts
-    lost = r"did not come within 1 ms: its connection was lost at \d\d:\d\d:\d\d"
-    assert re.fullmatch(lost, verdict.text)
-
-
-async def test_J10_who_was_too_late_and_is_silent_is_told_so(host: FakeHost) -> None:
-    host.come("ann", "ben")
-    host.comes("nobody")
-    host.players["nobody"].event = "m-1.0"
-    report = await host.play("ann", "nobody", "ben", wait_s=SOON)
-
-    [verdict] = report.verdicts
-    assert verdict.text.endswith(" 1 ms: it was too late and has not been heard since")
-
-
-async def test_who_comes_in_time_plays(host: FakeHost) -> None:
-    host.comes("ann")
-    task = asyncio.create_task(host.play("ann", "late"))
-    await asyncio.sleep(0)
-    host.comes("late")
-    await task
-
-    assert host.book.counted() == {("ann", "late"): 1}
 
 
 async def test_who_goes_between_matches_may_come_back(host: FakeHost) -> None:
@@ -342,40 +268,6 @@ async def test_J3_who_offends_at_a_table_has_one_verdict(host: FakeHost) -> None
     assert len(host.book.verdicts) == 1
 
 
-async def test_J3_who_offends_between_two_stages_is_out_in_the_next(
-    house: FakeArena, host: FakeHost
-) -> None:
-    """Its table has advanced, and it waits for another one when it crashes."""
-
-    held: list[Ask] = []
-    names = tuple(f"bot {number}" for number in range(8))
-    rng = random.Random(1)
-    for name in names:
-        host.comes(name, lambda ask: choose(ask.question.choices, rng))
-    slow: list[FakeBot] = []
-    task = asyncio.create_task(host.play(*names, game="high_low", limits=Limits()))
-    while not host.book.matches:
-        await a_while(1)
-        if not slow:  # one of the two tables is, so that the other one's players wait
-            for table in house.referee.tables[1:]:
-                player = table.chairs[0].player
-                bot, _ = host._plays[player]
-                host._plays[player] = (bot, held.append)
-                slow.append(bot)
-    players, result = host.book.matches[0]
-    best = max(zip(result.scores, players, strict=True))[1]
-    host.offends(best, MEMORY)
-
-    assert host.book.verdicts == [], "it has played all that there was for it"
-
-    report = await answers(house, slow[0], held, task)
-
-    [verdict] = report.verdicts
-    assert (verdict.bot, verdict.kind) == (best, Ending.MEMORY)
-    [place] = [place for place in report.ranking if best in place.names]
-    assert (place.rank, place.names, place.offence) == (4, (best,), True)
-
-
 async def test_who_offends_before_the_competition_begins_is_out_in_it(host: FakeHost) -> None:
     host.come("ann", "ben", "rogue")
     competition = host.compete("ann", "ben", "rogue", limits=Limits())
@@ -428,36 +320,15 @@ async def test_goodbye_between_two_matches_and_back_in_time_is_no_offence(host: 
 # --- faults of the arena ---
 
 
-async def test_J5_a_void_match_is_played_again(
-    host: FakeHost, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setitem(GAMES, "ace_king_queen", failing(2))
-    host.come("ann", "ben")
-    report = await host.play("ann", "ben")
-
-    assert host.book.counted() == {("ann", "ben"): 1}
-    assert report.played == 1
-    assert len(host.book.matches) == 3
-
-
-async def test_J5_after_three_voids_the_instructor_is_asked(
-    host: FakeHost, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setitem(GAMES, "ace_king_queen", failing(3))
-    host.come("ann", "ben")
-
-    with pytest.raises(ArenaError, match="was void 3 times by faults of the arena"):
-        await host.play("ann", "ben")
-
-
+@pytest.mark.parametrize("plan", [{"matches": 9}, {"form": Form.LADDER}], ids=["", "ladder"])
 async def test_a_store_that_fails_ends_the_competition_and_stops_its_matches(
-    house: FakeArena, host: FakeHost
+    house: FakeArena, host: FakeHost, plan: dict[str, Any]
 ) -> None:
     host.book.fails_at = 2
     host.come("ann", "ben", "cem", tables=3)
 
     with pytest.raises(StoreFailed, match="the disk is full"):
-        await host.play("ann", "ben", "cem", matches=9)
+        await host.play("ann", "ben", "cem", **plan)
     assert house.referee.tables == ()
 
 
@@ -548,17 +419,22 @@ async def test_J5_what_an_elimination_or_the_instructor_stopped_was_no_fault(
 EIGHT = ("ann", "ben", "cem", "dora", "eve", "fritz", "gus", "rogue")
 
 
-@pytest.mark.parametrize(("team", "flags"), [("blue", 0), ("red", 3)])
+@pytest.mark.parametrize(
+    ("names", "team", "flags"),
+    [(EIGHT, "blue", 0), (EIGHT, "red", 3), (EIGHT[-4:], "red", 0)],
+    ids=["others", "team mates", "nobody in a final"],
+)
 async def test_K2_an_offence_is_flagged_if_it_saves_team_mates(
-    host: FakeHost, team: str, flags: int
+    host: FakeHost, names: tuple[str, ...], team: str, flags: int
 ) -> None:
-    host.come(*EIGHT[:-1])
+    host.come(*names[:-1])
     host.comes("rogue", illegal)
-    teams = dict.fromkeys(EIGHT, "red") | {"rogue": team}
-    report = await host.play(*EIGHT, game="high_low", teams=teams)
+    teams = dict.fromkeys(names, "red") | {"rogue": team}
+    report = await host.play(*names, game="high_low", teams=teams)
 
     assert report.ranking[-1].names == ("rogue",)
     assert [act.what for act in host.book.acts] == ["flag"] * flags
+    assert len(host.lines) == flags
 
 
 async def test_K2_an_offence_that_saves_a_team_mate_is_flagged_and_told_once(
@@ -610,18 +486,6 @@ async def test_K2_an_offence_that_saves_a_team_mate_is_flagged_and_told_once(
     await in_time(again.run())
 
     assert len(host.book.acts) == len(host.lines) == 2, "not after a restart"
-
-
-async def test_K2_in_a_final_nobody_is_saved(host: FakeHost) -> None:
-    host.come("ann", "ben", "cem")
-    host.comes("rogue", illegal)
-    names = ("ann", "ben", "cem", "rogue")
-    teams = dict.fromkeys(names, "red")
-    report = await host.play(*names, game="high_low", teams=teams)
-
-    assert report.ranking[-1].names == ("rogue",)
-    assert host.book.acts == []
-    assert host.lines == []
 
 
 class Houses:
@@ -720,6 +584,8 @@ async def test_K2_no_house_bot_is_started_for_a_final_that_was_played(host: Fake
     host.come("ann", "ben")
     report = await host.play("ann", "ben", game="high_low")
     assert sorted(host.called) == ["house-0", "house-1"]
+    assert host.book.finished[0][2] == report.ranking
+    assert report.standings == ()
 
     host.called.clear()
     earlier = host.book.results()
@@ -771,8 +637,8 @@ async def test_J3_who_offends_while_it_has_a_bye_is_out_also_after_a_power_cut(
     task.cancel()
     book = host.book
 
-    again, rng = FakeHost(house), random.Random(4)
-    again.come(*six, plays=lambda ask: choose(ask.question.choices, rng))
+    again = FakeHost(house)
+    again.come(*six, plays=at_random())
     report = await again.play(*six, game="high_low", earlier=book.results(), acts=book.acts)
 
     assert [(verdict.bot, verdict.kind) for verdict in report.verdicts] == [(rests, Ending.MEMORY)]
@@ -783,11 +649,10 @@ async def test_J3_who_offends_while_it_has_a_bye_is_out_also_after_a_power_cut(
 
 
 async def test_J2_all_who_do_not_come_to_a_table_are_out_and_nobody_of_them_advances(
-    house: FakeArena,
+    host: FakeHost,
 ) -> None:
-    host, rng = FakeHost(house), random.Random(4)
     here = EIGHT[:3]
-    host.come(*here, plays=lambda ask: choose(ask.question.choices, rng))
+    host.come(*here, plays=at_random())
     report = await host.play(*EIGHT, game="high_low", wait_s=SOON)
 
     absent = {verdict.bot for verdict in report.verdicts}

@@ -5,6 +5,7 @@ import tomllib
 from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
@@ -242,22 +243,6 @@ def test_a_ladder(read: Read) -> None:
     assert plan_for(run, found.limits, found.games, ()).pause_s == 1.5
 
 
-def test_competitions_have_defaults_of_their_own(read: Read) -> None:
-    found = read("""
-        [games.tcp]
-        stake = 50
-        [[run]]
-        game = "tcp"
-        [[run]]
-        game = "blackjack"
-    """)
-    poker, blackjack = (plan_for(run, found.limits, found.games, ("ann",)) for run in found.runs)
-
-    assert (poker.settings["stake"], poker.settings["goal"]) == (50, 56)
-    assert blackjack.settings["shuffle"] == "uniform"
-    assert poker.pause_s == 0
-
-
 def test_K3_a_run_has_the_settings_of_a_league_unless_it_says_its_own(read: Read) -> None:
     found = read("""
         [[run]]
@@ -266,19 +251,14 @@ def test_K3_a_run_has_the_settings_of_a_league_unless_it_says_its_own(read: Read
         name = "own"
         game = "tcp"
         settings = { stake = 1000, goal = 2000, rounds = 200 }
+        [[run]]
+        game = "blackjack"
     """)
-    plans = [plan_for(run, found.limits, found.games, ("ann",)) for run in found.runs]
+    *plans, blackjack = [plan_for(run, found.limits, found.games, ("ann",)) for run in found.runs]
 
+    assert (blackjack.settings["shuffle"], blackjack.pause_s) == ("uniform", 0)
     settings = [[plan.settings[name] for name in ("stake", "goal", "rounds")] for plan in plans]
     assert settings == [[1000, 1125, 1000], [1000, 2000, 200]]
-
-
-def test_options_that_change_the_limits_reach_the_plan(read: Read) -> None:
-    found = read('[[run]]\ngame = "akq"\nlimits = { bank_ms = 5 }')
-    changed = Limits(bank_ms=9, hard_ms=9)
-
-    limits = plan_for(the_run(found), changed, found.games, ("ann", "ben")).limits
-    assert limits == Limits(bank_ms=5, hard_ms=9)
 
 
 def test_on_a_ladder_a_lost_connection_has_ten_seconds_unless_its_run_says_otherwise(
@@ -308,22 +288,13 @@ def test_on_a_ladder_a_lost_connection_has_ten_seconds_unless_its_run_says_other
     by_hand = plan_by_hand(GAMES["ace_king_queen"], found, form="ladder")
     assert by_hand.limits == Limits(grace_ms=10_000)
 
+    changed = Limits(bank_ms=9, grace_ms=70_000)  # by options
+    patient = plan_for(found.runs[2], changed, found.games, ("ann", "ben"))
+    assert patient.limits == Limits(bank_ms=9, grace_ms=60_000)
+
     impatient = Limits(grace_ms=2_000)
     ladder = plan_for(found.runs[1], impatient, found.games, ("ann", "ben"))
     assert ladder.limits == impatient
-
-
-@pytest.mark.parametrize("take", Take)
-def test_a_run_says_by_what_its_bots_play(read: Read, take: Take) -> None:
-    found = read(f"""
-        [submissions]
-        [[run]]
-        game = "akq"
-        take = "{take.value}"
-    """)
-    plan = plan_for(found.runs[0], found.limits, {}, ("ann", "ben"), versions={"ann": 4})
-
-    assert (plan.take, plan.versions) == (take, {"ann": 4})
 
 
 RUN = "[[run]]\ngame = "
@@ -359,13 +330,23 @@ def test_a_split_of_a_game_that_has_none_is_told_when_it_is_read(
     )
 
 
-@pytest.mark.parametrize("game", ["akq", "gin", "tcp", "blackjack"])
-def test_J3_what_a_run_forgives_is_in_its_plan(read: Callable[[str], Config], game: str) -> None:
-    found = read(RUN + f"'{game}'\nforgive = 2")
-    plain = read(RUN + f"'{game}'")
+SAID: list[tuple[str, dict[str, Any]]] = [
+    ("", {"forgive": 0, "take": Take.CONNECTED, "is_alike": False}),
+    ("forgive = 2", {"forgive": 2}),
+    ("workers = 'alike'", {"is_alike": True}),
+    *((f"take = '{take}'", {"take": take, "versions": {"ann": 4}}) for take in Take),
+]
 
-    assert plan_for(found.runs[0], found.limits, {}, ("ann", "ben")).forgive == 2
-    assert plan_for(plain.runs[0], plain.limits, {}, ("ann", "ben")).forgive == 0
+
+@pytest.mark.parametrize("game", ["akq", "gin", "tcp", "blackjack"])
+@pytest.mark.parametrize(("fields", "said"), SAID)
+def test_what_a_run_says_is_in_its_plan(
+    read: Read, game: str, fields: str, said: dict[str, Any]
+) -> None:
+    found = read(f"[submissions]\n{RUN}'{game}'\n{fields}")
+    plan = plan_for(found.runs[0], found.limits, {}, ("ann", "ben"), versions={"ann": 4})
+
+    assert {name: getattr(plan, name) for name in said} == said
 
 
 def test_K6_a_run_that_settles_says_so_in_its_plan(read: Read) -> None:
@@ -387,13 +368,15 @@ def test_a_run_that_does_not_settle_has_a_plan_as_ever(read: Read) -> None:
     assert (plan.matches, plan.with_itself) == (1, True)
 
 
-def test_settings_of_a_run_must_go_together_with_those_of_its_game(
-    refusal: Callable[[str], str],
-) -> None:
-    run = RUN + "'tcp'\nsettings = { stake = 900000000000 }"
-    said = refusal(run)
-
-    assert said.startswith("run[0]: settings of three_card_poker: ")
+@pytest.mark.parametrize(
+    ("text", "where"),
+    [
+        (f"{RUN}'tcp'\nsettings = {{ stake = 900000000000 }}", "run[0]"),
+        ("[games.tcp]\nstake = 1000000000000", "games.tcp"),
+    ],
+)
+def test_settings_must_go_together(refusal: Callable[[str], str], text: str, where: str) -> None:
+    assert refusal(text).startswith(f"{where}: settings of three_card_poker: ")
 
 
 # ---- Workers
@@ -408,13 +391,6 @@ def test_the_files_of_the_bus_are_found_from_the_folder_of_the_file(
         url="tls://a:4222", key=str(tmp_path / "bus" / "arena.nk"), ca="/etc/ca.pem"
     )
     assert read("").bus.url is None
-
-
-def test_workers_of_a_run_are_alike_only_if_it_says_so(read: Read) -> None:
-    found = read(RUN + "'akq'\n" + RUN + "'akq'\nname = 'b'\nworkers = 'alike'")
-    plans = [plan_for(run, Limits(), {}, ("ann", "ben")) for run in found.runs]
-
-    assert [plan.is_alike for plan in plans] == [False, True]
 
 
 # ---- The example
@@ -493,9 +469,3 @@ def test_bytes_that_are_no_text(tmp_path: Path) -> None:
 def test_a_file_that_cannot_be_read(tmp_path: Path, name: str, why: str) -> None:
     with pytest.raises(UsageError, match=f"cannot be read: {why}"):
         read_config(tmp_path / name)
-
-
-def test_the_settings_of_a_competition_must_go_together(refusal: Callable[[str], str]) -> None:
-    said = refusal("[games.tcp]\nstake = 1000000000000")
-
-    assert said.startswith("games.tcp: settings of three_card_poker: ")

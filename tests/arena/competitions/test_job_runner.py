@@ -62,28 +62,19 @@ def submitted(*names: str, **plan: Any) -> dict[str, Any]:
 # --- what is a job ---
 
 
-async def test_a_match_of_launched_bots_is_a_job_and_one_of_connected_bots_is_none(
-    host: FakeHost,
+@pytest.mark.parametrize(
+    ("players", "kind"),
+    [(("ours", "yours"), JobMatch), (("ann", "ben"), LiveMatch), (("ours", "ann"), LiveMatch)],
+)
+async def test_a_match_is_a_job_if_all_its_bots_were_launched(
+    host: FakeHost, players: tuple[str, str], kind: type
 ) -> None:
     host.has_jobs()
-    host.comes("ours", silent, is_launched=True)
-    host.comes("yours", silent, is_launched=True)
-    host.come("ann", "ben", plays=silent)
-    launched, _ = await host.begin("ours", "yours")
-    mixed, _ = await host.begin("ann", "ben", competition="d")
+    for name in players:
+        host.comes(name, silent, is_launched=name in ("ours", "yours"))
+    competition, _ = await host.begin(*players)
 
-    assert [type(table) for table in launched.tables] == [JobMatch]
-    assert [type(table) for table in mixed.tables] == [LiveMatch]
-    await host.end()
-
-
-async def test_a_connected_bot_against_a_launched_one_is_no_job(host: FakeHost) -> None:
-    host.has_jobs()
-    host.comes("ours", silent, is_launched=True)
-    host.comes("ann", silent)
-    competition, _ = await host.begin("ours", "ann")
-
-    assert [type(table) for table in competition.tables] == [LiveMatch]
+    assert [type(table) for table in competition.tables] == [kind]
     await host.end()
 
 
@@ -298,14 +289,6 @@ async def test_J3_a_run_may_forgive_that_a_submission_does_not_start(handed_in: 
     assert not any(row.eliminated for row in report.standings)
 
 
-async def test_J3_a_submitted_bot_that_offends_is_out_as_any_other(handed_in: FakeHost) -> None:
-    handed_in.submitted_play["cem"] = illegal
-    report = await handed_in.play(*FOUR, **SUBMITTED)
-
-    assert {(verdict.bot, verdict.kind) for verdict in report.verdicts} == {("cem", Ending.ILLEGAL)}
-    assert handed_in.book.counted().keys() >= {("ann", "ben"), ("ann", "dora"), ("ben", "dora")}
-
-
 async def test_J5_what_the_arena_cannot_start_is_void_but_not_for_ever(
     handed_in: FakeHost, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -346,34 +329,6 @@ def answer(host: FakeHost) -> None:
     """All that are silent play on, and will from now on."""
     host.submitted_play.clear()
     host.all_play(first_legal)
-
-
-async def test_a_pause_withdraws_what_has_not_begun(host: FakeHost) -> None:
-    host.takes_submissions(1, **SUBMITTED["versions"])
-    competition, task = await begun(host, *FOUR)
-    assert competition.playing > 1  # one is played, the others wait for it
-    competition.pause(act("pause"))
-
-    assert competition.playing == 1
-    answer(host)
-    await a_while()
-    assert len(host.book.rows) == 1
-
-    competition.resume(act("resume"))
-    report = await in_time(task)
-    await host.end()
-    assert report.played == len(host.book.rows) == 6
-
-
-async def test_a_job_that_is_void_is_played_again(handed_in: FakeHost) -> None:
-    competition, task = await begun(handed_in, "ann", "ben")
-    match = competition.tables[0].id
-    competition.void(match, act("void", match=match))
-    answer(handed_in)
-    report = await in_time(task)
-
-    assert report.played == 1
-    assert handed_in.book.void_texts() == {"void by Eva"}
 
 
 async def test_a_stop_ends_jobs_in_every_state(host: FakeHost) -> None:

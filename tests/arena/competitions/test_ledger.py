@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import random
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, cast
@@ -24,11 +23,10 @@ from arena.formats.spec import Form, Plan
 from arena.storage.live_results import LiveResults
 from arena.storage.models import ARENA, VERSION, Outage
 from arena.storage.store import Act, CompetitionState, MatchRow, Store, new_id
-from bots.strategy import choose
 from protocol.errors import ArenaError, UsageError
-from protocol.messages import Ask, Ending, Limits, Termination, Verdict
+from protocol.messages import Ending, Limits, Termination, Verdict
 from tests.support.fake_bots import FakeArena
-from tests.support.fake_host import SOON, FakeHost, FakeStore, act, illegal, in_time
+from tests.support.fake_host import SOON, FakeHost, FakeStore, act, at_random, illegal, in_time
 from tests.support.written_competition import RECORD
 from tests.support.written_competition import plan as plan_of_form
 
@@ -47,11 +45,7 @@ FORMS: dict[str, tuple[tuple[str, ...], dict[str, Any]]] = {
 
 def come(host: FakeHost, names: tuple[str, ...], seed: int = 4) -> None:
     """All bots, two of which may be rogues."""
-    rng = random.Random(seed)
-
-    def plays(ask: Ask) -> object:
-        return choose(ask.question.choices, rng)
-
+    plays = at_random(seed)
     for name in names:
         rogue = name in ("rogue", "bot 3")
         host.comes(name, illegal if rogue else plays, tables=2)

@@ -52,16 +52,6 @@ class FakeWatcher:
 RESULT = unplayed(a_job(), "")
 
 
-async def test_jobs_are_taken_in_the_order_in_which_they_were_put() -> None:
-    jobs = LocalJobs()
-    first = asyncio.ensure_future(jobs.take())
-    await asyncio.sleep(0)
-    for name in "ab":
-        jobs.put(a_job(name), FakeWatcher())
-
-    assert [(await first).id, (await jobs.take()).id] == ["a", "b"]
-
-
 async def test_a_taker_that_is_cancelled_takes_nothing_with_it() -> None:
     jobs = LocalJobs()
     taker = asyncio.ensure_future(jobs.take())
@@ -84,26 +74,6 @@ async def test_put_again_it_is_played_once_for_the_later_watcher() -> None:
 
     assert (earlier.came, earlier.ended) == ([], [])
     assert (later.came, later.ended) == ([3], [("m", "")])
-
-
-async def test_a_job_that_nobody_has_taken_ends_at_once_without_a_match() -> None:
-    jobs, watcher = LocalJobs(), FakeWatcher()
-    jobs.put(a_job(), watcher)
-    jobs.cancel("a", "it was stopped")
-    jobs.cancel("a", "again")
-
-    assert watcher.ended == [("", "it was stopped")]
-
-
-async def test_who_has_taken_a_job_hears_that_it_is_cancelled() -> None:
-    jobs, watcher = LocalJobs(), FakeWatcher()
-    heard: list[tuple[str, str]] = []
-    jobs.on_cancel(lambda job, why: heard.append((job, why)))
-    jobs.put(a_job(), watcher)
-    await jobs.take()
-    jobs.cancel("a", "it was stopped")
-
-    assert (heard, watcher.ended) == ([("a", "it was stopped")], [])
 
 
 async def test_J3_who_has_put_a_job_says_what_is_forgiven() -> None:

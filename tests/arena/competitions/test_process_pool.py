@@ -367,16 +367,10 @@ async def test_stderr_of_a_match_is_what_was_written_from_its_start(
         arena.says(session, f"this is {match}\n")
         seat.release(match)
         arena.says(session, "between matches\n")
+    seat, _ = await seated(pool, "ann")
+    seat.release("of which nothing is kept")
 
     assert pool.stderr == [(1, "m1", "this is m1\n"), (1, "m2", "this is m2\n")]
-
-
-async def test_of_a_match_without_a_word_on_stderr_nothing_is_kept(arena: ArenaOfProcesses) -> None:
-    pool = PoolOfFakes(arena, 1)
-    seat, _ = await seated(pool, "ann")
-    seat.release("m1")
-
-    assert pool.stderr == []
 
 
 async def test_stderr_of_a_match_is_at_most_64_kib(arena: ArenaOfProcesses) -> None:

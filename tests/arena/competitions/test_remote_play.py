@@ -9,14 +9,11 @@ import pytest
 
 from arena.competitions.competition import Competition
 from arena.competitions.job_match import JobMatch
-from arena.competitions.job_runner import JobRunner
-from arena.competitions.jobs import MatchJob
 from arena.competitions.remote_play import WaitNotice
 from arena.engine.verdict import Finding
 from arena.formats.spec import Form, Take
 from arena.referee.live_match import LiveMatch
 from arena.storage.store import CompetitionState
-from protocol.errors import ArenaError
 from protocol.messages import Ending, Mechanism
 from tests.support.fake_bots import FakeArena
 from tests.support.fake_host import FakeHost, a_while, act, first_legal, in_time, silent, until
@@ -194,20 +191,25 @@ async def test_J5_the_result_of_a_lost_attempt_counts_if_it_is_the_first(
     assert competition.played == 1
 
 
+@pytest.mark.parametrize("why", ["", "the worker has no python9"], ids=["lost", "not played"])
 async def test_J5_after_three_losses_it_waits_for_the_instructor_who_has_it_played_again(
-    host: FakeHost, jobs: FakeJobs
+    host: FakeHost, jobs: FakeJobs, why: str
 ) -> None:
     competition, task = await host.begin(*PAIR, is_attended=True)
-    [job] = ids(jobs)
     for _ in range(3):
+        [job] = ids(jobs)
         jobs.begins(job)
-        jobs.loses(job)
+        if why:
+            jobs.void(job, why)
+        else:
+            jobs.loses(job)
+        await a_while()
 
     assert competition.is_stuck
     assert competition.progress.waits_for == PAIR
     assert "void 3 times" in host.lines[-1]
     assert not jobs.open_jobs
-    assert not host.book.matches
+    assert len(host.book.matches) == (3 if why else 0)
 
     competition.resume(act("resume"))
     [again] = ids(jobs)
@@ -216,31 +218,6 @@ async def test_J5_after_three_losses_it_waits_for_the_instructor_who_has_it_play
     jobs.ends(again)
 
     assert (await in_time(task)).played == 1
-
-
-async def test_J5_without_an_instructor_three_losses_end_it(host: FakeHost, jobs: FakeJobs) -> None:
-    _, task = await host.begin(*PAIR)
-    [job] = ids(jobs)
-    for _ in range(3):
-        jobs.begins(job)
-        jobs.loses(job)
-
-    with pytest.raises(ArenaError, match="void 3 times"):
-        await in_time(task)
-
-
-async def test_J5_what_workers_cannot_play_three_times_waits_for_the_instructor(
-    host: FakeHost, jobs: FakeJobs
-) -> None:
-    competition, _ = await host.begin(*PAIR, is_attended=True)
-    for _ in range(3):
-        [job] = ids(jobs)
-        jobs.begins(job)
-        jobs.void(job, "the worker has no python9")
-        await a_while()
-
-    assert competition.is_stuck
-    assert not jobs.open_jobs
 
 
 # --- the instructor ---
@@ -438,9 +415,7 @@ async def test_the_offence_of_a_house_bot_elsewhere_excuses_none_of_its_process_
 # --- an arena that is stopped, and the next one ---
 
 
-async def restarted(
-    first: FakeHost, jobs: FakeJobs, house: FakeArena, *names: str, **plan: Any
-) -> tuple[FakeHost, FakeJobs]:
+async def restarted(first: FakeHost, jobs: FakeJobs, house: FakeArena) -> tuple[FakeHost, FakeJobs]:
     """Another arena on the same database, for which a worker has gone on."""
     await first.end()
     again = FakeHost(house)
@@ -487,12 +462,10 @@ async def test_what_has_begun_goes_on_without_the_arena_and_counts_for_the_next(
 async def test_what_an_earlier_arena_began_goes_on_in_a_pause_too(
     host: FakeHost, house: FakeArena, jobs: FakeJobs
 ) -> None:
-    _, task = await host.begin(*PAIR, matches=6)
+    await host.begin(*PAIR, matches=6)
     first, second = ids(jobs)[:2]
     jobs.begins(first)
     jobs.begins(second)
-    task.cancel()
-    await a_while()
     again, later = await restarted(host, jobs, house)
     competition, _ = await again.begin(*PAIR, matches=6, is_paused=True)
 
@@ -512,8 +485,6 @@ async def test_what_cannot_count_any_more_is_ended_by_the_next_arena(
     competition, task = await host.begin(*THREE, matches=2)
     for job in ids(jobs):
         jobs.begins(job)
-    task.cancel()
-    await a_while()
     again, later = await restarted(host, jobs, house)
     remove = act("remove", bot="cem")
     competition, task = await again.begin(*THREE, matches=2, acts=[remove])
@@ -582,8 +553,6 @@ async def test_K4_the_next_arena_takes_up_what_is_played_and_gives_no_number_twi
     jobs.ends(ids(jobs)[0])
     await a_while()
     begun = list(jobs.matches)
-    task.cancel()
-    await a_while()
     again, later = await restarted(host, jobs, house)
     again.book.rows = host.book.rows
     again.book.matches = host.book.matches
@@ -629,40 +598,24 @@ async def test_another_version_plays_what_has_not_begun_or_was_lost(host: FakeHo
 # --- machines of one speed ---
 
 
-def waiting_match(jobs: FakeJobs, runner: JobRunner) -> JobMatch:
-    job = MatchJob(
-        id="j",
-        game="ace_king_queen",
-        settings={},
-        limits=None,  # type: ignore[arg-type]
-        players=PAIR,
-        submissions=(None, None),
-    )
-    return JobMatch(
-        job,
-        runner,
-        lambda bot, kind, event: False,
-        1.0,
-        lambda: 0.0,
-        lambda table, result, verdict: None,
-        lambda table: None,
-    )
+async def test_that_all_matches_wait_is_told_once_in_each_wait(
+    host: FakeHost, jobs: FakeJobs
+) -> None:
+    competition, _ = await host.begin(*PAIR, is_alike=True)
+    [table], [job], notice = competition.tables, ids(jobs), WaitNotice()
 
+    def told(after_s: float, times: int = 1) -> str:
+        return notice.look([table] * times, table.opened_at + after_s)
 
-async def test_that_all_matches_wait_is_told_once_in_each_wait(host: FakeHost) -> None:
-    jobs = host.has_worker()
-    assert host.runner is not None
-    table, notice = waiting_match(jobs, host.runner), WaitNotice()
+    assert told(9.0) == ""
+    assert told(11.0).startswith("1 match waits for workers of the speed")
+    assert told(20.0) == ""
 
-    assert notice.look([table], 9.0) == ""
-    assert notice.look([table], 10.0).startswith("1 match waits for workers of the speed")
-    assert "ann against ben" in WaitNotice().look([table, table], 10.0)
-    assert notice.look([table], 20.0) == ""
-
-    table.progressed("j", "m", 1)
-    assert notice.look([table], 30.0) == ""
-    table.lost("j", "m")
-    assert notice.look([table], 40.0) != ""
+    jobs.begins(job)
+    assert told(30.0) == ""
+    jobs.loses(job)
+    assert "2 matches wait" in (text := told(40.0, times=2))
+    assert "ann against ben" in text or "ben against ann" in text
 
 
 async def test_jobs_say_whether_their_machines_are_to_be_alike(

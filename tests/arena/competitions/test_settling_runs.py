@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 from collections import Counter
 from typing import Any
 
@@ -14,10 +13,9 @@ from arena.formats.formats import open_stages
 from arena.formats.scorebook import ScheduleRun
 from arena.formats.spec import Plan, Settling
 from arena.strength.settle import Goal
-from bots.strategy import choose
 from protocol.errors import UsageError
-from protocol.messages import Ask, Ending, Mechanism
-from tests.support.fake_host import FakeHost, a_while, act, illegal, in_time, silent, until
+from protocol.messages import Ending, Mechanism
+from tests.support.fake_host import FakeHost, a_while, act, at_random, in_time, silent, until
 
 pytestmark = pytest.mark.virtual_time
 
@@ -28,15 +26,6 @@ BOTH = 18  # with the second, in which they meet twice
 
 def settling(goal: Goal = Goal.PAIRS, most: int = 30, **more: Any) -> dict[str, Any]:
     return {"matches": 4, "settle": Settling(goal=goal, level=2.0, most=most), **more}
-
-
-def at_random(seed: int) -> Any:
-    rng = random.Random(seed)
-
-    def plays(ask: Ask) -> object:
-        return choose(ask.question.choices, rng)
-
-    return plays
 
 
 def come(host: FakeHost, *names: str) -> None:
@@ -55,15 +44,22 @@ def fits(host: FakeHost, plan: Plan, out: tuple[str, ...] = ()) -> ScheduleRun:
     return run
 
 
-async def test_K6_a_competition_plays_on_until_it_is_settled(host: FakeHost) -> None:
+@pytest.mark.parametrize(
+    ("game", "goal", "most"),
+    [("ace_king_queen", Goal.PAIRS, 60), ("blackjack", Goal.FIRST, 40)],
+    ids=["round robin", "league"],
+)
+async def test_K6_a_competition_plays_on_until_it_is_settled(
+    host: FakeHost, game: str, goal: Goal, most: int
+) -> None:
     come(host, *THREE)
-    report = await host.play(*THREE, **settling(most=60))
+    report = await host.play(*THREE, game=game, **settling(goal, most))
     run = fits(host, host.competition.plan)
     counts = set(host.book.counted().values())
 
     assert (run.missing, run.ranking) == ([], ())
     assert report.played == len(run.asked) == host.competition.settled
-    assert max(counts) <= 60
+    assert max(counts) <= most
     assert all(row.rank_low <= row.rank <= row.rank_high for row in report.standings)
 
 
@@ -97,33 +93,6 @@ async def test_an_interrupted_competition_goes_on_as_if_it_never_was(host: FakeH
         assert Counter(row.pairing for row in host.book.results()).most_common(1)[0][1] == 1
 
 
-async def test_J3_an_offender_is_out_of_all_blocks(host: FakeHost) -> None:
-    come(host, *THREE)
-    host.comes("rogue", illegal, tables=4)
-    report = await host.play(*THREE, "rogue", **settling())
-    run = fits(host, host.competition.plan, ("rogue",))
-
-    assert run.missing == []
-    assert report.standings[-1].name == "rogue"
-    assert "rogue" not in {
-        name for pairing in [*run.asked.values()][-6:] for name in pairing.players
-    }
-    assert {row.rank_high for row in report.standings[:-1]} <= {1, 2, 3}
-
-
-async def test_who_is_removed_on_the_way_is_drawn_no_more(host: FakeHost) -> None:
-    come(host, *THREE, "dora")
-    competition, task = await host.begin(*THREE, "dora", **settling())
-    await until(lambda: len(host.book.results()) > 15)
-    competition.remove("dora", act("remove", bot="dora"))
-    report = await in_time(task)
-    run = fits(host, competition.plan, ("dora",))
-
-    assert run.missing == []
-    assert report.standings[-1].name == "dora"
-    assert {row.rank for row in report.standings} >= {None, 1}
-
-
 async def test_a_result_that_blocks_were_drawn_by_is_not_taken_back(host: FakeHost) -> None:
     come(host, *THREE)
     competition, _ = await host.begin(*THREE, **settling(most=2_000))
@@ -134,20 +103,6 @@ async def test_a_result_that_blocks_were_drawn_by_is_not_taken_back(host: FakeHo
         competition.void(early.id, act("void", match=early.id))
 
     fits(host, competition.plan)
-
-
-async def test_a_result_of_an_open_block_is_taken_back_and_played_again(host: FakeHost) -> None:
-    come(host, *THREE)
-    host.plays("cem", silent)
-    competition, task = await host.begin(*THREE, **settling())
-    await until(lambda: host.book.counted()["ann", "ben"] == 6)
-    late = host.book.results()[-1]
-    competition.void(late.id, act("void", match=late.id))
-    host.plays("cem", at_random(3))
-    await in_time(task)
-
-    assert fits(host, competition.plan).missing == []
-    assert len(host.book.rows) == len(host.book.results()) + 1
 
 
 async def test_who_would_come_back_into_blocks_that_are_over_stays_out(host: FakeHost) -> None:
@@ -165,29 +120,6 @@ async def test_who_would_come_back_into_blocks_that_are_over_stays_out(host: Fak
         competition.void(offence.id, act("void", match=offence.id))
 
     fits(host, competition.plan, ("dora",))
-
-
-async def test_J5_a_void_match_is_played_again_before_the_next_block(host: FakeHost) -> None:
-    come(host, *THREE)
-    host.plays("cem", silent)
-    competition, task = await host.begin(*THREE, **settling())
-    await until(lambda: host.book.counted()["ann", "ben"] == 6)
-    table = next(table for table in competition.tables if "cem" in table.names)
-    competition.void(table.id, act("void", match=table.id))
-    host.plays("cem", at_random(3))
-    await in_time(task)
-
-    assert fits(host, competition.plan).missing == []
-
-
-async def test_a_league_settles_too(host: FakeHost) -> None:
-    come(host, *THREE)
-    report = await host.play(*THREE, game="blackjack", **settling(Goal.FIRST, most=40))
-    run = fits(host, host.competition.plan)
-
-    assert run.missing == []
-    assert report.played == len(run.asked)
-    assert all(row.rank_low <= row.rank <= row.rank_high for row in report.standings)
 
 
 async def test_an_instructor_may_stop_it_at_any_time(host: FakeHost) -> None:

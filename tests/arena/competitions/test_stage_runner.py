@@ -18,9 +18,11 @@ from arena.competitions.ledger import CompetitionReport
 from arena.competitions.stage_runner import RunningStage
 from arena.engine.match import Result
 from arena.engine.verdict import Finding
-from arena.formats.spec import Form
+from arena.formats.scorebook import ScheduleRun
+from arena.formats.spec import Form, Settling
 from arena.formats.standings import Row
 from arena.storage.store import CompetitionState
+from arena.strength.settle import Goal
 from bots.strategy import choose
 from protocol.errors import StoreFailed, UsageError
 from protocol.messages import Ask, Ending, Limits, Mechanism
@@ -31,6 +33,7 @@ from tests.support.fake_host import (
     Plays,
     a_while,
     act,
+    at_random,
     first_legal,
     illegal,
     in_time,
@@ -45,16 +48,6 @@ THREE = ("ann", "ben", "cem")
 NOBODY: tuple[str, ...] = ()
 MEMORY = Finding(kind=Ending.MEMORY, text="took too much", mechanism=Mechanism.CGROUP)
 EIGHT = ("ann", "ben", "cem", "dora", "eve", "fritz", "gus", "hal")
-
-
-def on_first(host: FakeHost, count: int, do: object) -> None:
-    """Have something done as soon as so many matches are written down."""
-
-    def look() -> None:
-        if len(host.book.matches) == count:
-            asyncio.get_running_loop().call_soon(do)  # type: ignore[arg-type]
-
-    host.book.on_match = look
 
 
 def rows_of(standings: Iterable[Row]) -> list[Row]:
@@ -73,12 +66,6 @@ def rows_of(standings: Iterable[Row]) -> list[Row]:
 
 def rows(report: CompetitionReport) -> list[Row]:
     return rows_of(report.standings)
-
-
-def at_random() -> Callable[[Ask], object]:
-    """So that hardly ever two are level."""
-    rng = random.Random(4)
-    return lambda ask: choose(ask.question.choices, rng)
 
 
 async def without_cem(
@@ -100,59 +87,19 @@ async def answers(host: FakeHost, *names: str) -> None:
 # --- pause, resume ---
 
 
-async def test_in_a_pause_nothing_is_opened_and_what_runs_ends_and_counts(
-    house: FakeArena, host: FakeHost
-) -> None:
-    host.come(*THREE, plays=silent)
-    competition, task = await host.begin(*THREE, matches=2)
-    assert len(house.referee.tables) == 1
-    competition.pause(act("pause"))
-    await answers(host, *THREE)
-
-    assert len(host.book.matches) == 1
-    assert not house.referee.tables
-    assert competition.state is CompetitionState.PAUSED
-    assert competition.progress.state == "paused"
-    assert competition.progress.left_s is None
-
-    competition.resume(act("resume"))
-    report = await in_time(task)
-
-    assert sum(host.book.counted().values()) == report.played == 6
-    assert [(noted.what, noted.who) for noted in host.book.acts] == [
-        ("pause", "Eva"),
-        ("resume", "Eva"),
-    ]
-
-
-@pytest.mark.virtual_time(limit_s=200)
-async def test_nobody_becomes_absent_in_a_pause(host: FakeHost) -> None:
-    host.comes("ann")
-    competition, task = await host.begin("ann", "ben", wait_s=60)
-    assert competition.progress.waits_for == ("ben",)
-    competition.pause(act("pause"))
-
-    assert competition.progress.waits_for == NOBODY
-
-    await asyncio.sleep(61)
-    host.changed()
-
-    assert host.book.matches == []
-    assert competition.progress.waits_for == NOBODY
-
-    host.comes("ben")
-    competition.resume(act("resume"))
-    report = await task
-
-    assert report.verdicts == ()
-
-
 @pytest.mark.virtual_time(limit_s=200)
 async def test_after_a_pause_whoever_is_away_has_all_its_time_again(host: FakeHost) -> None:
     host.comes("ann")
     competition, task = await host.begin("ann", "ben", wait_s=60)
     await asyncio.sleep(50)
+    assert competition.progress.waits_for == ("ben",)
     competition.pause(act("pause"))
+    await asyncio.sleep(61)
+    host.changed()
+
+    assert competition.progress.waits_for == NOBODY
+    assert host.book.matches == []
+
     competition.resume(act("resume"))
     await asyncio.sleep(59)
 
@@ -238,27 +185,6 @@ async def test_a_stop_while_the_final_is_being_made(host: FakeHost) -> None:
 # --- void ---
 
 
-async def test_a_running_match_that_is_made_void_is_played_again_with_fresh_cards(
-    house: FakeArena, host: FakeHost
-) -> None:
-    host.come("ann", "ben", plays=silent)
-    competition, task = await host.begin("ann", "ben")
-    [table] = house.referee.tables
-    competition.void(table.id, act("void", match=table.id))
-    await a_while()
-    [again] = house.referee.tables
-    await answers(host, "ann", "ben")
-    report = await in_time(task)
-
-    assert again.id != table.id
-    assert again.seed != table.seed
-    assert [row.counts for row in host.book.rows] == [False, True]
-    assert [row.pairing for row in host.book.rows] == [1, 1]
-    assert host.book.rows[0].result.termination.text == "void by Eva"
-    assert report.played == 1
-    assert [noted.match for noted in host.book.acts] == [table.id]
-
-
 async def test_K2_whose_elimination_was_taken_back_plays_in_the_next_stage(host: FakeHost) -> None:
     """It was out by an offence between matches; an offender at its own table saves it (H13)."""
 
@@ -319,26 +245,6 @@ async def test_the_last_match_is_made_void_before_anybody_has_noticed_that_it_wa
     assert len(host.book.finished) == 1
 
 
-async def test_K2_a_stage_before_the_one_that_is_played_stands_even_if_that_has_no_result_yet(
-    house: FakeArena, host: FakeHost
-) -> None:
-    host.come(*EIGHT, plays=at_random())
-    competition = host.compete(*EIGHT, game="high_low")
-    task = asyncio.create_task(competition.run())
-    await until(lambda: len(host.book.rows) >= 2 and house.referee.tables)
-    assert len(host.book.rows) == 2
-    first = host.book.rows[0].id
-    with pytest.raises(UsageError, match="what came after it was drawn by its"):
-        competition.void(first, act("void", match=first))
-
-    assert host.book.acts == []
-
-    report = await in_time(task)
-
-    assert report.ranking
-    assert all(row.counts for row in host.book.rows)
-
-
 async def test_K2_the_final_of_a_finished_elimination_is_played_again(host: FakeHost) -> None:
     host.come(*EIGHT, plays=at_random())
     await host.play(*EIGHT, game="high_low")
@@ -360,19 +266,6 @@ async def test_K2_the_final_of_a_finished_elimination_is_played_again(host: Fake
 # --- remove ---
 
 
-async def test_a_bot_that_is_removed_while_it_plays_loses_and_is_out(host: FakeHost) -> None:
-    competition, task = await without_cem(host, tables=2, matches=3, limits=Limits())
-    competition.remove("cem", act("remove", bot="cem"))
-    report = await in_time(task)
-
-    [verdict] = report.verdicts
-    assert (verdict.bot, verdict.kind) == ("cem", Ending.REMOVED)
-    assert verdict.text == "remove by Eva"
-    assert host.book.counted() == {("ann", "ben"): 3}
-    assert report.standings[-1].eliminated.kind is Ending.REMOVED
-    assert [(noted.what, noted.bot) for noted in host.book.acts] == [("remove", "cem")]
-
-
 async def test_a_removal_is_written_down_before_what_it_brings_about(host: FakeHost) -> None:
     host.come("ann", "ben", plays=silent)
     competition, task = await host.begin("ann", "ben")
@@ -384,9 +277,11 @@ async def test_a_removal_is_written_down_before_what_it_brings_about(host: FakeH
     assert noted == [1]
 
 
-async def test_K2_a_bot_that_rests_between_two_stages_is_removed(
-    house: FakeArena, host: FakeHost
+@pytest.mark.parametrize("kind", [Ending.REMOVED, Ending.MEMORY])
+async def test_K2_who_goes_between_two_stages_is_out_in_the_next(
+    house: FakeArena, host: FakeHost, kind: Ending
 ) -> None:
+    """It is removed, or offends, while it has nothing to play."""
     host.come(*EIGHT, plays=silent)
     competition, task = await host.begin(*EIGHT, game="high_low", limits=Limits())
     one, other = house.referee.tables
@@ -397,22 +292,25 @@ async def test_K2_a_bot_that_rests_between_two_stages_is_removed(
     assert one.match is not None
     scores = one.match.scores
     resting = one.names[scores.index(max(scores))]
-    competition.remove(resting, act("remove", bot=resting))
+    if kind is Ending.REMOVED:
+        competition.remove(resting, act("remove", bot=resting))
+        with pytest.raises(UsageError, match="expected a bot that is in c"):
+            competition.remove(resting, act("remove", bot=resting))  # once more
+        assert not competition.is_in(resting)
+    else:
+        host.offends(resting, MEMORY)
 
-    assert not competition.is_in(resting)
     assert host.book.verdicts == [], "it has played all that there was for it"
-    with pytest.raises(UsageError, match="expected a bot that is in c"):
-        competition.remove(resting, act("remove", bot=resting))  # once more
 
     for chair in other.chairs:
         host.plays(chair.player.name, plays)
     report = await in_time(task)
 
     [verdict] = report.verdicts
-    assert (verdict.bot, verdict.kind) == (resting, Ending.REMOVED)
+    assert (verdict.bot, verdict.kind) == (resting, kind)
     assert len(host.book.acts) == 1
     [place] = [place for place in report.ranking if resting in place.names]
-    assert place.offence
+    assert (place.rank, place.names, place.offence) == (4, (resting,), True)
 
 
 async def test_K2_a_void_match_of_a_removed_bot_is_not_played_by_it(
@@ -453,14 +351,14 @@ async def test_an_action_that_cannot_be_written_down_changes_nothing(
         running = house.referee.tables[0].id
         counted = host.book.rows[0].id
     host.book.fails_to_act = True
-    before = (
-        competition.is_paused,
-        competition.settled,
-        competition.ledger.book.rows,
-        competition.verdicts,
-        house.referee.tables,
-        len(host.book.matches),
-    )
+
+    def state() -> object:
+        return (
+            *(competition.is_paused, competition.settled, competition.ledger.book.rows),
+            *(competition.verdicts, house.referee.tables, len(host.book.matches)),
+        )
+
+    before = state()
     actions: dict[str, Callable[[], None]] = {
         "pause": lambda: competition.pause(act("pause")),
         "resume": lambda: competition.resume(act("resume")),
@@ -468,18 +366,10 @@ async def test_an_action_that_cannot_be_written_down_changes_nothing(
         "void running": lambda: competition.void(running, act("void")),
         "remove": lambda: competition.remove("ben", act("remove")),
     }
-    do = actions[what]
     with pytest.raises(StoreFailed, match="the disk is full"):
-        do()
+        actions[what]()
 
-    assert before == (
-        competition.is_paused,
-        competition.settled,
-        competition.ledger.book.rows,
-        competition.verdicts,
-        house.referee.tables,
-        len(host.book.matches),
-    )
+    assert before == state()
     assert all(competition.is_in(name) for name in THREE)
 
 
@@ -578,12 +468,12 @@ async def test_two_competitions_share_their_bots_and_their_tables(host: FakeHost
     one, first = await host.begin(*THREE, competition="one", limits=Limits())
     _, second = await host.begin(*THREE, competition="two", matches=2)
     one.pause(act("pause"))
+    one.remove("cem", act("remove", bot="cem"))  # it plays on in the other
     await answers(host, *THREE)
     report = await in_time(second)
 
-    assert report.played == 6
+    assert (report.played, report.verdicts) == (6, ())
 
-    one.remove("cem", act("remove", bot="cem"))
     one.resume(act("resume"))
     report = await in_time(first)
 
@@ -635,18 +525,6 @@ async def test_A10_who_waits_for_nobody_but_bots_that_are_away_meets_itself(host
     await in_time(task)
 
 
-async def test_two_competitions_with_the_same_bots_move_side_by_side(host: FakeHost) -> None:
-    host.come(*CLASS, tables=2)
-    one, first = await host.begin(*CLASS, competition="one", matches=4)
-    two, second = await host.begin(*CLASS, competition="two", matches=4)
-    await until(lambda: one.played >= one.scheduled / 2)
-
-    assert two.played > two.scheduled / 4
-
-    await in_time(first)
-    await in_time(second)
-
-
 def some(answers: int) -> Plays:
     """Answers so many questions at all tables together, and no more."""
     left = iter(range(answers))
@@ -656,10 +534,13 @@ def some(answers: int) -> Plays:
 LONG: dict[str, Any] = {"settings": {"hands": 1000}, "matches": 4}
 
 
+@pytest.mark.parametrize("looks", [1_000, 1])
 async def test_more_are_opened_as_the_first_matches_go_on(
-    host: FakeHost, monkeypatch: pytest.MonkeyPatch
+    host: FakeHost, monkeypatch: pytest.MonkeyPatch, looks: int
 ) -> None:
+    """Also if only some of thousands of bots are looked at."""
     monkeypatch.setattr("arena.competitions.stage_runner._GROW_S", 0.001)
+    monkeypatch.setattr("arena.competitions.stage_runner._TRIES", looks)
 
     host.come(*CLASS, plays=silent, tables=64)
     competition, _ = await host.begin(*CLASS, **LONG)
@@ -671,8 +552,10 @@ async def test_more_are_opened_as_the_first_matches_go_on(
         host.plays(name, some(500))
     await a_while(1_000)
     after = len(competition.tables)
+    playing = Counter(chair.player.name for table in competition.tables for chair in table.chairs)
 
     assert competition.settled == 0
+    assert all(playing[name] > 4 for name in CLASS)
     assert before < after < 64 * len(CLASS) / 2
 
     competition.pause(act("pause"))
@@ -717,22 +600,6 @@ async def test_after_a_pause_few_are_opened_again(host: FakeHost) -> None:
     assert 0 < len(competition.tables) <= 4 * len(CLASS) / 2
 
 
-async def test_thousands_of_bots_are_looked_at_some_at_a_time(
-    host: FakeHost, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("arena.competitions.stage_runner._GROW_S", 0.001)
-    monkeypatch.setattr("arena.competitions.stage_runner._TRIES", 1)
-
-    host.come(*CLASS, plays=silent, tables=64)
-    competition, _ = await host.begin(*CLASS, **LONG)
-    for name in CLASS:
-        host.plays(name, some(500))
-    await a_while(1_000)
-    playing = Counter(chair.player.name for table in competition.tables for chair in table.chairs)
-
-    assert all(playing[name] > 4 for name in CLASS)
-
-
 async def test_the_records_of_matches_that_are_over_are_in_the_database_alone(
     host: FakeHost,
 ) -> None:
@@ -758,24 +625,6 @@ async def test_whoever_has_had_the_fewest_matches_is_next(host: FakeHost) -> Non
     assert latest.count({"cem", "dora"}) > latest.count({"ann", "cem"}) + 2
 
 
-async def test_a_bot_is_removed_from_one_of_two_competitions_and_plays_on_in_the_other(
-    house: FakeArena, host: FakeHost
-) -> None:
-    host.come("ann", "ben", plays=silent, tables=2)
-    one, first = await host.begin("ann", "ben", competition="one")
-    _, second = await host.begin("ann", "ben", competition="two")
-    assert len(house.referee.tables) == 2
-    one.remove("ben", act("remove", bot="ben"))
-    await in_time(first)
-
-    assert len(house.referee.tables) == 1
-
-    await answers(host, "ann", "ben")
-    report = await in_time(second)
-
-    assert report.verdicts == ()
-
-
 async def test_progress_says_how_far_it_is_and_about_how_long_it_takes(host: FakeHost) -> None:
     competition, task = await without_cem(host, run="cup", matches=2)
     progress = competition.progress
@@ -790,17 +639,6 @@ async def test_progress_says_how_far_it_is_and_about_how_long_it_takes(host: Fak
     competition.stop(act("stop"))
     await in_time(task)
     assert competition.progress.state == "stopped"
-
-
-async def test_of_a_ladder_nobody_says_how_long_it_takes(host: FakeHost) -> None:
-    host.come("ann", "ben")
-    competition, task = await host.begin("ann", "ben", form=Form.LADDER)
-    progress = competition.progress
-    competition.stop(act("stop"))
-    await in_time(task)
-
-    assert progress.left_s is None
-    assert progress.settled > 0
 
 
 # --- anything, at any time ---
@@ -915,6 +753,8 @@ async def test_K1_whatever_the_instructor_does_every_pairing_counts_once(
     assert {verdict.match for verdict in report.verdicts} == {
         verdict.match for verdict in scratch.verdicts
     }
+    seeds = Counter(result.record.seed for _, result in book.matches)
+    assert set(seeds.values()) == {1}, "fresh cards"
     left = [name for name in competition.plan.players if competition.is_in(name)]
     met = Counter(
         frozenset(row.players)
@@ -923,6 +763,25 @@ async def test_K1_whatever_the_instructor_does_every_pairing_counts_once(
     )
     assert met == {frozenset(pair): 2 for pair in itertools.combinations(left, 2)}
     assert {verdict.bot for verdict in report.verdicts} <= set(scratch.book.out)
+
+
+@pytest.mark.parametrize("seed", range(20))
+async def test_K6_whatever_the_instructor_does_a_competition_settles(
+    house: FakeArena, seed: int
+) -> None:
+    settle = Settling(goal=Goal.PAIRS, level=2.0, most=8)
+    meddling = Meddling(house, seed, EIGHT[:4], matches=2, settle=settle)
+    report = await meddling.goes_on(60, apart=8)
+    results = {row.pairing: row for row in meddling.host.book.results()}
+    run = ScheduleRun(meddling.competition.plan)
+    out = [row.name for row in report.standings if row.eliminated]
+    run.run({number: row.result for number, row in results.items()}, out)
+
+    assert run.missing == []
+    assert {acted.bot for acted in meddling.host.book.acts if acted.what == "remove"} <= {*out}
+    assert len(results) == len(meddling.host.book.results()) == report.played
+    for number, row in results.items():
+        assert row.players == run.asked[number].players
 
 
 @pytest.mark.parametrize("seed", range(20))

@@ -13,7 +13,7 @@ from arena.engine.verdict import Finding
 from arena.formats.spec import Form, Take
 from protocol.errors import UsageError
 from protocol.messages import Ending, Mechanism
-from tests.support.fake_host import FakeHost, a_while, act, first_legal, in_time, silent, until
+from tests.support.fake_host import FakeHost, a_while, first_legal, silent, until
 from tests.support.fake_submissions import FakeSeatPool, FakeVersionService
 
 pytestmark = pytest.mark.virtual_time
@@ -174,31 +174,6 @@ async def test_J3_who_does_not_start_loses_that_match_and_rests(ladder: FakeHost
     assert offences == {("ben", Ending.CRASH)}
     assert competition.arbiter.rests_s("ben") > 0
     assert not competition.tables
-
-
-async def test_a_bot_of_a_ladder_can_be_removed(ladder: FakeHost) -> None:
-    ladder.takes_submissions(ann=11, ben=21, cem=31)
-    competition = await begun(ladder)
-    await played(ladder, 2)
-    competition.remove("ann", act("remove", bot="ann"))
-    await a_while()
-
-    assert "ann" not in playing(competition)
-
-
-async def test_in_a_run_nobody_is_replaced_in_the_middle(ladder: FakeHost) -> None:
-    service = ladder.takes_submissions(ann=11, ben=21)
-    ladder.submitted_play["ann"] = silent
-    competition, task = await ladder.begin(
-        "ann", "ben", matches=4, take=Take.SUBMITTED, versions={"ann": 11, "ben": 21}
-    )
-    service.plays("ann", 12)
-    ladder.submitted_play.clear()
-    ladder.all_play(first_legal)
-    await in_time(task)
-
-    assert {match["ann"] for match in labels(ladder)} == {"v1"}
-    assert competition.plan.versions["ann"] == 11
 
 
 def bots(service: FakeVersionService) -> tuple[SubmittedBots, FakeSeatPool]:

@@ -265,25 +265,3 @@ async def test_who_is_away_or_late_pays_for_its_own_part(title: str) -> None:
         if playing is not None:
             report = await playing
             assert " ".join(each.kind for each in report.verdicts) == verdict
-
-
-async def test_many_tables_on_one_lost_connection_are_one_offence() -> None:
-    """And nobody in the same competition notices anything (J3)."""
-    tables = 64
-    async with in_host(limits=LIMITS) as arena, arena.bot("ann", tables=tables) as ann:
-        await arena.come("ben", tables=8)
-        plan = plan_for(GAME, ("ann", "ben"), settings={"rounds": 3}, matches=tables, limits=LIMITS)
-        playing = arena.begin(plan)
-        matches = [(await ann.hears("match"))["match"] for _ in range(tables)]
-        for match in matches:
-            await ann.say(type="ready", match=match, nonce="n")
-        for _ in range(tables):
-            await ann.hears("ask")
-        await ann.vanish()
-        report = await playing
-        await arena.store.flushed()
-        rows = arena.store.results(report.competition)
-
-    assert [(each.bot, each.kind) for each in report.verdicts] == [("ann", "disconnect")]
-    of_ben = [row.result.termination.kind for row in rows if row.players == ("ben",)]
-    assert of_ben == ["completed"] * tables

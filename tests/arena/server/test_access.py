@@ -84,19 +84,6 @@ async def refuses(arena: GatewayArena, **fields: Any) -> tuple[Message, int | No
 # --- coming in ---
 
 
-async def test_a_stranger_learns_one_sentence() -> None:
-    async with opened(requires_token=True) as arena, arena.stranger("ann") as ann:
-        await ann.hello(token=ANN)
-
-        for fields in (
-            {},
-            {"token": "guessed", "protocol": 7},
-            {"token": PROF},
-            {"token": "guessed", "resume": ann.session},
-        ):
-            assert await refuses(arena, **fields) == (REFUSED, 4001), fields
-
-
 @pytest.mark.parametrize(("said", "called"), [("x", "ann"), ("ann/gin", "ann/gin")])
 async def test_the_welcome_says_what_the_bot_is_called(said: str, called: str) -> None:
     async with opened(requires_token=True) as arena:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import gc
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable
 from typing import NamedTuple, cast
 
 import pytest
 
 from arena.referee.sessions import BotSessions
 from arena.referee.transport import Wire
-from arena.server.admission import Admission, Unwelcome
+from arena.server.admission import Admission
 from arena.server.login import AdminRequests
 from arena.storage.tokens import Access, hashed
 from protocol.errors import UsageError
@@ -29,7 +29,6 @@ class Hearing:
     def __init__(self) -> None:
         self.answers: list[Done | Refused] = []
         self.works: list[asyncio.Future[Done]] = []
-        self.at_once: Callable[[], Done] | None = None
         self.admin_requests = AdminRequests(Admission(BotSessions(), Limits(), ACCESS), self._does)
         self.wire = cast(Wire, object())
 
@@ -38,8 +37,6 @@ class Hearing:
 
     def _does(self, message: Instruct, who: str) -> Done | Awaitable[Done]:
         assert who == "Eva"
-        if self.at_once is not None:
-            return self.at_once()
         work: asyncio.Future[Done] = asyncio.get_running_loop().create_future()
         self.works.append(work)
         return work
@@ -116,20 +113,3 @@ async def test_one_word_at_a_time_on_a_connection_and_others_go_on() -> None:
         work.cancel()
     await asyncio.sleep(1)
     assert hearing.answers[1:] == [Done("done")]
-
-
-async def test_what_cannot_be_done_is_refused_at_once() -> None:
-    def refuses() -> Done:
-        raise UsageError("expected a competition")
-
-    hearing = Hearing()
-    hearing.at_once = refuses
-    hearing.says()
-    assert hearing.answers == [Refused("instruct", "expected a competition")]
-
-
-async def test_nobody_else_is_heard() -> None:
-    hearing = Hearing()
-    with pytest.raises(Unwelcome):
-        hearing.says(Instruct(VERSION, "guessed", Action.IMPORT))
-    assert hearing.works == []

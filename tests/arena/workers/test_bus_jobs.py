@@ -518,19 +518,6 @@ async def test_verdict_and_stderr_are_passed_on_the_arena_forgives(begun: BegunM
 # --- lost attempts ---
 
 
-async def test_an_attempt_of_a_silent_worker_is_lost_another_plays(begun: BegunMatch) -> None:
-    arena, worker, watcher, _ = begun
-    worker.is_silent = True
-    other = arena.worker("w2")
-    job, _ = await other.begin("attempt2")
-    await other.hand_in(job, "attempt2")
-    await asyncio.sleep(1)
-
-    assert watcher.losses == ["attempt1"]
-    assert watcher.ended == [("attempt2", "completed")]
-    assert arena.told == ["a match of worker w1 may be lost: nothing is heard of them"]
-
-
 async def test_J5_after_three_losses_a_match_is_void(arena: HandArena, worker: HandWorker) -> None:
     watcher = arena.put()
     for number in range(3):
@@ -577,21 +564,6 @@ async def test_a_bus_that_stays_away_leaves_the_jobs_to_the_arena(begun: BegunMa
 
     assert (await arena.jobs.take()).id == job.id
     assert watcher.losses == ["attempt1"]
-
-
-async def test_what_the_bus_loses_is_put_again() -> None:
-    stage = BusStage(20, plays_here=False)
-    for name in ("w1", "w2"):
-        stage.start_worker(name, slots=1)
-    await stage.start_arena()
-    await asyncio.sleep(3)
-    stage.broker.lose_everything()
-    await stage.until_done(60)
-
-    assert len(stage.began) == 20
-    assert stage.told == []
-    assert stage.on_bus == 0
-    await stage.close()
 
 
 # --- cancel, abandon, offend ---

@@ -242,14 +242,6 @@ class HeldServer(FakeProgramServer):
         self.opens.clear()
 
 
-async def test_two_attempts_fetch_a_program_once(user: CacheUser, ann: Sent) -> None:
-    arena = FakeProgramServer(ann[1])
-    programs = await asyncio.gather(*(user.get_from(arena, ann) for _ in range(5)))
-
-    assert arena.asked == offsets(ann)
-    assert len({program.folder for program in programs}) == 1
-
-
 async def test_a_cancelled_attempt_takes_nothing_from_others(user: CacheUser, ann: Sent) -> None:
     arena = HeldServer(ann[1])
     first, second = (asyncio.create_task(user.get_from(arena, ann)) for _ in range(2))

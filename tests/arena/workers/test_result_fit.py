@@ -23,7 +23,6 @@ GAMES = sorted(SHORT)
 HONEST = handed_in()
 EXPECTED = expected_of(HONEST)
 RECORD = HONEST.record
-SEATS = range(len(HONEST.job.players))
 
 
 def why(result: AttemptResult, expected: ExpectedAttempt = EXPECTED) -> str:

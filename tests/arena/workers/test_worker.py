@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import itertools
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from types import SimpleNamespace
@@ -122,6 +121,8 @@ class FakeProgramSource:
 class WorkerBench:
     """An arena, a worker and the bus between them."""
 
+    working: asyncio.Task[None]
+
     def __init__(self, broker: MemoryBroker, arena: BusArena) -> None:
         self.broker = broker
         self.arena = arena
@@ -166,10 +167,10 @@ async def bench(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[WorkerBench]:
     async with asyncio.timeout(SOON_S):
         broker = MemoryBroker()
         made = WorkerBench(broker, await BusArena(broker.client()).open())
-        working = asyncio.create_task(made.worker.run())
+        made.working = asyncio.create_task(made.worker.run())
         yield made
-        working.cancel()
-        await asyncio.gather(working, return_exceptions=True)
+        made.working.cancel()
+        await asyncio.gather(made.working, return_exceptions=True)
         await made.arena.bus.close()
 
 
@@ -383,43 +384,27 @@ async def test_drained_worker_takes_no_jobs_until_it_is_told_to(bench: WorkerBen
 
 
 async def test_worker_that_leaves_ends_when_its_last_result_is_taken(bench: WorkerBench) -> None:
-    second = Worker(
-        bench.broker.client(), FakePlayer(), FakeProgramSource(), PROFILE, "class", tell=print
-    )
-    bench.worker.drain()
-    player = second._player
-    assert isinstance(player, FakePlayer)
-    working = asyncio.create_task(second.run())
-    await bench.arena.put(bus_job())
-    attempt = await player.until_playing()
-    second.leave()
+    attempt = await bench.plays()
+    bench.worker.leave()
     await bench.arena.put(bus_job("2"))
-    player.end(attempt.id)
-    await working
+    bench.player.end(attempt.id)
+    await bench.working
 
     assert [each.attempt for each in bench.arena.results] == [attempt.id]
     assert bench.queued == ["2"]
 
 
-async def test_J5_worker_that_is_stopped_hands_nothing_in_and_gives_its_jobs_back() -> None:
-    async with asyncio.timeout(SOON_S):
-        broker = MemoryBroker()
-        arena = await BusArena(broker.client()).open()
-        player = FakePlayer()
-        worker = Worker(broker.client(), player, FakeProgramSource(), PROFILE, "class")
-        working = asyncio.create_task(worker.run())
-        await arena.put(bus_job())
-        attempt = await player.until_playing()
-        working.cancel()
-        with contextlib.suppress(asyncio.CancelledError):
-            await working
-        await arena.until(lambda: arena.reports[-1].is_draining)
+async def test_J5_worker_that_is_stopped_hands_nothing_in_and_gives_its_jobs_back(
+    bench: WorkerBench,
+) -> None:
+    attempt = await bench.plays()
+    bench.working.cancel()
+    await bench.arena.until(lambda: bench.arena.reports[-1].is_draining)
 
-        assert player.ends[attempt.id].cancelled()
-        assert arena.reports[-1].attempts == ()
-        assert arena.results == []
-        assert (await broker.client().fetch("class", 0)) is not None
-        await arena.bus.close()
+    assert bench.player.ends[attempt.id].cancelled()
+    assert bench.arena.reports[-1].attempts == ()
+    assert bench.arena.results == []
+    assert (await bench.broker.client().fetch("class", 0)) is not None
 
 
 async def test_refusal_is_told_once_in_one_line_and_reported(bench: WorkerBench) -> None:
