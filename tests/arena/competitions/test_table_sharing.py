@@ -48,7 +48,7 @@ async def test_two_competitions_with_the_same_bots_end_together_and_know_their_t
         [at_half, *_] = [over for now, over, _ in watched.looks if now >= end / 2]
         assert 0.25 < at_half < 0.7
         right = [
-            left_s == pytest.approx(end - now, rel=0.3, abs=0.5)
+            left_s == pytest.approx(end - now, rel=0.3, abs=1.0)
             for now, over, left_s in watched.looks
             if 0.1 <= over <= 0.9
         ]
