@@ -116,6 +116,7 @@ def test_an_arena_starts_and_shows_what_is_there(
     match = matches["matches"][0]["id"]
     refused, line = get(f"{url}/matches/{match}.json")
     recorded, record = get(f"{url}/matches/{match}/record.json")
+    serving.until(f"toy_two-unfinished cannot go on: {GONE}")
     serving.process.terminate()
     ended, _, told = serving.ends()
 
@@ -126,7 +127,6 @@ def test_an_arena_starts_and_shows_what_is_there(
     assert refused == 500
     assert GONE in line["error"]
     assert ended == 0
-    assert f"toy_two-unfinished cannot go on: {GONE}" in told
     assert "Traceback" not in told
     with Store(folder / "arena.db", create=False) as store:
         assert store.competition("toy_two-unfinished").state is CompetitionState.RUNNING

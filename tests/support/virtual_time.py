@@ -178,7 +178,7 @@ class VirtualTimeLoop(asyncio.SelectorEventLoop):
         slow_s = float(os.environ.get(SLOW_WRITER, "0")) / 1000
 
         @contextmanager
-        def slowly(engine: sa.Engine, busy_s: float) -> Iterator[sa.Connection]:
+        def slowly(engine: sa.Engine, busy_s: float | None = None) -> Iterator[sa.Connection]:
             with changing(engine, busy_s) as connection:
                 yield connection
                 time.sleep(slow_s)

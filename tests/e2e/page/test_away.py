@@ -96,3 +96,13 @@ def test_a_document_that_is_read_once_comes_back(windows: Windows, reader: Analy
         page.unroute("**/api/**", refuse)
         page.clock.fast_forward(AGAIN_MS)
         page.get_by_role("grid", name="Cross table").wait_for()
+
+
+def test_without_a_connection_the_bar_fits_windows_of_all_widths(
+    windows: Windows, reader: AnalysisReader
+) -> None:
+    look = windows.of(reader)
+    look.to("#/competitions").get_by_text("no connection").wait_for()
+    for width in range(360, 1_000, 40):
+        look.resize((width, 700))
+        look.sound(f"the bar at {width}", axe=False)

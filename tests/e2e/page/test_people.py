@@ -240,8 +240,9 @@ def test_who_goes_on_at_once_sees_the_next_round_and_the_result(
     person.page.evaluate(GO_ON_AT_ONCE)
     while person.may_move():
         person.move()
-
     person.result.wait_for()
+
+    assert not person.go_on.is_visible()
 
 
 def _tab_to(page: Page, name: str, key: str) -> None:
