@@ -304,7 +304,6 @@ def test_a_bot_that_mixes_rarely_has_no_exact_value() -> None:
     assert analysis.adapts == ""
 
 
-@pytest.mark.stats
 @pytest.mark.usefixtures("few_hands")
 def test_a_match_of_millions_of_hands_is_not_played_to_its_end() -> None:
     long = BlackjackSettings(bankroll=10**9, hands=10**7, shuffle="uniform")
@@ -314,7 +313,6 @@ def test_a_match_of_millions_of_hands_is_not_played_to_its_end() -> None:
     assert analysis.figures[-1].value is not None
 
 
-@pytest.mark.stats
 @pytest.mark.usefixtures("few_hands")
 def test_a_bot_that_plays_otherwise_with_more_chips_is_found() -> None:
     analysis = analysed(Wealthy())
@@ -332,7 +330,6 @@ def test_a_bot_that_looks_at_the_hand_before_is_found() -> None:
     assert analysis.adapts == "How often it hits depends on whether it lost the hand before."
 
 
-@pytest.mark.stats
 @pytest.mark.usefixtures("few_hands")
 def test_a_bot_that_counts_is_exact_from_a_fresh_deck_and_said_to_count() -> None:
     analysis = analysed(SeenCounter(), BlackjackSettings(bankroll=10**5))

@@ -185,7 +185,6 @@ class ForgetsItsHands(Q64):
         return super().play(hand, ante, cash) and self.asked % 10_001 != 0
 
 
-@pytest.mark.stats
 def test_no_band_is_better_than_the_best_play() -> None:
     analysis = analysed(ForgetsItsHands(), **SMALL)
     worth, lost = figure(analysis, "value"), figure(analysis, "given away")
@@ -207,7 +206,6 @@ class Sulks(Q64):
         self.lost = outcome < 0
 
 
-@pytest.mark.stats
 def test_a_bot_that_adapts_is_shown_as_probed_and_has_no_chain() -> None:
     analysis = analysed(Sulks(), **SMALL)
 
@@ -238,7 +236,6 @@ def test_a_doubler_has_a_value_and_no_chain() -> None:
     assert analysis.asked > 4 * HANDS
 
 
-@pytest.mark.stats
 def test_of_very_long_matches_few_are_played(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(three_card_poker_analysis, "_MOST_ASKED", 4 * HANDS)
     tried = figure(analysed(Doubler(), stake=200, goal=225, rounds=300), "reaches the goal in time")
@@ -292,7 +289,6 @@ def test_without_a_way_to_the_goal_it_is_said_why(stake: int, goal: int, why: st
     assert [*best_figures(settings)] == []
 
 
-@pytest.mark.stats
 def test_nothing_is_tried_if_the_goal_is_reached_already() -> None:
     analysis = analysed(Q64(), stake=40, goal=30)
 
