@@ -112,7 +112,7 @@ def is_sound(look: BrowserWindow, where: str, view: str) -> None:
         page = look.to(where)
         for size in SIZES.values():
             look.resize(size)
-            look.sound(view, colours=size == PHONE)
+            look.sound(view, axe=size == PHONE)  # which looks at what is there, alike at both
 
     assert page.locator("h1").count() == 1
     assert page.title().endswith("arena")
