@@ -154,7 +154,7 @@ def pytest_collection_finish() -> None:
 
 @pytest.fixture(autouse=True, scope="module")
 def _garbage_is_of_one_file() -> Iterator[None]:
-    """Nor is what other files have left: each look through all of it takes half a second."""
+    """Freeze what a file of tests leaves: each collection that visits all of it takes half a second."""
     yield
     gc.collect()
     gc.freeze()

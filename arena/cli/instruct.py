@@ -229,8 +229,8 @@ def _times(since: str, until: str | None) -> tuple[float, float | None]:
 def _time(text: str, after: float | None = None) -> float:
     """Read a date and time of this machine; returns Unix seconds.
 
-    A time of day is the latest one until now, or the next one `after` a moment. It is not one of
-    the next day that is still to come: 18:02 after 18:04 is a mistake.
+    A time of day is the latest one until now, or the next one `after` a moment. It is never
+    one of tomorrow that is still to come: 18:02 after 18:04 is a mistake, which the caller reports.
     """
     given = text if ":" in text else ""  # else 18.02 were 18:00 and two hundredths of a second
     with suppress(ValueError):

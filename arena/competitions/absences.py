@@ -77,9 +77,10 @@ class Absences:
         return timer is not None and timer.left_s <= _ALMOST_S
 
     def extend(self, name: str, others: Iterable[str]) -> bool:
-        """Wait longer for a bot, until these others that are away are due; whether it does.
+        """Extend the wait for a bot until these other absent bots are due.
 
-        Once only: another that is away each time it is due would hold up a stage for ever.
+        A wait is extended once: else a bot that is away whenever another is due would hold up its
+        stage for ever. Returns whether it was extended.
         """
         left_s = (self._timers[other].left_s for other in others if other in self._timers)
         due_s = max(left_s, default=0.0)

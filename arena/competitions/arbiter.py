@@ -483,7 +483,7 @@ class Arbiter:
         self.tell(f"{text} and waits for the instructor: {look} `arena resume {self.ledger.id}`")
 
     def flag_left(self, pairing: Pairing) -> None:
-        """Tell the instructor if bots left a match of a ladder again (J9): it waits for nobody."""
+        """Tell the instructor if bots left a match of a ladder again (J9). Nothing waits for it."""
         text = self.ledger.left_again(pairing)
         if text is not None and self.ledger.flag(self._flag(text)):
             self.tell(text)

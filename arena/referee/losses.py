@@ -257,6 +257,6 @@ class Losses:
         return True
 
     def _note_away(self, gone: Iterable[MatchSeat], inquiry: Inquiry) -> None:
-        """These are silent, as the inquiry shows: they get no other match until they are heard."""
+        """Treat these bots as silent since the inquiry: they get no match until they answer."""
         for player in [chair.player for chair in gone if chair.player.loss is None]:
             self.begin(player, min(player.heard_at, inquiry.asked_at), by_ping=True)

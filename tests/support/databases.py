@@ -106,12 +106,12 @@ class Server:
 
     def _create(self, template: str) -> str:
         name = f"arena_{next(self._numbers)}"
-        self.execute(f"CREATE DATABASE {name} TEMPLATE {template}{self._quickly}")
+        self.execute(f"CREATE DATABASE {name} TEMPLATE {template}{self._strategy}")
         return name
 
     @functools.cached_property
-    def _quickly(self) -> str:
-        """How a database is copied without writing it to the log, too: as before PostgreSQL 15."""
+    def _strategy(self) -> str:
+        """The clause that has PostgreSQL 15 and later copy files, and not write them to its log."""
         [(version,)] = self.execute("SHOW server_version_num")
         return " STRATEGY file_copy" if int(version) >= 150_000 else ""
 

@@ -84,7 +84,7 @@ def illegal(ask: Ask) -> object:
 
 
 def at_random(seed: int = 4) -> Plays:
-    """Hardly ever are two level."""
+    """Answers at random, so that two bots hardly ever have the same score."""
     rng = random.Random(seed)
     return lambda ask: choose(ask.question.choices, rng)
 

@@ -316,7 +316,7 @@ class GatewayArena:
             assert (result.termination.kind.value, verdict) == ("completed", None)
 
     def listen(self) -> None:
-        """Hear of what changes at the gateway, beside whoever hears of it already."""
+        """Wake `until` on changes of the gateway, too; its previous listener stays."""
         tell = self.gateway.on_change
 
         def changed() -> None:

@@ -86,7 +86,9 @@ def main() -> None:
     parser.add_argument("name")
     parser.add_argument("--url", required=True)
     parser.add_argument("--game", required=True)
-    parser.add_argument("--count", type=int, default=0, help="so many, NAME 0 and so on")
+    parser.add_argument(
+        "--count", type=int, default=0, help="open this many bots: NAME 0, NAME 1, …"
+    )
     parser.add_argument("--freeze", action="store_true", help="stop at every question")
     parser.add_argument("--impatient", action="store_true", help="close after two silent seconds")
     asyncio.run(play(parser.parse_args()))

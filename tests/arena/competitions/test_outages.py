@@ -114,8 +114,8 @@ class Class(Listener):
         await asyncio.sleep(seconds)
         network.dead -= machines
 
-    def is_quick(self) -> None:
-        """What is left is played within moments: a ticking arena that waits takes time."""
+    def speed_up(self) -> None:
+        """Make the network quick for what is left: each wait costs the arena many ticks."""
         network = virtual_loop().network
         network.latency_s = QUICK_S
         for line in network.lines:
@@ -136,7 +136,7 @@ async def test_J9_who_is_out_after_an_outage(row: str) -> None:
         playing = arena.begin(members.plan(teams=teams, forgive=forgive))
         await asyncio.sleep(BEGUN_S)
         await members.loses(how, float(seconds), who)
-        members.is_quick()
+        members.speed_up()
         report = await asyncio.wait_for(playing, OVER_S)
         await arena.store.flushed()
         matches = arena.store.matches(report.competition)
