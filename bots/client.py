@@ -334,7 +334,7 @@ class Client:
         for frame in frames:
             try:
                 data = write_frame(frame, self._encoding)
-            except (TypeError, ValueError, OverflowError, RecursionError) as error:
+            except (ValueError, OverflowError, RecursionError) as error:
                 raise StrategyFailed(f"the strategy's answer cannot be sent: {error}") from error
             self._websocket.say(data, text=self._encoding is Encoding.JSON)
 

@@ -27,6 +27,7 @@ from pettingzoo import AECEnv  # type: ignore[import-untyped]
 from arena.lab.environment import Environment
 from protocol.cards import PACK, Card
 from protocol.errors import UsageError
+from protocol.strategy import as_sent
 from protocol.vocabulary import Legal, News, Question
 
 __all__ = ["MOST_ANSWERS", "NEWS_KEPT", "AecEnvironment"]
@@ -84,9 +85,10 @@ class AecEnvironment(AECEnv):  # type: ignore[misc]
             self._was_dead_step(action)
             return
         choices = _listed(self.environment.legal)
-        if action is None or not 0 <= action < len(choices):
-            raise UsageError(f"expected an action from 0 to {len(choices) - 1}, got {action}")
-        self.environment.step(choices[action])
+        number = as_sent(action)
+        if type(number) is not int or not 0 <= number < len(choices):
+            raise UsageError(f"expected an action from 0 to {len(choices) - 1}, got {action!r}")
+        self.environment.step(choices[number])
         self._cumulative_rewards[agent] = 0
         self.rewards = dict(zip(self.agents, self.environment.rewards, strict=True))
         self._accumulate_rewards()

@@ -14,6 +14,7 @@ from arena.engine.rules import EVERYONE
 from arena.engine.shuffle import seed_from_int
 from arena.games import game_named
 from protocol.errors import NotInstalled, UsageError
+from protocol.strategy import as_sent
 from protocol.vocabulary import Legal, News, Question
 
 __all__ = ["Environment", "Observation", "aec_env"]
@@ -51,7 +52,7 @@ class Environment:
         if self.observation is None:
             raise UsageError("the match is over: expected reset()")
         before = self._match.scores
-        self._match.answer(answer)
+        self._match.answer(as_sent(answer))
         return self._go_on(before)
 
     @property

@@ -237,7 +237,7 @@ def test_a_game_of_another_package_is_an_environment(
 def test_it_takes_few_lines() -> None:
     modules = ("environment.py", "aec_env.py")
 
-    assert sum(len((LAB / name).read_text().splitlines()) for name in modules) <= 250
+    assert sum(len((LAB / name).read_text().splitlines()) for name in modules) <= 280
 
 
 def observed(env: Any) -> dict[str, Any]:
