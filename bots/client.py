@@ -339,7 +339,7 @@ class Client:
             self._websocket.say(data, text=self._encoding is Encoding.JSON)
 
     def _decide(self, ask: Ask) -> Answer:
-        """Answer a question; the session is only told of one that comes again or out of turn."""
+        """Answer a question; the session only checks a question that comes again or out of turn."""
         seat = self._seats.get(ask.match)
         is_open = self._session.state is _OPEN
         if seat is None or not is_open or not seat.standing.note_ask(ask.ask):

@@ -315,7 +315,7 @@ def _beyond(laid: int, knocker: int) -> int:
 
 
 def _win_chance(needs: int, other_needs: int) -> float:
-    """The chance to win a game in which the seats still need so many points.
+    """The chance to win a game in which the seats still need these points.
 
     The curve is that of what equal bots win whose rounds bring what those of house bots do.
     """

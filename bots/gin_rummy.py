@@ -142,7 +142,7 @@ class PlayerStrategy(BaseStrategy):
         return self.get_melds()
 
     def _find_seat(self) -> None:
-        """Whoever is offered the up-card first starts (G5)."""
+        """The seat that is offered the up-card first is the starter (G5)."""
         if not self._up_card_heard:
             self.seat = self.starter
 

@@ -148,7 +148,7 @@ class StrategySeat:
                 self.strayed += 1
 
     def instead(self, refused: Refused, rng: random.Random) -> Answer | None:
-        """In practice mode: a random legal answer in the place of one that was refused.
+        """In practice mode: a random legal answer instead of the refused one.
 
         The strategy itself would only repeat its answer. None if `refused` is about another
         question, or has no `legal`.

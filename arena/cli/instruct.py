@@ -109,8 +109,8 @@ def resume(send: Send, competition: str | None) -> None:
 @click.option(
     "--unplayed",
     type=click.Choice([each.value for each in Unplayed]),
-    help="Of one that was over: what becomes of void results that were not played again. "
-    "`before`: they count as they did; `void`: they stay void.",
+    help="What becomes of void results that were not played again, if the competition was over "
+    "before. `before`: they count as they did; `void`: they stay void.",
 )
 @_instructs
 def stop(send: Send, competition: str | None, unplayed: str | None) -> None:

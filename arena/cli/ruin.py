@@ -68,7 +68,7 @@ def command(
 
     A trial that the bot loses by an offence counts as not reached, and the exit status is then 1.
 
-    With --bot in the place of BOT the bot is a process, under the limits below and a referee, as in
+    With --bot instead of BOT the bot is a process, under the limits below and a referee, as in
     a competition: its first offence puts it out, and only the trials so far count. It is started
     once, or with --jobs N as N processes that play side by side. The same cards cannot be dealt
     again then.

@@ -159,7 +159,7 @@ def download(number: int, file: Path | None, arena: SubmitterConnection, as_json
 @submitter_options
 @options.json_option
 def disable(number: int, again: bool, arena: SubmitterConnection, as_json: bool) -> None:
-    """As an instructor take submission N out of play, whoever's it is."""
+    """Take anybody's submission N out of play, as an instructor."""
     with arena:
         arena.send(Disable(number, again))
         _show(arena.expect(SubmissionList), as_json)

@@ -2,13 +2,13 @@
 
 Agents are `seat_0`, `seat_1` and so on. The agent to move observes arrays, the others their seat:
 
-- `observation`: its seat, each kind of question, and of each kind of news the `NEWS_KEPT` latest
-  since its last question, the latest first; zeros for what was not asked or told.
+- `observation`: its seat, each kind of question, and the latest `NEWS_KEPT` news of each kind since
+  its last question, the latest first; zeros for what was not asked or told.
 - `answers`: a row for each action, which says what it answers.
-- `action_mask`: a 1 for each legal action. An action is a number in the list of legal answers; of a
-  range, or a list longer than `MOST_ANSWERS`, there are so many in even steps.
+- `action_mask`: a 1 for each legal action. An action is a number in the list of legal answers; a
+  range, or a list longer than `MOST_ANSWERS`, is cut down to that many answers in even steps.
 
-A number, and whether something is so, has one place. A card is one of 52, in the order of
+A number has one place, and so has a truth value. A card is one of 52, in the order of
 `protocol.cards.PACK`, and a word one of its type's. A struct or a tuple of fixed length is its
 parts in order; any other tuple is the sum of its items: a hand has a 1 for each card. Before what
 may be null there is a 1 if it is not. Free text is left out.

@@ -88,7 +88,7 @@ def tables(seats: int, bots: int, *, itself: bool) -> list[tuple[int, ...]]:
 
 
 def check_entrants(game: Game, names: Sequence[str], more: int = 0) -> None:
-    """Raise `UsageError` if a name comes twice, or they and so many `more` are too few."""
+    """Raise `UsageError` if a name comes twice, or there are too few with the `more` others."""
     for name in names:
         if names.count(name) > 1:
             raise UsageError(f"expected each bot once, got {name!r} twice")

@@ -128,12 +128,12 @@ def _weaknesses(decisions: Sequence[JudgedDecision], units: int) -> tuple[Weakne
     for kind, asked in kinds.items():
         mistakes = [one for one in asked if one.is_mistake]
         if mistakes:
-            dearest = max(mistakes, key=lambda one: one.judgement.cost)
+            costliest = max(mistakes, key=lambda one: one.judgement.cost)
             found.append(
                 Weakness(
                     spot=kind,
                     played=f"{len(mistakes):,} mistakes in {len(asked):,} decisions",
-                    best=f"the dearest gave away {dearest.judgement.cost:.1f}",
+                    best=f"the costliest gave away {costliest.judgement.cost:.1f}",
                     cost=sum(one.judgement.cost for one in mistakes) / units,
                 )
             )

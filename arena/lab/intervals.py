@@ -55,9 +55,9 @@ def of_mean(game: Game, parts: Sequence[tuple[Sitting, int]]) -> Interval | None
 
 
 def ahead(game: Game, sitting: Sitting, first: int, second: int) -> Interval | None:
-    """Of how far one place is ahead of another, per block of units; None if they are too few.
+    """The interval of one place's lead over another, per block of units; None if they are too few.
 
-    It is wider the more pairs there are at the table, as whoever leads is chosen among them.
+    It is wider the more pairs there are at the table, because the leader is chosen among them.
     """
     pairs = list(combinations(range(len(sitting.bots)), 2))
     level = 1 - (1 - LEVEL) / len(pairs)

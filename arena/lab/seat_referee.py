@@ -76,7 +76,7 @@ class AskedSeat(ABC):
 
 
 def referee_of(host: Host) -> SeatReferee:
-    """A `SeatReferee` in the place of an arena's own referee."""
+    """Replace an arena's own referee by a `SeatReferee`, and return that."""
     referee = SeatReferee(host.limits, asyncio.get_running_loop().time)
     gateway: Any = host.gateway
     gateway.referee = gateway.dismissals.referee = referee

@@ -1,9 +1,9 @@
 """A thin client: bots that give the first legal answer, and do nothing else.
 
-Run as `python -m arena.lab.bench.thin ENCODING TABLES BOTS [TOGETHER]` it connects so many bots to
-`ARENA_URL`, each over a connection of its own. They answer when all of them together have so many
-questions, by default one: how many share a frame decides what each costs, and would else be left to
-chance.
+Run as `python -m arena.lab.bench.thin ENCODING TABLES BOTS [TOGETHER]` it connects BOTS bots to
+`ARENA_URL`, each over a connection of its own. They answer as soon as all of them have TOGETHER
+questions, by default one: how many share a frame decides what each costs, and would otherwise be
+left to chance.
 """
 
 from __future__ import annotations
