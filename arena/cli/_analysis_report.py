@@ -55,7 +55,7 @@ def _show_figures(analysis: Analysis, title: str) -> None:
 
 
 def _remarks(figures: Iterable[Figure]) -> dict[tuple[str, bool], list[str]]:
-    """The figures' names by what is to be said of them, and whether they are refused."""
+    """Group the figures' names by their remarks, and by whether they are refused."""
     said: dict[tuple[str, bool], list[str]] = {}
     for figure in figures:
         if figure.remark:

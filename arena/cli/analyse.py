@@ -77,13 +77,13 @@ def command(
     in this process; a bot of --bot is started and asked the same over the arena's own protocol,
     under the limits below, but its computing time is not charged.
 
-    With --from, BOT is a bot that has played in that competition, wherever it ran. It is asked
-    nothing. What it never had to answer is not seen, and then it has no single value. A database is
-    the instructor's: everything in it may be looked at.
+    With --from, BOT is a bot that has played in that competition, wherever it ran. It is not asked:
+    its recorded answers are analysed. A spot that never came up is not seen, and then there is no
+    single value. This is for the instructor, as the database has everything that was hidden.
 
     In a game without exact values BOT plays against the house bots, and what its mistakes cost is
-    estimated. What cannot be said is refused with its reason; if that is everything, the exit
-    status is 1.
+    estimated. A figure that cannot be found is refused with the reason; if all are refused, the
+    exit status is 1.
     It needs numpy and scipy: pip install 'card-arena[analysis]'.
 
     --json prints {game, bot, against, settings, seed, competition, matches, analysis: {figures,

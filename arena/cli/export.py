@@ -80,9 +80,9 @@ def command(
     those who quit. What is over may be handed to everybody if it was written with --no-emails;
     records of a competition that goes on are written with --unfinished only.
 
-    standings.csv and ranking.csv have e-mail and team of whose bot it is, from the roster as it is
-    now: ann/two is ann's, and who has got another name since is found all the same. Both are empty
-    for who is not on the roster any more. No other file has an e-mail, and none a token.
+    standings.csv and ranking.csv have the e-mail and team of the bot's owner, from the roster as it
+    is now: ann/two is ann's, also if ann was renamed since. Both are empty if the owner has left
+    the roster. No other file has an e-mail, and none a token.
 
     With --decisions there is decisions.csv, wherever records are written: which match, whose
     decision, the round, the kind of the question and its fields, the answer, the milliseconds that

@@ -258,9 +258,9 @@ def _time(text: str, after: float | None = None) -> float:
 def remove(send: Send, bot: str, competition: str | None) -> None:
     """Take BOT out of the competitions that it is in, like an offender.
 
-    In a round robin, a league or a ladder none of its matches counts for anybody any more. One that
-    is over is named with --competition: a round robin, a league or a ladder. Of an elimination that
-    is over nobody is removed, as its tables were drawn by its results.
+    In a round robin, a league or a ladder none of its matches counts for anybody any more. A
+    competition that is over must be named with --competition. Nobody can be removed from an
+    elimination that is over, because its tables were drawn by its results.
     """
     send(Action.REMOVE, competition=competition, bot=bot)
 

@@ -175,8 +175,8 @@ def remove(name: str, db: str, as_json: bool) -> None:
     owner of the name. Nobody is removed while a bot of that name, or of one below it as
     ann/NAME, is connected or takes part in a competition that is not over, or, beside a running
     arena, while a [[run]] of its file that is still to be played names it. Without an arena nobody
-    looks at files: change them as well. To keep somebody out and the name kept, revoke the token
-    instead.
+    looks at files: change them as well. To keep somebody out but the name taken, revoke the
+    token instead.
 
     --json prints {removed: name}.
     """
@@ -216,8 +216,8 @@ def instructor(name: str, db: str, as_json: bool) -> None:
     """Make an instructor's token, or another one.
 
     It lets its owner start, pause, resume and stop competitions, void matches, remove bots and
-    change the roster. NAME is written down with what is done with it. A former token of that name
-    is good no longer.
+    change the roster. NAME is written down with what is done with it. An earlier token of that
+    name is no longer valid.
 
     --json prints {name, token}.
     """

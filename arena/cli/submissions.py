@@ -170,7 +170,7 @@ def disable(number: int, again: bool, arena: SubmitterConnection, as_json: bool)
 @submitter_options
 @options.json_option
 def rebuild(number: int, arena: SubmitterConnection, as_json: bool) -> None:
-    """As an instructor have submission N built and checked again, on what is installed now.
+    """Build and check submission N again with what is installed now, as an instructor.
 
     A version keeps its number, and stays in play unless it fails.
     """
@@ -186,7 +186,7 @@ def rebuild(number: int, arena: SubmitterConnection, as_json: bool) -> None:
 @submitter_options
 @options.json_option
 def compare(game: str, first: int, second: int, arena: SubmitterConnection, as_json: bool) -> None:
-    """Have the arena play two of your versions until it is known which is better.
+    """Let the arena play two of your versions until it is known which is better.
 
     --json prints {text, is_over, position}.
     """

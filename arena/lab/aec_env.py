@@ -115,7 +115,7 @@ class AecEnvironment(AECEnv):  # type: ignore[misc]
         return str(self.environment.observation)
 
     def close(self) -> None:
-        """Nothing is open."""
+        """Do nothing: nothing is open."""
 
     def _go_on(self) -> None:
         observed = self.environment.observation
@@ -137,7 +137,7 @@ def _answer_type(question: type[Question[Any]]) -> inspect.Type:
 
 
 def _places(kind: inspect.Type, value: Any) -> Iterator[float]:
-    """A value as the numbers of its type; None is zeros."""
+    """Yield the numbers that stand for a value of this type; None is zeros."""
     match kind:
         case inspect.Metadata():
             cards = (float(value == card) for card in PACK)

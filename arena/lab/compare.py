@@ -46,7 +46,7 @@ class ComparedMatch(msgspec.Struct, frozen=True):
 
 
 class MatchupPart(msgspec.Struct, frozen=True):
-    """What came of a part.
+    """The result of a part.
 
     Attributes:
         values: how far the first bot was ahead, in the unit of `Matchup`.
@@ -93,7 +93,7 @@ class Matchup(msgspec.Struct, frozen=True):
 
     @property
     def gain_of(self) -> tuple[str, str]:
-        """What a gain is counted in, and of what it is: `chip`, `hand`."""
+        """The unit of a gain, and what it is a gain per: `chip`, `hand`."""
         if self.no_luck is None and self.game.luck is not None:
             return self.game.luck.unit, "round"
         return "chip", "match" if self.game.unit is None else self.game.unit.name
@@ -156,7 +156,7 @@ class Matchup(msgspec.Struct, frozen=True):
     ) -> float:
         """How far the first bot is ahead per round: the mean of its seats minus the other's.
 
-        Of two at a table it is half of that, which is what the first one gains.
+        With two seats it is half of that: what the first bot gains.
         """
         means = []
         for bot in (0, 1):
@@ -230,7 +230,7 @@ def _play_part(
 
 
 def _shares(played: MatchupGame) -> Iterable[float]:
-    """What the first bot won of each unit, of which a draw is a half."""
+    """The first bot's share of each unit; a draw is a half."""
     first = played.seats.index(0)
     for payoffs in played.payoffs:
         yield (1 + payoffs[first] - payoffs[1 - first]) / 2

@@ -76,7 +76,7 @@ class CrossTable(msgspec.Struct, frozen=True):
 
 
 def tables(seats: int, bots: int, *, itself: bool) -> list[tuple[int, ...]]:
-    """Who sits with whom: all tables of different bots, or, with `itself`, also of equal ones.
+    """List all tables of different bots; with `itself` also those where a bot meets itself.
 
     With fewer bots than seats every bot sits at every table, and some sit twice, in all ways.
     """

@@ -1,7 +1,7 @@
-"""What a bot gives away in a game without exact values: it plays, and its decisions are judged.
+"""Estimates what a bot gives away in a game without exact values, by judging its decisions.
 
-This is an analysis as games have their own, for every game whose decisions are judged. The bot
-plays against the house bots in turn; nothing that is said of it is exact.
+Some games have an analysis of their own; this one is for every game whose decisions are judged. The
+bot plays against the house bots in turn, and no figure is exact.
 """
 
 from __future__ import annotations

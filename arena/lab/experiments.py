@@ -61,7 +61,7 @@ class BotScore(msgspec.Struct, frozen=True):
 
 
 class CrossScores(msgspec.Struct, frozen=True):
-    """What came of a cross table: `bots` with the best first, and the `table` itself."""
+    """The result of a cross table: `bots` with the best first, and the `table` itself."""
 
     game: str
     settings: Settings

@@ -146,7 +146,7 @@ async def _join_ms(
 
 @asynccontextmanager
 async def _arena() -> AsyncIterator[tuple[int, str]]:
-    """An `arena serve` that never has enough bots to begin: its process id and address."""
+    """Start an `arena serve` that never has enough bots; yields its process id and address."""
     with tempfile.TemporaryDirectory() as folder:
         words = ["--port", "0", "--players", "1000000", "--per-address", "1000000"]
         server = await asyncio.create_subprocess_exec(
@@ -172,7 +172,7 @@ async def _arena() -> AsyncIterator[tuple[int, str]]:
 async def _crowd(
     url: str, first: int, count: int, settle_s: float = _SETTLE_S
 ) -> AsyncIterator[None]:
-    """Idle bots, from when all have their `welcome` and `settle_s` have passed."""
+    """Connect idle bots; the block begins `settle_s` after all have their `welcome`."""
     crowd = await asyncio.create_subprocess_exec(
         *(sys.executable, "-c", _CROWD, url, str(first), str(count), *GAMES),
         stdout=asyncio.subprocess.PIPE,

@@ -287,7 +287,7 @@ class _SittingRunner:
                 self._note(table, seats, result)
 
     def _matches_at_once(self) -> int:
-        """How many matches of one table are to be played at once."""
+        """The number of matches of one table to play at once."""
         return max((self._pool.room(self._jobs) or 1) // max(len(self._running), 1), 1)
 
     def _note(self, table: tuple[int, ...], seats: tuple[int, ...], result: MatchResult) -> None:

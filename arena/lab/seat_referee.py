@@ -123,9 +123,9 @@ class SeatReferee:
     def put(
         self, player: BotSession, asked: AskedSeat, match: str
     ) -> asyncio.Future[BotFailed | None]:
-        """Begin to put a seat to a bot; what is returned is done when the match is.
+        """Begin to put a seat's questions to a bot; the future is done when the match is over.
 
-        One match must be over before the next begins. What `asked` raises is raised there.
+        One match must be over before the next begins. The future raises what `asked` raises.
         """
         self._asked = asked
         outcome: asyncio.Future[BotFailed | None] = asyncio.Future()
@@ -149,7 +149,7 @@ class SeatReferee:
             self._play_on(chair)
 
     def answer(self, chair: MatchSeat, message: Answer, arrived: float) -> None:
-        """Have an answer taken, and go on."""
+        """Take an answer, and go on."""
         question, asked = chair.question, self._asked
         if question is None or asked is None or self._outcome.done():
             return

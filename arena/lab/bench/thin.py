@@ -52,7 +52,7 @@ def _reply(message: _Heard) -> dict[str, object] | None:
 
 
 class _ThinBots:
-    """All bots of the process, and the answers that wait until they are `together` enough."""
+    """All bots of the process, and the answers that wait until there are `together` of them."""
 
     def __init__(self, url: str, encoding: str, tables: int, together: int) -> None:
         self._url, self._tables, self._together = url, tables, together
@@ -82,7 +82,7 @@ class _ThinBots:
                     await self._send_all()
 
     async def send_stragglers(self) -> None:
-        """Send what waits for more in vain, as at the start, when few matches are open."""
+        """Send answers that wait for others in vain, as at the start, when few matches are open."""
         while True:
             self._has_sent = False
             await asyncio.sleep(_PATIENCE_S)
