@@ -29,7 +29,7 @@ def show(analysis: Analysis, name: str, title: str) -> None:
     else:
         click.echo(title)
     if analysis.adapts:
-        click.echo(f"It adapts: {analysis.adapts} What is said of it is as probed.")
+        click.echo(f"It adapts: {analysis.adapts} Its figures are as probed.")
     if analysis.weaknesses:
         click.echo()
         _show_mistakes(analysis.weaknesses, analysis.figures[0].unit if analysis.figures else "")

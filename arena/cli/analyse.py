@@ -44,14 +44,14 @@ __all__ = ["command"]
     multiple=True,
     metavar="BOT",
     help="Say also what it is worth against this one: the name of a house bot, a FILE.py, "
-    "or a COMMAND as of --bot. May be repeated.",
+    "or a COMMAND as --bot takes it. May be repeated.",
 )
 @click.option(
     "--from",
     "competition",
     metavar="COMPETITION",
-    help="Ask nothing, and look at what BOT answered in this competition: its id, how that "
-    "begins, or the name of its run, of which it is the latest.",
+    help="Ask nothing, but analyse BOT's answers in this competition: its id, the beginning of "
+    "it, or the name of a run for its latest.",
 )
 @options.db_option("With --from: the database that has it.")
 @options.set_option
@@ -168,7 +168,7 @@ def _strategies(asked: _Probing, stack: contextlib.ExitStack) -> list[Strategy]:
     except UnknownBot as error:
         if any(path.endswith(".py") for path in paths):
             raise
-        elsewhere = "a bot that connects by itself cannot be asked what is made up, see --from"
+        elsewhere = "a bot that connects by itself cannot be asked made-up questions; see --from"
         raise UnknownBot(f"{error}; {elsewhere}") from None
     return [entrant.make(f"{asked.seed}:{place}") for place, entrant in enumerate(entrants)]
 

@@ -26,7 +26,7 @@ __all__ = ["command"]
     "chosen",
     multiple=True,
     metavar="ID",
-    help="Only this one: its id, how it begins, or the name of its run, of which it is the latest. "
+    help="Only this one: its id, the beginning of it, or the name of a run for its latest. "
     "May be repeated.",
 )
 @click.option(
@@ -49,12 +49,12 @@ __all__ = ["command"]
 @click.option(
     "--emails/--no-emails",
     default=True,
-    help="Write the e-mails of the roster into the tables of who came where, or leave them empty.",
+    help="Write the e-mails of the roster into standings.csv and ranking.csv, or leave them empty.",
 )
 @click.option(
     "--force",
     is_flag=True,
-    help="Replace an earlier export; what others have put into the folder is never touched.",
+    help="Replace an earlier export; other files in the folder stay as they are.",
 )
 @options.json_option
 def command(

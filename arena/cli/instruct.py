@@ -98,9 +98,7 @@ def pause(send: Send, competition: str | None) -> None:
 @click.argument("competition", required=False)
 @_instructs
 def resume(send: Send, competition: str | None) -> None:
-    """Go on with COMPETITION, or with all; also with a match that waits as it was void three
-    times.
-    """
+    """Go on with COMPETITION, or with all, and with matches that were void three times."""
     send(Action.RESUME, competition=competition)
 
 
@@ -151,7 +149,7 @@ def void(
     until: str | None,
     yes: bool,
 ) -> None:
-    """Make MATCH void and have it played again, with fresh cards.
+    """Make MATCH void, and play it again with fresh cards.
 
     It may be one that is being played, or one that is over: its result is taken back then, and so
     is what it brought about: a bot that was eliminated in it is in again. In an elimination only
@@ -270,7 +268,7 @@ def remove(send: Send, bot: str, competition: str | None) -> None:
 @click.option(
     "--form",
     type=click.Choice([form.value for form in Form]),
-    help="Of a game: how it is played [default: as `arena serve` plays it].",
+    help="How a game is played [default: as `arena serve` plays it].",
 )
 @click.option(
     "--matches",

@@ -82,9 +82,7 @@ def command(
         raise UsageError("expected one bot, as BOT or with --bot")
     if bot is None:
         if antes:
-            raise UsageError(
-                "expected no --ante with --bot: what it antes is the command's own business"
-            )
+            raise UsageError("expected no --ante with --bot: the command decides what it antes")
         attempt = Attempt.of(game, stake=stake, goal=goal, settings=settings)
         _try_launched(attempt, commands, trials, jobs, limits, as_json)
         return

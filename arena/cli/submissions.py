@@ -54,7 +54,7 @@ class _VersionNumber(click.ParamType):  # type: ignore[type-arg]
 
 @click.group(name="submissions", invoke_without_command=True)
 @click.pass_context
-@click.option("--owner", metavar="NAME", help="Of an instructor's: only those of NAME.")
+@click.option("--owner", metavar="NAME", help="For an instructor: only those of NAME.")
 @submitter_options
 @options.json_option
 def command(
@@ -119,7 +119,7 @@ def follow(number: int, arena: SubmitterConnection, as_json: bool) -> None:
 
 @command.command(name="use")
 @click.argument("version", type=_VersionNumber(), metavar="vN")
-@click.option("--game", metavar="GAME", help="Only in this one of the games that it plays.")
+@click.option("--game", metavar="GAME", help="Only in this game.")
 @submitter_options
 @options.json_option
 def use(version: int, game: str | None, arena: SubmitterConnection, as_json: bool) -> None:

@@ -58,8 +58,8 @@ class _Findings(msgspec.Struct):
 @click.option(
     "--competition",
     metavar="ID",
-    help="Check this competition of a database alone: its id, how it begins, "
-    "or the name of its run.",
+    help="Check this competition of a database alone: its id, "
+    "the beginning of it, or the name of its run.",
 )
 @options.json_option
 def command(places: tuple[str, ...], competition: str | None, as_json: bool) -> int:

@@ -23,7 +23,7 @@ class Standpoint(StrEnum):
 
     FIRST = "first"  # the first is better
     SECOND = "second"
-    LEVEL = "level"  # whichever is better, it is by less than the level
+    LEVEL = "level"  # the better one is better by less than the level
     ALIKE = "alike"  # no value differed: on the same cards each got what the other got
     OPEN = "open"
 

@@ -15,7 +15,7 @@ __all__ = ["LEVEL", "MOST_BLOCKS", "ComparisonSoFar", "notes_of", "sentence_of"]
 
 MOST_BLOCKS = 20_000  # blocks or matches by default: level within 2 of 100 takes 10,000 games
 LEVEL = 2.0
-"""By how much two bots differ at least that are not called level: games in 100, or per cent."""
+"""Two bots that differ by less are called level: games in 100, or per cent."""
 
 
 class ComparisonSoFar:
@@ -80,7 +80,7 @@ def sentence_of(run: ComparisonSoFar) -> str:
     if standpoint is Standpoint.LEVEL:
         return (
             f"{first} and {second} are level within {_level(run)}: "
-            f"whichever is better, it is by less than that, after {done}."
+            f"the better one is better by less than that, after {done}."
         )
     is_first = mean >= (0.5 if comparison.is_share else 0)
     ahead, behind = (first, second) if is_first else (second, first)

@@ -50,10 +50,10 @@ async def main(game, tables, hands):
 
 asyncio.run(main(*sys.argv[1:]))
 """
-"""An arena with as many matches between two bots as it is told: `arena serve` lets a bot play 64.
+"""An arena that plays a given number of matches between two bots; `arena serve` lets a bot play 64.
 
-It is text so that it can run in another tree, and as it puts the page on the arena as the command
-does. It uses only what the commits before have, too."""
+It is text, so that it can run in another tree, and because it puts the page on the arena, as the
+command does. It uses only what earlier commits have, too."""
 
 _OUR_BOTS = """
 import asyncio, importlib, os, sys
@@ -70,9 +70,9 @@ async def main(game, bot, encoding, tables):
 
 asyncio.run(main(*sys.argv[1:]))
 """
-"""Two bots with a connection each. They decide at once, as what is around them is measured.
+"""Two bots with a connection each. They decide at once, because what is around them is measured.
 
-It is text as all that runs bots here: the arena imports none."""
+It is text, because the arena imports no bots."""
 
 _EXAMPLE_BOT = """
 import sys
