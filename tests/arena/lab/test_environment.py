@@ -37,7 +37,7 @@ EACH_GAME = pytest.mark.parametrize("game", [*GAMES])
 def some_answer(environment: Environment, chance: Random) -> Any:
     legal = environment.legal
     if isinstance(legal, Range):
-        return chance.randint(legal.min, min(legal.max, legal.min + 20))
+        return np.int64(chance.randint(legal.min, min(legal.max, legal.min + 20)))
     return chance.choice(legal)
 
 
