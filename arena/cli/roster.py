@@ -216,8 +216,8 @@ def instructor(name: str, db: str, as_json: bool) -> None:
     """Make an instructor's token, or another one.
 
     It lets its owner start, pause, resume and stop competitions, void matches, remove bots and
-    change the roster. NAME is written down with what is done with it. An earlier token of that
-    name is no longer valid.
+    change the roster. NAME is recorded with all that is done with the token. An earlier token of
+    that name is no longer valid.
 
     --json prints {name, token}.
     """
