@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import json
 import random
+import runpy
 from collections.abc import Callable
 from decimal import Decimal
 from enum import IntEnum, StrEnum
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
+import msgpack  # type: ignore[import-untyped]
 import numpy as np
 import pytest
 
+import bots
 from arena.lab.in_process import play
 from bots.ace_king_queen import Learner
 from bots.frames import write_frame
@@ -94,10 +99,10 @@ FIVES: list[tuple[Any, Any]] = [
 @pytest.mark.parametrize(("given", "sent"), FIVES, ids=repr)
 def test_J1_an_answer_is_judged_as_it_would_be_sent(given: Any, sent: Any) -> None:
     """5 is the minimum bet: nothing else is legal, and the advice is that of a referee."""
-    bots = [Answering(lambda asked: given if type(asked) is Bet else "stand")]
-    match = play("blackjack", bots, settings={"hands": 1, "bankroll": 5}, seed=1)
+    bot = Answering(lambda asked: given if type(asked) is Bet else "stand")
+    match = play("blackjack", [bot], settings={"hands": 1, "bankroll": 5}, seed=1)
     question = Bet(1, 5, Range(5, 5))
-    answer = StrategySeat(MATCH, lambda: bots[0], SeatStanding()).decide(ask(question))
+    answer = StrategySeat(MATCH, lambda: bot, SeatStanding()).decide(ask(question))
 
     for encoding in Encoding:
         frame = write_frame([answer], encoding)
@@ -109,6 +114,15 @@ def test_J1_an_answer_is_judged_as_it_would_be_sent(given: Any, sent: Any) -> No
         assert match.termination.kind is Ending.ILLEGAL
         said = f"seat 1 {question.refusal(sent)}; {question.advice(sent)}"
         assert match.termination.text == said
+
+
+def test_the_example_in_python_sends_numbers_of_numpy() -> None:
+    script = Path(bots.__file__).with_name("examples") / "python" / "session.py"
+    session = runpy.run_path(str(script))["Session"]([], None)
+    said = {"value": [np.int64(5), np.bool_(True), np.str_("bet"), np.array(["As"]), Indexed()]}
+
+    for session.is_binary, read in ((False, json.loads), (True, msgpack.unpackb)):
+        assert read(session.written(said)) == {"value": [5, True, "bet", ["As"], 5]}
 
 
 def test_who_can_recall_is_told_its_answer_after_the_news() -> None:
