@@ -13,7 +13,7 @@ from arena.engine.rules import EVERYONE
 from protocol.bot_folder import is_import, without_folder
 from protocol.errors import IllegalAnswer, in_words, one_line
 from protocol.messages import Ending
-from protocol.strategy import Strategy
+from protocol.strategy import Strategy, as_sent
 
 __all__ = ["drive", "place_of"]
 
@@ -52,13 +52,14 @@ def drive(match: MatchState, strategies: Sequence[Strategy]) -> None:
         if asked is None:
             return None
         try:
-            value = decides[asked.seat](asked.question)
+            value = as_sent(decides[asked.seat](asked.question))
         except BaseException as error:
             return _crashed(match, asked.seat, error)
         try:
             match.answer(value)
         except IllegalAnswer as error:
-            return match.end(Ending.ILLEGAL, asked.seat, str(error))
+            text = f"{error}; {asked.question.advice(value)}"
+            return match.end(Ending.ILLEGAL, asked.seat, text)
 
 
 def _crashed(match: MatchState, seat: int, error: BaseException) -> None:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import argparse
 import json
 import math
+import operator
 import os
 import random
 import secrets
@@ -263,9 +264,9 @@ class Session:
         The arena answers in the same form.
         """
         if self.is_binary:
-            packed: bytes = msgpack.packb(said)
+            packed: bytes = msgpack.packb(said, default=plain)
             return packed
-        return json.dumps(said)
+        return json.dumps(said, default=plain)
 
     def take(self, message: Message) -> Message | None:
         """Handle one message; returns the reply, if there is one."""
@@ -300,6 +301,15 @@ class Session:
             return seat.answer(message["ask"], any_legal(message["legal"]))
         self.refusal = message["code"]
         return None
+
+
+def plain(value: Any) -> object:
+    """What is sent for a number, a truth value or an array of NumPy.
+
+    Raises:
+        TypeError: it is something else, which cannot be sent.
+    """
+    return value.tolist() if hasattr(value, "tolist") else operator.index(value)
 
 
 def read(frame: str | bytes) -> Any:
