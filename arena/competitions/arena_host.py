@@ -250,14 +250,9 @@ class Host:
         """By owner, the number of the submission that is in play in a game."""
         return {} if self._submitted is None else self._submitted.in_play(game)
 
-    def undecided_before(self, at: float) -> int:
-        """How many submissions arrived before a time, and may come into play."""
-        return 0 if self._submitted is None else self._submitted.undecided_before(at)
-
-    @property
-    def decides_within_s(self) -> float:
-        """How long a run waits at most for what has arrived and is not decided."""
-        return 0.0 if self._submitted is None else self._submitted.decides_within_s
+    def undecided_before(self, at: float) -> Sequence[str]:
+        """The owners of submissions that arrived before a time and may soon come into play."""
+        return () if self.submissions is None else self.submissions.undecided_before(at)
 
     @property
     def url(self) -> str:

@@ -22,6 +22,7 @@ from arena.competitions.planned_run import (
 )
 from arena.competitions.storage_watch import read_again
 from arena.formats.spec import HOUSE_TABLES, Form, Plan, Take
+from arena.formats.timetable import LATEST_S
 from arena.sandbox.bot_spec import some
 from protocol.errors import UsageError
 
@@ -89,7 +90,7 @@ class Gathering:
             if wait.came.is_enough:
                 await self._gathered(run, wait, names)
                 wait.starts_by = None
-                await self._decided(run, wait)
+                await self._decided(run, wait, names)
                 names, teams = await self.roster()
                 came = wait.came = self.attendance(run, names)
                 is_other = self.latest.get(run.name) is not before
@@ -161,22 +162,25 @@ class Gathering:
             return
         await asyncio.sleep(_CALM_S)
 
-    async def _decided(self, run: PlannedRun, wait: Wait) -> None:
-        """Wait for the check of what has arrived before the run's moment, but not for ever."""
+    async def _decided(self, run: PlannedRun, wait: Wait, names: Sequence[str]) -> None:
+        """Wait for the check of what had arrived before the run's moment, at most an hour (K5)."""
         if run.take is Take.CONNECTED:
             return
-        before, clock = wait.moment or local_now(), asyncio.get_running_loop().time
-        end = clock() + self._host.decides_within_s
-        while (left_s := end - clock()) > 0:
+        before, latest = wait.moment or local_now(), self.latest.get(run.name)
+        end = wait.end or before + timedelta(seconds=LATEST_S)
+        while (left_s := (end - local_now()).total_seconds()) > 0:
+            if self.latest.get(run.name) is not latest:
+                return  # it was started by hand
             wait.undecided = self._host.undecided_before(before.timestamp())
             if not wait.undecided:
                 return
+            wait.came = self.attendance(run, names)
             if line := wait.line(local_now()):
                 self._tell(line)
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(min(LOOK_S, left_s)):
                     await self._host.wait_for_change()
-        wait.undecided = 0
+        wait.undecided = ()
 
     async def _gathered(self, run: PlannedRun, wait: Wait, names: Sequence[str]) -> None:
         """Wait until no more bots come: who takes part is settled at the start (K5)."""
