@@ -255,6 +255,11 @@ class Host:
         return () if self.submissions is None else self.submissions.undecided_before(at)
 
     @property
+    def decision_s(self) -> float | None:
+        """How long it took on average to decide the latest submissions, if any were."""
+        return None if self.submissions is None else self.submissions.pipeline.mean_s
+
+    @property
     def url(self) -> str:
         """Where bots connect; empty before the arena is open."""
         return self._address.url

@@ -16,7 +16,14 @@ from arena.formats.formats import fewest
 from arena.formats.spec import Form, Take
 from arena.sandbox.bot_spec import some
 
-__all__ = ["SHOWN", "Attendance", "Upcoming", "Wait", "attendance"]
+__all__ = ["SHOWN", "Attendance", "MissingVersions", "Upcoming", "Wait", "attendance"]
+
+
+class MissingVersions(msgspec.Struct, frozen=True):
+    """How many bots of a run may still be handed in, if they take longer than the time left."""
+
+    count: int
+    needed_s: float
 
 
 class Upcoming(msgspec.Struct, frozen=True):
@@ -43,6 +50,7 @@ class Upcoming(msgspec.Struct, frozen=True):
     starts_by: float | None = None
     submitted: int | None = None
     undecided: tuple[str, ...] = ()
+    too_late: MissingVersions | None = None
 
 
 SHOWN = 8  # names of missing bots in a line

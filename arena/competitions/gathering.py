@@ -10,7 +10,7 @@ from datetime import UTC, datetime, timedelta
 import msgspec
 
 from arena.competitions.arena_host import Host
-from arena.competitions.attendance import SHOWN, Attendance, Wait, attendance
+from arena.competitions.attendance import SHOWN, Attendance, MissingVersions, Wait, attendance
 from arena.competitions.competition import Competition
 from arena.competitions.config import Config
 from arena.competitions.planned_run import (
@@ -72,6 +72,17 @@ class Gathering:
     def attendance(self, run: PlannedRun, roster: Sequence[str]) -> Attendance:
         versions = self._host.versions_in_play(run.game)
         return attendance(run, self._host.presence.names(run.game), roster, versions)
+
+    async def too_late(self, run: PlannedRun, left_s: float) -> MissingVersions | None:
+        """The versions that cannot all be decided in the time left, at the mean of the latest."""
+        each_s = self._host.decision_s
+        if run.take is Take.CONNECTED or each_s is None:
+            return None
+        names, _ = await self.roster()
+        if run.who is Participants.CONNECTED:  # everybody may still come
+            run = msgspec.structs.replace(run, who=Participants.ROSTER)
+        count = len(self.attendance(run, names).missing)
+        return MissingVersions(count, count * each_s) if count * each_s > left_s else None
 
     async def competition(self, run: PlannedRun, wait: Wait) -> Competition | None:
         """Set up a run when enough bots are there; None if it is too late or started by hand."""

@@ -109,6 +109,7 @@ class EveningHost:
         self.refuses = ""
         self.versions: dict[str, int] = {}  # the submissions that are in play
         self.undecided: dict[str, datetime] = {}  # when submissions arrived that are not decided
+        self.decision_s: float | None = None
         self._changed = asyncio.Event()
 
     def changes(self) -> None:
@@ -362,6 +363,8 @@ class Evening:
             case ["undecided", *times]:
                 host.undecided = {who: moment_of(time) for who, time in fields(times).items()}
                 host.changes()
+            case ["each", "takes", seconds]:
+                host.decision_s = float(seconds)
             case ["refuses", *_]:
                 host.refuses = " ".join(rest)
             case ["awaits", who]:
