@@ -224,7 +224,7 @@ class SubmissionService:
             versions=(first, second),
             limits=self._limits,
         )
-        await self._comparisons.run(job, tell)
+        await self._comparisons.run(owner, job, tell)
 
     def open_program(self, sha256: str, into: BinaryIO) -> None:
         """Write the tar of a program; to be called in a thread."""

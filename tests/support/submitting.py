@@ -48,6 +48,7 @@ from tests.support.page_sockets import FakePageConnection, PageSockets
 
 __all__ = [
     "QUICK_CHECK",
+    "QUICK_COMPARE",
     "FakeFollower",
     "FakeSubmitterConnection",
     "RunningSubmissions",
