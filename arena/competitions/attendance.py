@@ -54,7 +54,7 @@ class Upcoming(msgspec.Struct, frozen=True):
 
 
 SHOWN = 8  # names of missing bots in a line
-_LISTED = 100  # names of missing bots in the lobby's document
+_LISTED = 100  # names of missing bots, or of owners, in the lobby's document
 _SAY_S = 10.0  # between two lines about who is missing
 
 
@@ -242,7 +242,7 @@ class Wait:
             expected=came.come + len(came.missing) if came.missing else None,
             starts_by=None if self.starts_by is None else self.starts_by.timestamp(),
             submitted=None if run.take is Take.CONNECTED else len(came.submitted),
-            undecided=tuple(self.undecided),
+            undecided=tuple(self.undecided[:_LISTED]),
         )
 
     def is_over(self, now: datetime) -> bool:
