@@ -48,19 +48,24 @@ def class_of(folder: Path, *owners: str, wait_s: float = 600) -> RunningSubmissi
             "0 ann 60 · 1 ann 10 · 2 bob 30 · 3 bob 30 · 4 cem 5",
             "ann 60 · bob 90 · cem 95 · bob 125 · ann 135",
         ),
+        (
+            "0 ann 10 · 1 ann 10 · 2 ann 10 · 3 ann 10 · 4 ann 10 · 35 bob 38",
+            "ann 10 · ann 20 · ann 30 · ann 40 · bob 78 · ann 88",
+        ),
         # What takes longer than twice the median of the others is begun again after them.
         ("0 ann 10 · 1 bob 10 · 2 eve 50 · 3 cem 10", "ann 10 · bob 20 · cem 50 · eve 100"),
         (
             "0 ann 10 · 1 eve 50 · 2 bob 10 · 3 bob 15 · 4 ann 15",
             "ann 10 · bob 40 · ann 55 · bob 70 · eve 120",
         ),
+        ("0 eve 90 · 100 ann 10 · 101 eve 90 · 102 bob 10", "eve 90 · ann 110 · bob 140 · eve 230"),
         # It may then take twice as long.
         (
             "0 ann 10 · 1 eve 50 · 2 bob 10 · 3 bob 10 · 4 bob 10 · 5 bob 10 · 6 bob 10",
             "ann 10 · bob 40 · bob 50 · bob 100 · bob 110 · bob 120 · eve 170",
         ),
     ],
-    ids=("unknown", "late", "alone", "all slow", "least first", "median", "seconds", "doubled"),
+    ids="unknown late alone slow least still_least median seconds own_are_none doubled".split(),
 )
 async def test_owners_take_turns_by_the_seconds_they_use(
     tmp_path: Path, handed_in: str, decided: str
