@@ -385,6 +385,7 @@ def test_whichever_bit_is_flipped_that_match_is_named(file: Path) -> None:
     [
         "UPDATE matches SET record = X'' WHERE id = '{}'",
         "UPDATE matches SET record = substr(record, 1, 40) WHERE id = '{}'",
+        "UPDATE matches SET record = CAST(record || 'x' AS BLOB) WHERE id = '{}'",
         "UPDATE matches SET record = X'FF00FE' WHERE id = '{}'",
         "UPDATE matches SET record = 'a text' WHERE id = '{}'",
         "UPDATE matches SET record = zeroblob(100000) WHERE id = '{}'",
