@@ -33,7 +33,7 @@ from protocol.high_low import Dealt
 
 replace = msgspec.structs.replace
 
-BLACKJACK, POKER = GAMES["blackjack"], GAMES["three_card_poker"]
+BLACKJACK, GIN, POKER = (GAMES[name] for name in ("blackjack", "gin_rummy", "three_card_poker"))
 
 
 def test_the_games_are_those_of_the_vocabularies() -> None:
@@ -85,7 +85,15 @@ def test_K3_a_goal_beyond_all_goals_is_refused() -> None:
         competition_settings(POKER, {"stake": 10**12})
 
 
-@pytest.mark.parametrize("game", ["ace_king_queen", "gin_rummy", "high_low"])
+@pytest.mark.parametrize(("target", "most"), [(10, 25), (50, 25), (100, 50), (500, 100)])
+def test_G15_a_game_of_a_competition_is_drawn_sooner(target: int, most: int) -> None:
+    chosen = {"target": target}
+
+    made = {**chosen, "max_rounds": most}
+    assert competition_settings(GIN, chosen) == GIN.vocabulary.read_settings(made)
+
+
+@pytest.mark.parametrize("game", ["ace_king_queen", "high_low"])
 def test_the_other_games_have_the_settings_of_a_match(game: str) -> None:
     read = GAMES[game].vocabulary.read_settings
 
