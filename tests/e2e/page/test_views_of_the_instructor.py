@@ -158,6 +158,7 @@ def test_what_was_over_and_goes_on_is_stopped_in_two_ways(
     progress = {"state": "running", "settled": 61, "scheduled": 90, "left_s": None}
     on = {**cup, **progress, "form": "round_robin", "waits_for": ["b6"], "bots": 6}
     arena = {"games": [], "submissions": False, "workers": False, "startable": []}
+    arena["filling"] = "the disk will be full within an hour"
     empty: dict[str, Any] = {key: [] for key in ("bots", "matches", "queue", "runs", "latest")}
     lobby = {"type": "lobby", "arena": arena, "competitions": [{**on, "reopened": True}], **empty}
 
@@ -173,6 +174,7 @@ def test_what_was_over_and_goes_on_is_stopped_in_two_ways(
     page = look.to("#/instructor")
     page.get_by_label("Token").fill("Eva")
     page.get_by_role("button", name="Enter").click()
+    page.get_by_text("Make room: the disk will be full within an hour.").wait_for()
     page.get_by_text("It was over, and matches are played again: nobody is absent").wait_for()
     page.get_by_role("button", name="Stop… cup").click()
     page.get_by_role("dialog").get_by_role("button", name=answer).click()

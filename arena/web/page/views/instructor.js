@@ -71,6 +71,7 @@ function Desk() {
   const machines = useModule(Boolean(lobby?.arena.workers), () => import("./instructor_workers.js"));
   if (!lobby) return html`<${Loading} what="the lobby" />`;
   return html`
+    ${lobby.arena.filling && html`<p class="panel">Make room: ${lobby.arena.filling}.</p>`}
     ${handedIn && html`<${handedIn.Warning} />`}
     <${Panel} title="Competitions that are on"><${Going} lobby=${lobby} /><//>
     <div class="columns two">
