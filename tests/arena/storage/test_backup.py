@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import os
+import re
+import shlex
 import sqlite3
 import subprocess
 import sys
@@ -104,6 +106,30 @@ def test_what_is_no_place_for_a_copy_is_refused_and_nothing_made(
     with pytest.raises(UsageError, match=why):
         copied(db, tmp_path / file)
     assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
+
+
+def test_the_timer_of_the_manual_keeps_seven_copies(db: Path, tmp_path: Path) -> None:
+    """Also after a clock was wrong; what is no copy of it, and all if it fails, stays."""
+    manual = (ROOT / "arena/server/operations.md").read_text("utf-8")
+    [make, copy] = re.findall("^ExecStart=(/bin/(?:mkdir|sh) .*)$", manual, re.MULTILINE)
+    copy = copy.replace("$$", "$").replace("%%", "%")
+    copy = copy.replace("/opt/card-arena/bin/arena", f"{sys.executable} -m arena")
+    folder = tmp_path / "backups"
+    subprocess.run(shlex.split(make), cwd=tmp_path, check=True)
+    others = {"notes", "before-upgrade.db", "2026-11-01-0400.db.gz", "x2026-11-01-0400.db"}
+    copies = [f"{year}-11-{day}-0400.db" for year in (2025, 2999) for day in range(10, 16)]
+    for name in (*others, *copies):
+        (folder / name).write_text("")
+    for is_there in (False, True):
+        db.rename(db := tmp_path / ("class.db" if is_there else "gone"))
+        done = subprocess.run(
+            shlex.split(copy), cwd=tmp_path, env={**os.environ, "PYTHONPATH": str(ROOT)}
+        )
+        assert (done.returncode == 0) is is_there
+        left = {*names(folder)} - others
+        assert left >= {*copies[6:]}
+        assert len(left) == (7 if is_there else 12)
+        assert {*names(folder)} >= others
 
 
 FULL = """
