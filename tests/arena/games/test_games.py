@@ -52,7 +52,7 @@ def test_an_unknown_game_is_refused(name: str) -> None:
         game_named(name)
 
 
-IN_COMPETITIONS: list[tuple[str, dict[str, object], dict[str, object]]] = [
+IN_COMPETITIONS: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
     ("blackjack", {}, {"shuffle": "uniform"}),  # B14
     ("blackjack", {"shuffle": "riffle"}, {}),
     *(("gin_rummy", {"target": at}, {"max_rounds": 25}) for at in (10, 50)),  # G15
