@@ -155,7 +155,7 @@ async def test_a_disk_that_fills_is_told_of_each_hour_and_everywhere(
     monkeypatch.setattr(storage_watch, "disk_usage", lambda folder: disks[-1])
     told = ToldByCompetitions()
     async with in_host(listener=told) as arena:
-        acts, storage, minute = acts_of(arena), arena.host.storage, count(1)
+        acts, storage, minute = acts_of(arena, scheduler_of(arena)), arena.host.storage, count(1)
         for free, minutes, lines in ((2**40, 9, 0), (0, 70, 1), (2**40, 9, 0)):
             disks.append(disk_usage(".")._replace(free=free))
             for _ in range(minutes):
@@ -174,12 +174,14 @@ def ignore(competition: Competition) -> None:
     """Nobody wants to know which competition begins."""
 
 
-def acts_of(arena: HostArena, reopen: Callable[[Competition], None] = ignore) -> AdminCommands:
+def acts_of(
+    arena: HostArena, starter: Scheduler, reopen: Callable[[Competition], None] = ignore
+) -> AdminCommands:
     return AdminCommands(
         arena.host,
         arena.store,
         reopen,
-        starter=scheduler_of(arena, reopen),
+        starter=starter,
         roster=Roster(arena.store.engine),
         lines=lambda: (),
     )
@@ -236,7 +238,7 @@ async def test_what_could_not_be_written_is_refused_and_no_run_starts() -> None:
     reopened: list[Competition] = []
     async with in_host() as arena:
         scheduler = scheduler_of(arena, reopened.append)
-        acts = acts_of(arena, reopened.append)
+        acts = acts_of(arena, scheduler, reopened.append)
         with locked(arena.store):
             arena.store.acted(Act(competition=None, at=0.0, who="prof", what="flag"))
             await is_held(arena)
