@@ -211,7 +211,7 @@ class Model:
         """An arena of before has written a match, and its record as it is."""
         if self.matches:
             match = self.random.choice(self.matches).id
-            self.store.flush()
+            self.store.flush(30.0)
             plain = MATCHES.update().where(MATCHES.c.id == match)
             with changing(self.store.engine) as connection:
                 connection.execute(plain.values(record=self.records[match]))
@@ -251,7 +251,7 @@ class Model:
 
     def is_what_is_stored(self) -> None:
         store = self.store
-        store.flush()
+        store.flush(30.0)
         by_start = sorted(self.rows.values(), key=lambda row: row.started_at)
         assert store.competitions() == tuple(by_start)
         assert store.actions() == tuple(self.acts)
@@ -288,8 +288,13 @@ def unsealed(matches: Iterable[MatchRow]) -> list[MatchRow]:
 def test_J5_what_was_put_in_comes_out_again(
     database: str, seed: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Whatever it was, in the order of writing; also once the store was opened again."""
+    """Whatever it was, in the order of writing; also once the store was opened again.
+
+    What is too much for one transaction goes into the next without a pause.
+    """
     monkeypatch.setattr("arena.storage.reader._BATCH", 4)
+    monkeypatch.setattr("arena.storage.writer.PAUSE_S", 3_600.0)
+    monkeypatch.setattr("arena.storage.writer.GROUP", 10)
     with Store(database) as store:
         model = Model(store, seed)
         model.starts()
@@ -476,20 +481,6 @@ def test_a_flush_during_a_commit_waits_for_no_pause(
         first.result(30.0)
         second.result(30.0)
     assert rows(database, "SELECT count(*) FROM matches") == [(2,)]
-
-
-def test_what_is_too_much_for_one_transaction_goes_into_the_next_without_a_pause(
-    database: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("arena.storage.writer.PAUSE_S", 3_600.0)
-    monkeypatch.setattr("arena.storage.writer.GROUP", 10)
-    with Store(database) as store:
-        competition = start(store)
-        for number in range(35):
-            finish_match(store, competition, f"m-{number}")
-        store.flush(30.0)
-
-    assert rows(database, "SELECT count(*) FROM matches") == [(35,)]
 
 
 def test_closing_writes_what_is_left_and_takes_nothing_more(database: str) -> None:
