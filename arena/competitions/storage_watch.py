@@ -10,6 +10,7 @@ import asyncio
 import contextlib
 from collections import deque
 from collections.abc import Awaitable, Callable
+from math import ceil
 from pathlib import Path
 from shutil import disk_usage
 from typing import TypeVar
@@ -26,9 +27,9 @@ _LATE_S = 2.0  # no disk takes as long for a commit
 _LOOK_S = 0.25
 _SAY_S = 60.0
 _AGAIN_S = 1.0
-_SAMPLE_S = 60.0
+_SAMPLE_S = 60.0  # between two sizes of the database
 _SAMPLES = 61  # an hour of them
-_WARN_H = 24.0
+_WARN_H = 24.0  # somebody looks at an arena once a day
 _WARN_S = 3_600.0
 
 
@@ -62,7 +63,7 @@ class DiskForecast:
         grown = size - self._sizes[0]
         if free >= _WARN_H * grown:
             return ""
-        hours = round(free / grown)
+        hours = ceil(free / grown)
         when = f"{hours} hours" if hours > 1 else "an hour"
         return (
             f"the disk will be full within {when}: the database has grown by {_mib(grown)} "
@@ -134,9 +135,10 @@ class StorageWatch:
 
     def _look_at_disk(self, now: float) -> None:
         """Warn each hour while the disk fills; of a server's nothing is known."""
-        if (database := self._store.file) is None:
+        if self._store.file is None:
             return
         with contextlib.suppress(OSError):  # the next minute may know more
+            database = self._store.file.resolve()  # behind a link its disk may be another
             free = disk_usage(database.parent).free
             self.filling = self._forecast.look(_size_of(database), free)
         if self.filling and now >= self._warn_at:

@@ -132,7 +132,7 @@ WARNED = "the disk will be full within {}: the database has grown by {} MiB with
     ("grows", "free", "said"),
     [
         ([0, 100], 2_400, ""),  # a hundred in a minute are not yet 144,000 a day
-        ([0, 100], 2_300, f"{WARNED.format('23 hours', '100.0')} 2,300.0 MiB are left"),
+        ([0, 100], 2_250, f"{WARNED.format('23 hours', '100.0')} 2,250.0 MiB are left"),
         ([0, *[1] * 500], 90, f"{WARNED.format('2 hours', '60.0')} 90.0 MiB are left"),
         ([0, 100, *[0] * 59], 1, f"{WARNED.format('an hour', '100.0')} 1.0 MiB are left"),
         ([0, 100, *[0] * 60], 1, ""),  # it has grown no more for an hour
