@@ -69,7 +69,8 @@ class AdminCommands:
         match message.action:
             case Action.STATUS:
                 text = f"{len(self._host.competitions)} on"
-                late = filter(None, [self._host.storage.state])
+                storage = self._host.storage
+                late = filter(None, (storage.state, storage.filling))
                 again = filter(None, (each.unplayed for each in self._on))
                 return self._done(text, lines=(*late, *self._starter.waiting, *again))
             case Action.PAUSE | Action.RESUME | Action.STOP:

@@ -1,4 +1,4 @@
-"""Holds play while results do not reach the disk, and says so.
+"""Holds play while results do not reach the disk, and says so; warns of a disk that fills.
 
 What is being played goes on to its end, so that no more results wait than matches were open. It is
 no act of an instructor, is not written down, and ends by itself.
@@ -7,14 +7,19 @@ no act of an instructor, is not written down, and ends by itself.
 from __future__ import annotations
 
 import asyncio
+import contextlib
+from collections import deque
 from collections.abc import Awaitable, Callable
+from math import ceil
+from pathlib import Path
+from shutil import disk_usage
 from typing import TypeVar
 
 from arena.storage.store import Store
 from arena.storage.writer import can_pass
 from protocol.errors import StoreFailed, UsageError
 
-__all__ = ["StorageWatch", "read_again"]
+__all__ = ["DiskForecast", "StorageWatch", "read_again"]
 
 T = TypeVar("T")
 
@@ -22,6 +27,10 @@ _LATE_S = 2.0  # no disk takes as long for a commit
 _LOOK_S = 0.25
 _SAY_S = 60.0
 _AGAIN_S = 1.0
+_SAMPLE_S = 60.0  # between two sizes of the database
+_SAMPLES = 61  # an hour of them
+_WARN_H = 24.0  # somebody looks at an arena once a day
+_WARN_S = 3_600.0
 
 
 async def read_again(read: Callable[[], T]) -> T:
@@ -38,8 +47,42 @@ async def read_again(read: Callable[[], T]) -> T:
         await asyncio.sleep(_AGAIN_S)
 
 
+class DiskForecast:
+    """Tells when a disk will be full at the rate at which its database grew in the last hour.
+
+    What was written in less than an hour is taken for all of an hour, so that the first minutes of
+    an arena, or a short competition, give no false alarm.
+    """
+
+    def __init__(self) -> None:
+        self._sizes = deque[int](maxlen=_SAMPLES)
+
+    def look(self, size: int, free: int) -> str:
+        """A line if the disk will be full within a day, else empty; to be called each minute."""
+        self._sizes.append(size)
+        grown = size - self._sizes[0]
+        if free >= _WARN_H * grown:
+            return ""
+        hours = ceil(free / grown)
+        when = f"{hours} hours" if hours > 1 else "an hour"
+        return (
+            f"the disk will be full within {when}: the database has grown by {_mib(grown)} "
+            f"within an hour, and {_mib(free)} are left"
+        )
+
+
+def _mib(size: int) -> str:
+    return f"{size / 2**20:,.1f} MiB"
+
+
+def _size_of(database: Path) -> int:
+    """The bytes of an SQLite database with its log."""
+    files = database, database.with_name(f"{database.name}-wal")
+    return sum(file.stat().st_size for file in files if file.exists())
+
+
 class StorageWatch:
-    """Looks at what has not reached the disk.
+    """Looks at what has not reached the disk, and at how full that is.
 
     `hold` is called with True when nothing more is to be begun, and with False when all goes on.
     `tell` gets lines for the instructor.
@@ -52,6 +95,10 @@ class StorageWatch:
         self._hold = hold
         self._tell = tell
         self._say_at = 0.0
+        self._forecast = DiskForecast()
+        self._sample_at = self._warn_at = float("-inf")
+        self.filling = ""
+        """That the disk will be full within a day, in a line; empty if not, or if it is unknown."""
         self._on_time = asyncio.Event()
         self._on_time.set()
         self._failed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
@@ -65,6 +112,9 @@ class StorageWatch:
 
     def look(self, now: float) -> None:
         """Hold play or let it go on, and say so at once and then each minute."""
+        if now >= self._sample_at:
+            self._sample_at = now + _SAMPLE_S
+            self._look_at_disk(now)
         backlog = self._store.backlog
         if backlog.failure is not None:
             if not self._failed.done():
@@ -82,6 +132,18 @@ class StorageWatch:
             self._say_at = now + _SAY_S
             why = backlog.why or "the disk is slow"
             self._tell(f"{self.state}; matches that are on are played out, no other begins: {why}")
+
+    def _look_at_disk(self, now: float) -> None:
+        """Warn each hour while the disk fills; of a server's nothing is known."""
+        if self._store.file is None:
+            return
+        with contextlib.suppress(OSError):  # the next minute may know more
+            database = self._store.file.resolve()  # behind a link its disk may be another
+            free = disk_usage(database.parent).free
+            self.filling = self._forecast.look(_size_of(database), free)
+        if self.filling and now >= self._warn_at:
+            self._warn_at = now + _WARN_S
+            self._tell(self.filling)
 
     async def guard(self, work: Awaitable[T]) -> T:
         """What comes of some work, or `StoreFailed` once nothing can ever be written again."""

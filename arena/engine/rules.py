@@ -266,7 +266,7 @@ class Game(msgspec.Struct, frozen=True, kw_only=True):
         points: what the points beside the scores are called, if there are any (G14).
         splits_by: the setting by which a match may be split into several, None if it may not (A9).
         meets_itself: whether each bot also plays against another instance of itself (A10).
-        in_competitions: settings that differ in competitions (B14, K3), from those chosen.
+        in_competitions: settings that differ in competitions (B14, G15, K3), from those chosen.
         stake: what an offence against the dealer loses (J3); None for games between bots.
         purse: the chips of a player against the dealer.
         measure: what a league ranks by; the mean score by default.

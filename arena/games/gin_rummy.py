@@ -56,7 +56,7 @@ from protocol.gin_rummy import (
     legal_knocks,
 )
 
-__all__ = ["GAME", "Drawn", "match", "score"]
+__all__ = ["GAME", "Drawn", "competition_rounds", "match", "score"]
 
 BONUS = 25
 """For gin, and for the defender who undercuts (G11)."""
@@ -284,6 +284,15 @@ def stacked(settings: GinRummySettings, decks: Iterable[Sequence[str]]) -> Itera
         yield tuple(deck)
 
 
+def competition_rounds(target: int) -> int:
+    """The rounds after which a game of a competition is drawn, unless it says otherwise (G15).
+
+    Two that knock take 3 to 5 to 50 points, and 18 at most in 4,000 games. Two that never knock
+    would play 100, of some 60 decisions each.
+    """
+    return min(100, max(25, target // 2))
+
+
 _ONE_ROUND: Mapping[str, object] = {"target": 1, "max_rounds": 1}
 
 
@@ -332,6 +341,7 @@ GAME = Game(
     decisions=lambda settings: 120.0 * settings.games,
     rounds=lambda most: {"max_rounds": min(most, 100)},
     short=_ONE_ROUND,
+    in_competitions=lambda settings: {"max_rounds": competition_rounds(settings.target)},  # G15
     for_people={"games": 1, "target": 50},
     choices=(
         Choice("target", "Points that win a game", 1, 1000),

@@ -3,7 +3,8 @@
 Columns in JSON are what msgspec makes of the structs named beside them. Times are Unix seconds.
 Tables of another version are refused. What came later, columns that may be null and the tables of
 submissions and attempts, is added when an arena opens the database for writing; until then readers
-take a column as null (`has_column`) and a table as empty (`has_submissions`, `has_attempts`).
+take a column as null (`has_column`) and a table as empty (`has_submissions`, `has_attempts`). The
+same moment raises the schema's number, as an arena of before reads no compressed record.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from __future__ import annotations
 import os
 import sqlite3
 import time
+import zlib
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
@@ -38,6 +40,7 @@ __all__ = [
     "SUBMISSION_LOGS",
     "VERDICTS",
     "changing",
+    "compressed",
     "has_attempts",
     "has_column",
     "has_submissions",
@@ -46,13 +49,39 @@ __all__ = [
 ]
 
 _APPLICATION = "card-arena"
-_SCHEMA = 2  # raised with every change of a table that an older arena could not read
+_SCHEMA = 3  # raised with every change of a table that an older arena could not read
+_PLAIN = 2  # the schema of before, whose records are all plain
 _BUSY_S = 30  # another process may be writing to the same file; no commit takes as long
 _LOOK_S = 0.05  # between two tries to switch to a write-ahead log
 _PATIENCE = {"connect_timeout": 5, "tcp_user_timeout": 10_000}  # s, ms: for a server that is gone
 _MAKING = 0x6D616B65  # "make": the key of PostgreSQL's lock around the making of tables
 
 _TABLES = sa.MetaData()
+
+
+def compressed(record: bytes) -> bytes:
+    """The bytes that are stored of a record; every query of the column yields the record again."""
+    return zlib.compress(record)
+
+
+class _Compressed(sa.TypeDecorator[bytes]):
+    """Bytes that are read as what was compressed.
+
+    Others are read as they are: a record that an arena of before has written is plain, and a
+    damaged one is for the reader to refuse, who knows its match.
+    """
+
+    impl = sa.LargeBinary
+    cache_ok = True
+
+    def process_result_value(self, value: Any, dialect: sa.Dialect) -> Any:
+        stream = zlib.decompressobj()
+        try:
+            plain = stream.decompress(value)
+        except (TypeError, zlib.error):
+            return value
+        return plain if stream.eof and not stream.unused_data else value
+
 
 META = sa.Table(
     # `application`, `schema`, the revisions of the `roster`, of matches' `sums`, and of what is
@@ -93,7 +122,7 @@ MATCHES = sa.Table(
     sa.Column("text", sa.Text, nullable=False),
     sa.Column("started_at", sa.Double, nullable=False),
     sa.Column("finished_at", sa.Double, nullable=False),
-    sa.Column("record", sa.LargeBinary, nullable=False),  # JSON: Record
+    sa.Column("record", _Compressed, nullable=False),  # JSON: Record, `compressed`
     sa.Column("digest", sa.Text, nullable=False),  # see arena/records/digest.py
     # JSON: MatchSums, which follow from the record and are not under the digest. Null where an
     # arena of before has written the match; `arena luck` writes them.
@@ -414,7 +443,7 @@ def _is_empty(connection: sa.Connection, name: str) -> bool:
     schema = meta.get("schema", "")
     if meta.get("application") != _APPLICATION or not schema.isdecimal():
         raise foreign
-    if int(schema) != _SCHEMA:
+    if int(schema) not in (_PLAIN, _SCHEMA):
         age = "a newer" if int(schema) > _SCHEMA else "an older"
         raise UsageError(
             f"expected a database of schema {_SCHEMA}, {name} has {schema}: "
@@ -425,16 +454,16 @@ def _is_empty(connection: sa.Connection, name: str) -> bool:
 
 def _prepare(engine: sa.Engine, name: str, *, is_empty: bool) -> None:
     """Make the tables if there are none, and check that the database can be written."""
-    is_sqlite = engine.dialect.name == "sqlite"
-    if is_sqlite:
+    if engine.dialect.name == "sqlite":
         _write_ahead(engine)
     if is_empty:
         _make(engine, name)
         return
-    if is_sqlite:
-        with changing(engine) as connection:
-            # Fails now, and not after the first match, if the database cannot be written.
-            connection.execute(META.delete().where(sa.false()))
+    with changing(engine) as connection:
+        # Fails now, and not after the first match, if the database cannot be written.
+        now = str(_SCHEMA)
+        is_before = META.c.key == "schema", META.c.value != now
+        connection.execute(META.update().where(*is_before).values(value=now))
     with engine.connect() as connection:
         has_tables = has_submissions(connection) and has_attempts(connection)
         is_complete = has_tables and not _missing(connection)

@@ -39,6 +39,7 @@ from arena.storage.schema import (
     META,
     SEATS,
     VERDICTS,
+    compressed,
     open_database,
     shown,
 )
@@ -255,7 +256,7 @@ def _match(played: MatchRow, record: bytes) -> list[Row]:
         "text": ended.text,
         "started_at": played.started_at,
         "finished_at": played.finished_at,
-        "record": record,
+        "record": compressed(record),
         "digest": sealed(document_of(played, record)),
         "sums": _json(played.sums),
     }

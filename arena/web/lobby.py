@@ -69,7 +69,8 @@ class LobbyArena(msgspec.Struct, frozen=True, kw_only=True):
     """The arena itself; `page_since` changes when it is restarted.
 
     `submissions` says whether programs can be handed in at `/submit`, `workers` whether other
-    machines may play matches. `unwritten` is a line while results do not reach the disk.
+    machines may play matches. `unwritten` is a line while results do not reach the disk, `filling`
+    while that will be full within a day.
     """
 
     version: str
@@ -80,6 +81,7 @@ class LobbyArena(msgspec.Struct, frozen=True, kw_only=True):
     submissions: bool
     workers: bool
     unwritten: str = ""
+    filling: str = ""
 
 
 class LobbyCompetition(msgspec.Struct, frozen=True, kw_only=True):
@@ -225,6 +227,7 @@ def lobby(
             submissions=host.gateway.entrance.submitters is not None,
             workers=host.workers is not None,
             unwritten=host.storage.state,
+            filling=host.storage.filling,
         ),
         competitions=tuple(map(_competition, competitions)),
         bots=tuple(islice(chain(bots, submitted), _BOTS)),

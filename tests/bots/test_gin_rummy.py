@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from itertools import combinations_with_replacement
 from math import sqrt
+from typing import Any
 
 import pytest
 
@@ -118,3 +120,15 @@ def test_G16_expert_beats_patient() -> None:
     won, error = share(Expert(), Patient(), games=sized(400, 100), seed=24)
 
     assert won - 0.5 > sized(4, 1) * error
+
+
+@pytest.mark.stats
+@pytest.mark.parametrize(
+    "pair", [*combinations_with_replacement((Expert, Patient, Simple, Random), 2)]
+)
+def test_G15_competitions_draw_no_game_of_a_pair_that_knocks(pair: tuple[type[Any], ...]) -> None:
+    games = sized(1000, 15)
+    settings = {"games": games, "max_rounds": 25}
+    result = arena.play("gin", [bot() for bot in pair], settings=settings, seed=25)
+
+    assert (sum(result.scores) == games) is (pair != (Random, Random))  # it hardly ever can

@@ -259,7 +259,7 @@ class _RecordingListener(Listener):
 class WorkingStorage:
     """A `StorageWatch` of a disk that takes everything at once, until it is told otherwise."""
 
-    state = ""
+    state = filling = ""
 
     def __init__(self) -> None:
         self.on_time = asyncio.Event()

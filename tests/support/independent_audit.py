@@ -12,6 +12,7 @@ import json
 import shutil
 import sqlite3
 import tempfile
+import zlib
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import closing
@@ -122,7 +123,7 @@ def _book(database: sqlite3.Connection) -> AuditedDatabase:
         players, scores, points = zip(*seats.get(name, [("", 0, 0)]), strict=True)
         matches[name] = AuditedMatch(
             *(name, competition, pairing, bool(counts), kind, seat),
-            *(players, scores, points, digest, bytes(record), tuple(rest)),
+            *(players, scores, points, digest, zlib.decompress(record), tuple(rest)),
         )
     verdicts = database.execute("SELECT competition, bot, kind, text FROM verdicts")
     return AuditedDatabase(integrity, competitions, matches, tuple(map(tuple, verdicts)))

@@ -14,6 +14,7 @@ import tempfile
 import time
 from collections.abc import Sequence
 from pathlib import Path
+from random import Random
 from statistics import median
 
 import msgspec
@@ -22,6 +23,7 @@ from arena.engine.drive import drive
 from arena.engine.match import MatchResult, MatchState
 from arena.formats.spec import Form, Plan
 from arena.games import GAMES, competition_settings
+from arena.storage.schema import compressed
 from arena.storage.store import Store, new_id
 from protocol.strategy import find, house_bots
 from tests.support.databases import postgres_server
@@ -40,7 +42,7 @@ def played(name: str, number: int) -> MatchResult:
     names = list(house_bots(name))
     drive(match, [find(name, names[seat % len(names)])() for seat in range(game.seats)])
     result = match.result()
-    times_ms = tuple(place * 7 % 11 for place in range(len(result.record.answers)))
+    times_ms = tuple(Random(number).choices(range(11), k=len(result.record.answers)))
     return msgspec.structs.replace(
         result, record=msgspec.structs.replace(result.record, times_ms=times_ms)
     )
@@ -90,16 +92,19 @@ def main() -> None:
         if isinstance(server, str):
             parser.error(server)
         asked.db = server.url()
-    print("game | decisions | record KiB | written a second, MiB a second")
+    print("game | decisions | record KiB, stored KiB | written a second, MiB a second")
     for name in GAMES:
         results = [played(name, number) for number in range(_RECORDS)]
         decisions = median(len(result.record.answers) for result in results)
-        kib = median(len(result.record.to_json()) for result in results) / 1024
+        records = [result.record.to_json() for result in results]
+        kib = median(map(len, records)) / 1024
+        stored = median(len(compressed(record)) for record in records) / 1024
         with tempfile.TemporaryDirectory() as folder:
             where = asked.db or str(Path(folder) / "arena.db")
             per_s = written_per_s(where, results, asked.seconds)
-        mib_per_s = per_s * kib / 1024
-        print(f"{name} | {decisions:,.0f} | {kib:.1f} | {per_s:,.0f}, {mib_per_s:.0f}", flush=True)
+        mib_per_s = per_s * stored / 1024
+        sizes = f"{kib:.1f}, {stored:.1f}"
+        print(f"{name} | {decisions:,.0f} | {sizes} | {per_s:,.0f}, {mib_per_s:.0f}", flush=True)
 
 
 if __name__ == "__main__":

@@ -214,7 +214,7 @@ def test_a_run_of_which_everything_is_said(read: Read) -> None:
     assert plan == Plan(
         game="gin_rummy",
         form=Form.ROUND_ROBIN,
-        settings={"games": 25, "target": 30, "starter": None, "max_turns": 200, "max_rounds": 100},
+        settings={"games": 25, "target": 30, "starter": None, "max_turns": 200, "max_rounds": 25},
         players=("ann", "ben"),
         matches=12,
         with_itself=True,

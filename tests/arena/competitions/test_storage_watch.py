@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
+from itertools import count
+from shutil import disk_usage
+from typing import Any
 
+import msgspec
 import pytest
 from sqlalchemy.exc import OperationalError
 
@@ -16,10 +20,12 @@ from arena.competitions.competition import Competition
 from arena.competitions.config import Config
 from arena.competitions.listener import Listener
 from arena.competitions.scheduler import OpenGame, Scheduler
+from arena.competitions.storage_watch import DiskForecast
 from arena.formats.spec import Form
 from arena.storage.roster import Roster
 from arena.storage.store import Act, Store
 from arena.storage.writer import Backlog
+from arena.web.lobby import lobby
 from protocol.errors import StoreFailed, UsageError
 from protocol.messages import VERSION, Action, Instruct
 from tests.support.arena_in_memory import HostArena, in_host, plan_for
@@ -119,9 +125,69 @@ async def test_a_competition_that_ends_meanwhile_says_that_it_is_not_on_the_disk
         assert len(tuple(arena.store.results(report.competition))) == 2
 
 
-def scheduler_of(
-    arena: HostArena, on_start: Callable[[Competition], None] = lambda competition: None
-) -> Scheduler:
+WARNED = "the disk will be full within {}: the database has grown by {} MiB within an hour, and"
+
+
+@pytest.mark.parametrize(
+    ("grows", "free", "said"),
+    [
+        ([0, 100], 2_400, ""),  # a hundred in a minute are not yet 144,000 a day
+        ([0, 100], 2_250, f"{WARNED.format('23 hours', '100.0')} 2,250.0 MiB are left"),
+        ([0, *[1] * 500], 90, f"{WARNED.format('2 hours', '60.0')} 90.0 MiB are left"),
+        ([0, 100, *[0] * 59], 1, f"{WARNED.format('an hour', '100.0')} 1.0 MiB are left"),
+        ([0, 100, *[0] * 60], 1, ""),  # it has grown no more for an hour
+        ([900, -100, 100], 0, ""),
+    ],
+)
+def test_a_disk_is_foretold_to_be_full(grows: Sequence[int], free: int, said: str) -> None:
+    """By what the database grows by each minute, in MiB."""
+    forecast, size = DiskForecast(), 0
+    for grown in grows:
+        size += grown * 2**20
+        line = forecast.look(size, free * 2**20)
+    assert line == said
+
+
+async def test_a_disk_that_fills_is_told_of_each_hour_and_everywhere(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    disks: list[Any] = []
+    monkeypatch.setattr(storage_watch, "disk_usage", lambda folder: disks[-1])
+    told = ToldByCompetitions()
+    async with in_host(listener=told) as arena:
+        acts, storage, minute = acts_of(arena, scheduler_of(arena)), arena.host.storage, count(1)
+        for free, minutes, lines in ((2**40, 9, 0), (0, 70, 1), (2**40, 9, 0)):
+            disks.append(disk_usage(".")._replace(free=free))
+            for _ in range(minutes):
+                arena.store.acted(Act(at=0.0, who="prof", what="flag", text="x" * 10**5))
+                await arena.store.flushed()
+                storage.look(60.0 * next(minute))
+            status: Any = acts(Instruct(VERSION, "", Action.STATUS), "prof")
+            assert status.lines == (storage.filling,) * lines
+            nobody: Any = None
+            shown = msgspec.json.decode(lobby(arena.host, nobody))["arena"]["filling"]
+            assert shown == storage.filling
+    assert len([line for line in told.lines if "the disk will be full within" in line]) == 2
+
+
+def ignore(competition: Competition) -> None:
+    """Nobody wants to know which competition begins."""
+
+
+def acts_of(
+    arena: HostArena, starter: Scheduler, reopen: Callable[[Competition], None] = ignore
+) -> AdminCommands:
+    return AdminCommands(
+        arena.host,
+        arena.store,
+        reopen,
+        starter=starter,
+        roster=Roster(arena.store.engine),
+        lines=lambda: (),
+    )
+
+
+def scheduler_of(arena: HostArena, on_start: Callable[[Competition], None] = ignore) -> Scheduler:
     return Scheduler(
         arena.host,
         arena.store,
@@ -172,14 +238,7 @@ async def test_what_could_not_be_written_is_refused_and_no_run_starts() -> None:
     reopened: list[Competition] = []
     async with in_host() as arena:
         scheduler = scheduler_of(arena, reopened.append)
-        acts = AdminCommands(
-            arena.host,
-            arena.store,
-            reopened.append,
-            starter=scheduler,
-            roster=Roster(arena.store.engine),
-            lines=lambda: (),
-        )
+        acts = acts_of(arena, scheduler, reopened.append)
         with locked(arena.store):
             arena.store.acted(Act(competition=None, at=0.0, who="prof", what="flag"))
             await is_held(arena)

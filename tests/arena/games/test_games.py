@@ -33,7 +33,7 @@ from protocol.high_low import Dealt
 
 replace = msgspec.structs.replace
 
-BLACKJACK, POKER = GAMES["blackjack"], GAMES["three_card_poker"]
+POKER = GAMES["three_card_poker"]
 
 
 def test_the_games_are_those_of_the_vocabularies() -> None:
@@ -52,44 +52,36 @@ def test_an_unknown_game_is_refused(name: str) -> None:
         game_named(name)
 
 
-def test_B14_a_competition_shuffles_fairly_unless_something_else_is_chosen() -> None:
-    read = BLACKJACK.vocabulary.read_settings
-
-    assert competition_settings(BLACKJACK, {}) == read({"shuffle": "uniform"})
-    assert competition_settings(BLACKJACK, {"shuffle": "riffle"}) == read({})
-
-
-@pytest.mark.parametrize(("stake", "goal"), [(1000, 1125), (200, 225), (30, 33), (7, 8), (2, 3)])
-def test_K3_the_goal_of_a_league_is_an_eighth_more_than_the_stake(stake: int, goal: int) -> None:
-    read = POKER.vocabulary.read_settings
-    chosen = {"stake": stake, "goal": stake + 500}
-
-    assert competition_settings(POKER, {"stake": stake}) == read({"stake": stake, "goal": goal})
-    assert competition_settings(POKER, chosen) == read(chosen)
-
-
-def test_K3_a_league_that_says_nothing_goes_from_1000_to_1125_within_1000_rounds() -> None:
-    assert competition_settings(POKER, {}) == POKER.vocabulary.read_settings(
-        {"stake": 1000, "goal": 1125, "rounds": 1000}
-    )
+IN_COMPETITIONS: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
+    ("blackjack", {}, {"shuffle": "uniform"}),  # B14
+    ("blackjack", {"shuffle": "riffle"}, {}),
+    *(("gin_rummy", {"target": at}, {"max_rounds": 25}) for at in (10, 50)),  # G15
+    ("gin_rummy", {"target": 100}, {"max_rounds": 50}),
+    ("gin_rummy", {"target": 500}, {"max_rounds": 100}),
+    ("gin_rummy", {"max_rounds": 100}, {}),
+    ("three_card_poker", {}, {"stake": 1000, "goal": 1125, "rounds": 1000}),  # K3
+    *(
+        ("three_card_poker", {"stake": stake}, {"goal": goal})
+        for stake, goal in ((1000, 1125), (200, 225), (30, 33), (7, 8), (2, 3))
+    ),
+    ("three_card_poker", {"stake": 200, "goal": 700}, {}),
+    ("three_card_poker", {"goal": None}, {}),
+    *((game, {}, {}) for game in ("ace_king_queen", "high_low")),
+]
 
 
-def test_K3_a_league_without_a_goal_may_be_chosen() -> None:
-    chosen: dict[str, object] = {"goal": None}
+@pytest.mark.parametrize(("game", "chosen", "differs"), IN_COMPETITIONS)
+def test_K3_a_competition_has_settings_of_its_own_unless_they_are_chosen(
+    game: str, chosen: dict[str, object], differs: dict[str, object]
+) -> None:
+    read = GAMES[game].vocabulary.read_settings
 
-    assert competition_settings(POKER, chosen) == POKER.vocabulary.read_settings(chosen)
+    assert competition_settings(GAMES[game], chosen) == read({**chosen, **differs})
 
 
 def test_K3_a_goal_beyond_all_goals_is_refused() -> None:
     with pytest.raises(BadSettings, match="goal"):
         competition_settings(POKER, {"stake": 10**12})
-
-
-@pytest.mark.parametrize("game", ["ace_king_queen", "gin_rummy", "high_low"])
-def test_the_other_games_have_the_settings_of_a_match(game: str) -> None:
-    read = GAMES[game].vocabulary.read_settings
-
-    assert competition_settings(GAMES[game], {}) == read({})
 
 
 # ---- Conventions

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import shutil
 import sqlite3
+import zlib
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -355,8 +356,8 @@ def _flipped(value: Any, target: str, rng: random.Random) -> Any:
     if isinstance(value, str):
         place = rng.randrange(len(value))
         return value[:place] + chr(ord(value[place]) ^ 1 << rng.randrange(7)) + value[place + 1 :]
-    data = bytearray(value)
-    begin = max(0, value.find(b'"%s":' % target.encode()))
+    data = bytearray(zlib.decompress(value))  # padding of what is stored means nothing
+    begin = max(0, data.find(b'"%s":' % target.encode()))
     end = len(data) if begin == 0 else min(len(data), begin + 80)
     data[rng.randrange(begin, end)] ^= 1 << rng.randrange(8)
     return bytes(data)
@@ -385,6 +386,7 @@ def test_whichever_bit_is_flipped_that_match_is_named(file: Path) -> None:
     [
         "UPDATE matches SET record = X'' WHERE id = '{}'",
         "UPDATE matches SET record = substr(record, 1, 40) WHERE id = '{}'",
+        "UPDATE matches SET record = CAST(record || 'x' AS BLOB) WHERE id = '{}'",
         "UPDATE matches SET record = X'FF00FE' WHERE id = '{}'",
         "UPDATE matches SET record = 'a text' WHERE id = '{}'",
         "UPDATE matches SET record = zeroblob(100000) WHERE id = '{}'",

@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import os
+import re
+import shlex
 import sqlite3
 import subprocess
 import sys
@@ -47,6 +49,8 @@ def test_a_copy_is_made_beside_the_arena_that_runs_and_can_be_gone_on_with(tmp_p
         course = begun(store)
         course.notes(1, ("ann", "ben"), play(seed=1, hands=4))
         store.flush()
+        enrol(store.engine, "ann")
+        made = hand_in(store.engine, "ann", b"a bot")
         copied(file, copy)
         course.notes(2, ("ben", "ann"), play(seed=2, hands=4))
 
@@ -54,6 +58,8 @@ def test_a_copy_is_made_beside_the_arena_that_runs_and_can_be_gone_on_with(tmp_p
         [competition] = other.competitions()
         assert competition.state is CompetitionState.RUNNING
         assert len(other.matches("akq-1")) == 1
+        assert Submissions(other.engine).of("ann") == (made,)
+        assert read_program_bytes(other.engine, made.program) == b"a bot"
     with Store(file, create=False) as store:
         assert len(store.matches("akq-1")) == 2
 
@@ -68,17 +74,6 @@ def test_what_another_is_writing_just_now_is_not_in_it(db: Path, tmp_path: Path)
         assert copy.execute("SELECT count(*) FROM seats").fetchone() == (2,)
     writer.close()
     copy.close()
-
-
-def test_what_was_handed_in_is_in_it(db: Path, tmp_path: Path) -> None:
-    with Store(db) as store:
-        enrol(store.engine, "ann")
-        made = hand_in(store.engine, "ann", b"a bot")
-    copied(db, tmp_path / "copy.db")
-
-    with Store(tmp_path / "copy.db", create=False) as copy:
-        assert Submissions(copy.engine).of("ann") == (made,)
-        assert read_program_bytes(copy.engine, made.program) == b"a bot"
 
 
 @pytest.mark.parametrize(
@@ -104,6 +99,30 @@ def test_what_is_no_place_for_a_copy_is_refused_and_nothing_made(
     with pytest.raises(UsageError, match=why):
         copied(db, tmp_path / file)
     assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
+
+
+def test_the_timer_of_the_manual_keeps_seven_copies(db: Path, tmp_path: Path) -> None:
+    """Also after a clock was wrong; what is no copy of it, and all if it fails, stays."""
+    manual = (ROOT / "arena/server/operations.md").read_text("utf-8")
+    [make, copy] = re.findall("^ExecStart=(/bin/(?:mkdir|sh) .*)$", manual, re.MULTILINE)
+    copy = copy.replace("$$", "$").replace("%%", "%")
+    copy = copy.replace("/opt/card-arena/bin/arena", f"{sys.executable} -m arena")
+    folder = tmp_path / "backups"
+    subprocess.run(shlex.split(make), cwd=tmp_path, check=True)
+    others = {"notes", "before-upgrade.db", "2026-11-01-0400.db.gz", "x2026-11-01-0400.db"}
+    copies = [f"{year}-11-{day}-0400.db" for year in (2025, 2999) for day in range(10, 16)]
+    for name in (*others, *copies):
+        (folder / name).write_text("")
+    for is_there in (False, True):
+        db.rename(db := tmp_path / ("class.db" if is_there else "gone"))
+        done = subprocess.run(
+            shlex.split(copy), cwd=tmp_path, env={**os.environ, "PYTHONPATH": str(ROOT)}
+        )
+        assert (done.returncode == 0) is is_there
+        left = {*names(folder)} - others
+        assert left >= {*copies[6:]}
+        assert len(left) == (7 if is_there else 12)
+        assert {*names(folder)} >= others
 
 
 FULL = """

@@ -151,7 +151,8 @@ def test_every_setting_has_its_field_and_a_bad_value_its_line(
 def arena_of(look: BrowserWindow, **lobby: Any) -> list[dict[str, Any]]:
     """Have a window see this lobby; returns what it says to the arena."""
     told: list[dict[str, Any]] = []
-    arena = {"games": [], "submissions": False, "workers": False, "startable": []}
+    arena: dict[str, object] = {"games": [], "submissions": False, "workers": False}
+    arena |= {"startable": [], "filling": "the disk will be full within an hour"}
     lists = ("competitions", "bots", "matches", "queue", "runs", "latest")
     document = {"type": "lobby", "arena": arena, **{key: [] for key in lists}, **lobby}
 
@@ -196,6 +197,7 @@ def test_what_was_over_and_goes_on_is_stopped_in_two_ways(
     page = look.to("#/instructor")
     page.get_by_label("Token").fill("Eva")
     page.get_by_role("button", name="Enter").click()
+    page.get_by_text("Make room: the disk will be full within an hour.").wait_for()
     page.get_by_text("It was over, and matches are played again: nobody is absent").wait_for()
     page.get_by_role("button", name="Stop… cup").click()
     page.get_by_role("dialog").get_by_role("button", name=answer).click()

@@ -71,6 +71,7 @@ function Desk() {
   const machines = useModule(Boolean(lobby?.arena.workers), () => import("./instructor_workers.js"));
   if (!lobby) return html`<${Loading} what="the lobby" />`;
   return html`
+    ${lobby.arena.filling && html`<p class="panel">Make room: ${lobby.arena.filling}.</p>`}
     ${handedIn && html`<${handedIn.Warning} />`}
     ${lobby.runs.filter((run) => run.too_late).map((run) => html`<p key=${run.run} class="panel" role="status">
       <b><${Name} name=${run.run} /> starts at ${time(run.next_at)}; versions that are missing: ${number(run.too_late.count)}.</b>
