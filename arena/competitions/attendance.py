@@ -12,7 +12,6 @@ import msgspec
 
 from arena.competitions.planned_run import Participants, PlannedRun
 from arena.engine.names import Spellings, alike, owner_of
-from arena.formats.formats import fewest
 from arena.formats.spec import Form, Take
 from arena.sandbox.bot_spec import some
 
@@ -111,7 +110,7 @@ def attendance(
         versions = ()
     elif run.take is Take.SUBMITTED:
         here = ()
-    needed = max(0, min(fewest(run.form), run.at_least) - len(run.house))
+    needed = max(0, run.needed - len(run.house))
     if run.who is Participants.CONNECTED:
         owners = {alike(owner_of(name)) for name in here}
         submitted = tuple(name for name in versions if alike(name) not in owners)
@@ -166,7 +165,8 @@ def _least(run: PlannedRun, expected: int, needed: int) -> int:
         case _:
             if is_unsaid and run.form is not Form.LADDER:
                 least = expected
-            return max(1, least, needed)
+            least = max(1, least, needed)
+            return min(least, expected) if run.who is Participants.NAMED else least
 
 
 def _came(here: Sequence[str], names: Sequence[str]) -> dict[str, str]:
