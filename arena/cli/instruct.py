@@ -194,9 +194,7 @@ def _void_all(found: Done, ask: Callable[..., Done], *, is_sure: bool, as_json: 
         output.print_json(_document(found))
     if not matches:
         return msgspec.structs.replace(found, text="nothing to be made void")
-    if is_blind:
-        raise UsageError(f"expected --yes, as there is no terminal to ask at; {count} left as is")
-    if not is_sure and not click.confirm(f"make {count} void?", err=True):
+    if not is_sure and not output.confirm(f"make {count} void?", "--yes"):
         return msgspec.structs.replace(found, text=f"{count} left as is")
     done, refused = found, dict[str, str]()
     for match in reversed(matches):  # what was drawn by a match is taken back before it

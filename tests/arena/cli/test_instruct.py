@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import re
 import sys
 import time
@@ -11,16 +10,9 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from tests.support.in_process import Run
+from tests.support.in_process import Run, Terminal
 
 pytestmark = pytest.mark.usefixtures("answering_arena")
-
-
-class Terminal(io.StringIO):
-    """A terminal with what somebody types."""
-
-    def isatty(self) -> bool:
-        return True
 
 
 @pytest.fixture
