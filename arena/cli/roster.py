@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import time
 import unicodedata
 from collections.abc import Iterator, Sequence
 from functools import partial
@@ -24,6 +23,7 @@ from arena.storage.roster import Imported, Issued, Member, Roster
 from arena.storage.roster_csv import read_class
 from arena.storage.roster_requests import Request, RosterRequests
 from arena.storage.schema import open_database, shown
+from arena.strength.figures import time_of
 from protocol.errors import UsageError
 from protocol.messages import Action
 
@@ -102,7 +102,7 @@ def import_(file: Path, tokens: Path | None, db: str, as_json: bool) -> None:
 @_db_option
 @options.json_option
 def list_(db: str, as_json: bool) -> None:
-    """Show who is on the roster; times are this machine's.
+    """Show who is on the roster.
 
     --json prints {members: [{name, email, team, made_at, revoked_at}]}, times in Unix seconds.
     """
@@ -316,11 +316,7 @@ def _show_members(members: Sequence[Member]) -> None:
 
     table = Table("name", "e-mail", "team", "token")
     for member in members:
-        revoked = member.revoked_at
-        token = f"of {_time(member.made_at)}" if revoked is None else f"revoked {_time(revoked)}"
+        made, revoked = f"of {time_of(member.made_at)}", member.revoked_at
+        token = made if revoked is None else f"revoked {time_of(revoked)}"
         table.add_row(member.name, member.email or "", member.team or "", token)
     output.print_table(f"On the roster: {len(members):,}", table)
-
-
-def _time(seconds: float | None) -> str:
-    return time.strftime("%Y-%m-%d %H:%M", time.localtime(seconds))

@@ -14,6 +14,7 @@ from arena.competitions.planned_run import Participants, PlannedRun
 from arena.engine.names import Spellings, alike, owner_of
 from arena.formats.spec import Form, Take
 from arena.sandbox.bot_spec import some
+from arena.strength.figures import time_of
 
 __all__ = ["SHOWN", "Attendance", "Upcoming", "Wait", "attendance"]
 
@@ -254,7 +255,7 @@ class Wait:
         run, came, until = self._run, self.came, ""
         if run.at is not None and self._end is not None:
             # Summer time may begin or end between `moment` and then.
-            until = f" until {self._end.astimezone(run.at.zone):%H:%M}"
+            until = f" until {time_of(self._end.astimezone(run.at.zone), '%H:%M')}"
         if run.who is Participants.ROSTER and not came.come and not came.missing:
             return (
                 f"{run.name} waits{until}: nobody is on the roster, "
@@ -265,7 +266,8 @@ class Wait:
         starts = f"with {came.least}{own}"
         if self.starts_by is not None:
             zone = run.at.zone if run.at is not None else None
-            starts = f"by {self.starts_by.astimezone(zone):%H:%M:%S}, sooner if nobody else comes"
+            starts_by = time_of(self.starts_by.astimezone(zone), "%H:%M:%S")
+            starts = f"by {starts_by}, sooner if nobody else comes"
         if self.undecided:
             is_one = self.undecided == 1
             what = "1 submission" if is_one else f"{self.undecided} submissions"

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
-import time
-from collections.abc import Iterator
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -16,13 +15,9 @@ pytestmark = pytest.mark.usefixtures("answering_arena")
 
 
 @pytest.fixture
-def noon(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def noon(zone: Callable[[str], None]) -> None:
     """It is between twelve and one o'clock here."""
-    with monkeypatch.context() as patch:
-        patch.setenv("TZ", f"NOON{datetime.now(UTC).hour - 12:+d}")
-        time.tzset()
-        yield
-    time.tzset()
+    zone(f"NOON{datetime.now(UTC).hour - 12:+d}")
 
 
 @pytest.mark.parametrize(

@@ -146,7 +146,7 @@ def test_until_when_it_waits_is_said_by_the_clock_of_then() -> None:
 
     text = Wait(run, before_it_is_set_back).text
 
-    assert text == "cup waits until 02:30: 0 here, it starts with 2"
+    assert text == "cup waits until 02:30 UTC+01:00: 0 here, it starts with 2"
 
 
 # --- submissions ---
