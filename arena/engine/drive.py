@@ -57,7 +57,8 @@ def drive(match: MatchState, strategies: Sequence[Strategy]) -> None:
         try:
             match.answer(value)
         except IllegalAnswer as error:
-            return match.end(Ending.ILLEGAL, asked.seat, str(error))
+            text = f"{error}; {asked.question.advice(value)}"
+            return match.end(Ending.ILLEGAL, asked.seat, text)
 
 
 def _crashed(match: MatchState, seat: int, error: BaseException) -> None:

@@ -160,7 +160,7 @@ class SeatReferee:
         try:
             given = question.check(message.value)
         except IllegalAnswer as error:
-            self._fail(chair, str(error))
+            self._fail(chair, f"{error}; {question.advice(message.value)}")
             return
         try:
             goes_on = asked.take(chair.asked, question, given)

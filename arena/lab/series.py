@@ -44,7 +44,7 @@ class Offence(msgspec.Struct, frozen=True):
         place: its index in `Sitting.bots`.
         kind: the word of J2.
         match: in which match of the sitting, from 1.
-        advice: what its author can do, in one line; empty for a bot in this process.
+        advice: what its author can do, in one line; for a bot in this process it ends `text`.
         stderr: the end of what its process wrote there.
     """
 
