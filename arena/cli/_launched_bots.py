@@ -102,7 +102,8 @@ async def launched(
         came = await host.wait_for_bots(coming, host.limits.hello_ms / 1000)
         _tell_ended(host, notices)
         for name in sorted(coming - came - host.ended.keys()):
-            notices.say(f"{name} has not said hello within {host.limits.hello_ms:,} ms")
+            within = f"within {host.limits.hello_ms:,} ms"
+            notices.say(f"{name} {host.supervisor.no_hello(name, within)}")
         yield
     finally:
         watching.cancel()

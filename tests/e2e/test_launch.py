@@ -433,6 +433,24 @@ async def test_a_bot_that_cannot_join_its_control_group_does_not_start(
         assert here.findings.empty()
 
 
+@pytest.mark.parametrize(("option", "is_told"), [("", True), ("-Xmx700m ", False)])
+async def test_java_without_a_limit_of_its_heap_is_told_of_one(
+    tmp_path: Path, option: str, is_told: bool
+) -> None:
+    for tool in "java", "javac":
+        skip_without(tool)
+    fills = "for (int n = 0; n < 600; n++) java.util.Arrays.fill(kept[n] = new byte[1 << 20], one);"
+    (tmp_path / "Hog.java").write_text(
+        "class Hog { public static void main(String[] given) throws Exception {"
+        f" byte one = 1; byte[][] kept = new byte[600][]; {fills} Thread.sleep(60_000); }} }}"
+    )
+    async with arena(tmp_path, limits=Limits(memory_mib=256)) as here:
+        await here.start(f"java {option}Hog.java")
+        finding = await here.found()
+    assert finding.kind is Ending.MEMORY
+    assert ("-Xmx128m" in finding.advice) == is_told
+
+
 # ---- Nothing is left
 
 
