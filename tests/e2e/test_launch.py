@@ -433,9 +433,9 @@ async def test_a_bot_that_cannot_join_its_control_group_does_not_start(
         assert here.findings.empty()
 
 
-@pytest.mark.parametrize(("option", "is_told"), [("", True), ("-Xmx700m ", False)])
-async def test_java_without_a_limit_of_its_heap_is_told_of_one(
-    tmp_path: Path, option: str, is_told: bool
+@pytest.mark.parametrize(("option", "is_advised"), [("", True), ("-Xmx700m ", False)])
+async def test_java_without_a_heap_limit_is_advised_to_set_one(
+    tmp_path: Path, option: str, is_advised: bool
 ) -> None:
     for tool in "java", "javac":
         skip_without(tool)
@@ -448,7 +448,7 @@ async def test_java_without_a_limit_of_its_heap_is_told_of_one(
         await here.start(f"java {option}Hog.java")
         finding = await here.found()
     assert finding.kind is Ending.MEMORY
-    assert ("-Xmx128m" in finding.advice) == is_told
+    assert ("-Xmx128m" in finding.advice) == is_advised
 
 
 # ---- Nothing is left
