@@ -126,7 +126,10 @@ def _bar(what: str, total: int | None, unit: str = "") -> Iterator[ProgressCount
 
 
 def confirm(question: str, option: str) -> bool:
-    """Ask at the terminal, where `option` would have said yes; `UsageError` without a terminal."""
+    """Ask a yes-or-no question at the terminal.
+
+    Raises `UsageError`, which names the `option` that says yes, if there is no terminal.
+    """
     if not sys.stdin.isatty():
         raise UsageError(f"expected {option}, as there is no terminal to ask at: {question}")
     return click.confirm(question, err=True)

@@ -35,7 +35,7 @@ def signed(value: float | None, digits: int = 0) -> str:
 
 
 def time_of(at: float | datetime, form: str = "%Y-%m-%d %H:%M") -> str:
-    """`2026-11-27 18:24 UTC+01:00`: of a time in Unix seconds in the zone of this machine."""
+    """`2026-11-27 18:24 UTC+01:00`; Unix seconds are shown in the time zone of this machine."""
     moment = at if isinstance(at, datetime) else datetime.fromtimestamp(at).astimezone()
     offset = moment.utcoffset()
     assert offset is not None, "a moment without an offset is none"
