@@ -41,6 +41,11 @@ from protocol.version import __version__
 __all__ = ["Bridge"]
 
 _LEAVE_S = 5.0  # for the arena to answer a goodbye or a close
+_QUIET_S = 5.0  # a slow JVM has said it by then
+_QUIET = (
+    f"nothing has come from the program for {_QUIET_S:.0f} s; expected `hello` as its first line: "
+    "does it flush its output?"
+)
 _REMEMBERED = 8192  # matches; twice the most tables of a bot
 _TURN = 64  # lines after which the event loop runs, even if the program floods
 
@@ -184,7 +189,11 @@ class Bridge:
         Raises:
             ProgramFailed: it is not a `hello`.
         """
-        line = await self._program.read()
+        quiet = asyncio.get_running_loop().call_later(_QUIET_S, self._on_event, _QUIET)
+        try:
+            line = await self._program.read()
+        finally:
+            quiet.cancel()
         if line is None:
             raise self._program.failure(await self._program.end())
         try:

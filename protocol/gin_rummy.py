@@ -8,7 +8,7 @@ any declaration that G9 accepts may be given.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Literal
 
 import msgspec
@@ -196,6 +196,12 @@ class Turn(Question[TurnAnswer], frozen=True, gc=False, tag="turn"):
 
     def advice(self, value: object) -> str:
         """What to do about an illegal answer, or about melds that are none, in one line."""
+        if isinstance(value, Mapping):
+            discard = value.get("discard", value)
+        else:
+            discard = getattr(value, "discard", value)
+        if discard is None:
+            return super().advice(None)
         wrong = self.fault(value) is not None and not self.mistypes(value)
         return _MELDS_ADVICE if wrong else super().advice(value)
 

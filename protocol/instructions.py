@@ -101,6 +101,8 @@ class Instruct(Struct, frozen=True, forbid_unknown_fields=True, tag_field="type"
         until: for `void` with `since`: the end of that time; without it now.
         unplayed: for `stop` of a competition that was over and goes on: what becomes of the results
             that were made void and are not played again, `before` or `void`.
+        from_running: for `unlist`: whether the owner's bots are first removed from the competitions
+            that are not over. Otherwise a name that is in use is refused.
     """
 
     protocol: int
@@ -117,6 +119,7 @@ class Instruct(Struct, frozen=True, forbid_unknown_fields=True, tag_field="type"
     since: float | None = None
     until: float | None = None
     unplayed: Unplayed | None = None
+    from_running: bool | None = None
 
 
 class Progress(Struct, frozen=True):

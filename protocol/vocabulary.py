@@ -88,10 +88,10 @@ class Question(_Kinded, Generic[Answer], frozen=True, gc=False):
         if isinstance(value, Mapping):
             meant = {
                 # Nothing else is turned into a text: that of a deeply nested list cannot be made.
-                key: _TRUTH.get(str(field), field) if isinstance(field, str | int) else field
+                key: _TRUTH.get(field, field) if isinstance(field, str | int) else field
                 for key, field in value.items()
             }
-        elif isinstance(value, str):
+        elif type(value) is str:
             try:
                 meant = msgspec.json.decode(value)
             except (ValueError, RecursionError):
@@ -112,6 +112,11 @@ class Question(_Kinded, Generic[Answer], frozen=True, gc=False):
 
     def advice(self, value: object) -> str:
         """What the author of an illegal answer can do about it, in one line."""
+        if value is None:
+            return (
+                "answer with an element of `legal`, not null (None in Python): "
+                f"does every way through `{self.kind}` end with `return`?"
+            )
         if self.mistypes(value):
             if isinstance(value, float):
                 return f"answer with a whole number, without a fraction: {value:.0f}, not {value}"
@@ -229,7 +234,9 @@ class Vocabulary(msgspec.Struct, frozen=True, kw_only=True):
 
 
 # Texts and numbers that some languages write for truth values and null.
-_TRUTH: Mapping[str, bool | None] = {
+_TRUTH: Mapping[str | int, bool | None] = {
+    1: True,
+    0: False,
     "true": True,
     "True": True,
     "1": True,

@@ -7,7 +7,8 @@ from __future__ import annotations
 import gc
 import inspect
 import os
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
@@ -48,6 +49,21 @@ _WAITS_SPAN = 0.8  # the share of a run by whose end the last file that takes lo
 settings.register_profile("here", deadline=None)
 settings.register_profile("ci", deadline=None, derandomize=True)
 settings.load_profile("ci" if os.environ.get("CI") else "here")
+
+
+@pytest.fixture
+def zone(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[str], None]]:
+    """Set the time zone of this process for a test, by a text as TZ has it."""
+
+    tzset = getattr(time, "tzset", lambda: None)  # Windows has none
+
+    def set_zone(name: str) -> None:
+        patch.setenv("TZ", name)
+        tzset()
+
+    with monkeypatch.context() as patch:
+        yield set_zone
+    tzset()
 
 
 @pytest.fixture(autouse=True, scope="session")

@@ -24,6 +24,7 @@ from arena.formats.settled import settled_note
 from arena.formats.spec import Form
 from arena.games import game_named, game_title
 from arena.sandbox.bot_spec import some
+from arena.strength.figures import SECONDS, time_of
 from arena.strength.interval import Bounds
 from protocol import messages
 from protocol.errors import UsageError, one_line
@@ -111,7 +112,7 @@ class CompetitionLog(Listener):
             why += f": {pairing.players[ended.seat]} {ended.text}"
         elif ended.text:
             why += f": {ended.text}"
-        clock = time.strftime("%Y-%m-%d %H:%M:%S")
+        clock = time_of(time.time(), SECONDS)
         line = f"{clock} {ledger.id} {pairing.number} {match} {scores} · {why}"
         self._log(one_line(line, 500))
 

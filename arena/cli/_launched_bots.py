@@ -16,6 +16,7 @@ from itertools import count
 from arena.cli._competition_report import Board
 from arena.competitions.arena_host import Host
 from arena.sandbox.bot_spec import BotSpec
+from arena.strength.figures import SECONDS, time_of
 from protocol.errors import ArenaError, UsageError, one_line
 from protocol.messages import Ending, Verdict
 
@@ -53,8 +54,7 @@ class BotNotices:
 
     def say(self, text: str) -> None:
         line = one_line(text, _LONGEST_LINE)
-        clock = time.strftime("%Y-%m-%d %H:%M:%S")
-        self._told.append((next(self._numbers), f"{clock} {line}"))
+        self._told.append((next(self._numbers), f"{time_of(time.time(), SECONDS)} {line}"))
         with contextlib.suppress(OSError):  # stderr is closed: the matches go on
             self._board.say(line)
 
@@ -102,7 +102,8 @@ async def launched(
         came = await host.wait_for_bots(coming, host.limits.hello_ms / 1000)
         _tell_ended(host, notices)
         for name in sorted(coming - came - host.ended.keys()):
-            notices.say(f"{name} has not said hello within {host.limits.hello_ms:,} ms")
+            within = f"within {host.limits.hello_ms:,} ms"
+            notices.say(f"{name} {host.supervisor.no_hello(name, within)}")
         yield
     finally:
         watching.cancel()

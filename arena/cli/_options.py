@@ -89,7 +89,7 @@ bot_option = click.option(
     multiple=True,
     metavar="[NAME=]COMMAND",
     callback=lambda _ctx, _param, texts: tuple(map(read_entry, texts)),
-    help="Launch a bot in any language: --bot 'ann=java -cp . MyBot', "
+    help="Launch a bot in any language: --bot 'ann=java -Xmx128m MyBot', "
     "or --bot 'stdio: ./mybot' if it speaks in lines of JSON. May be repeated.",
 )
 

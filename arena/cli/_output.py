@@ -15,7 +15,7 @@ import msgspec
 from arena.cli import Interrupted
 from arena.strength.figures import TOO_FEW, plural, several, signed, with_interval
 from arena.strength.interval import LEVEL, Interval
-from protocol.errors import ArenaError, one_line
+from protocol.errors import ArenaError, UsageError, one_line
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -123,6 +123,16 @@ def _bar(what: str, total: int | None, unit: str = "") -> Iterator[ProgressCount
     with Bar(*columns, console=console, transient=True, redirect_stdout=False) as bar:
         task = bar.add_task(what, total=total)
         yield ProgressCount(lambda done: bar.update(task, completed=done))
+
+
+def confirm(question: str, option: str) -> bool:
+    """Ask a yes-or-no question at the terminal.
+
+    Raises `UsageError`, which names the `option` that says yes, if there is no terminal.
+    """
+    if not sys.stdin.isatty():
+        raise UsageError(f"expected {option}, as there is no terminal to ask at: {question}")
+    return click.confirm(question, err=True)
 
 
 def print_json(document: object) -> None:

@@ -97,7 +97,7 @@ def command(
 ) -> None:
     """See whether a bot behaves, step by step, and what to do about it if it does not.
 
-    COMMAND is what starts the bot: `arena check -- java -cp . MyBot`, `arena check -- stdio:
+    COMMAND is what starts the bot: `arena check -- java -Xmx128m MyBot`, `arena check -- stdio:
     ./mybot` if it speaks in lines, or the FILE.py of a strategy. It is started as a
     competition would start it. Nothing is written anywhere.
 

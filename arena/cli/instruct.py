@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import functools
 import sys
-import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from datetime import datetime, timedelta
@@ -23,6 +22,7 @@ from arena.cli import _output as output
 from arena.competitions.planned_run import MOST_MATCHES
 from arena.formats.spec import Form
 from arena.sandbox.bot_spec import some
+from arena.strength.figures import SECONDS, time_of
 from protocol.codec import Encoding, decode_from_arena, encode
 from protocol.errors import ArenaError, ProtocolError, Unreachable, UsageError
 from protocol.instructions import TimedVerdict, Unplayed
@@ -192,9 +192,7 @@ def _void_all(found: Done, ask: Callable[..., Done], *, is_sure: bool, as_json: 
         output.print_json(_document(found))
     if not matches:
         return msgspec.structs.replace(found, text="nothing to be made void")
-    if is_blind:
-        raise UsageError(f"expected --yes, as there is no terminal to ask at; {count} left as is")
-    if not is_sure and not click.confirm(f"make {count} void?", err=True):
+    if not is_sure and not output.confirm(f"make {count} void?", "--yes"):
         return msgspec.structs.replace(found, text=f"{count} left as is")
     done, refused = found, dict[str, str]()
     for match in reversed(matches):  # what was drawn by a match is taken back before it
@@ -219,7 +217,7 @@ def _times(since: str, until: str | None) -> tuple[float, float | None]:
     begin = _time(since)
     end = None if until is None else _time(until, begin)
     if end is not None and end < begin:
-        shown = [time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(at)) for at in (end, begin)]
+        shown = [time_of(at, SECONDS) for at in (end, begin)]
         raise UsageError(f"expected --until after --since, got {shown[0]} after {shown[1]}")
     return begin, end
 
@@ -369,6 +367,6 @@ def _show_verdicts(verdicts: Sequence[TimedVerdict]) -> None:
     columns = ("time", "competition", "match", "bot", "verdict", "cannot be void")
     table = output.new_table(*columns, words=set(columns))
     for each in verdicts:
-        at = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(each.at))
+        at = time_of(each.at, SECONDS)
         table.add_row(at, each.competition, each.match, each.bot, each.kind, each.refusal)
     output.print_table("Verdicts of that time", table)

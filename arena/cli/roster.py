@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import time
 import unicodedata
 from collections.abc import Iterator, Sequence
 from functools import partial
@@ -18,11 +17,13 @@ from arena.cli import _options as options
 from arena.cli import _output as output
 from arena.engine.names import spelled
 from arena.results import csv_tables
+from arena.sandbox.bot_spec import some
 from arena.storage.lock import DatabaseInUse, hold
 from arena.storage.roster import Imported, Issued, Member, Roster
 from arena.storage.roster_csv import read_class
 from arena.storage.roster_requests import Request, RosterRequests
 from arena.storage.schema import open_database, shown
+from arena.strength.figures import time_of
 from protocol.errors import UsageError
 from protocol.messages import Action
 
@@ -33,6 +34,11 @@ _PRIVATE = 0o600  # a file of tokens is for its owner alone
 
 
 _db_option = options.db_option("The database.")
+_from_running_option = click.option(
+    "--from-running",
+    is_flag=True,
+    help="Take their bots out of competitions that are not over, and do not ask.",
+)
 
 
 @contextlib.contextmanager
@@ -96,7 +102,7 @@ def import_(file: Path, tokens: Path | None, db: str, as_json: bool) -> None:
 @_db_option
 @options.json_option
 def list_(db: str, as_json: bool) -> None:
-    """Show who is on the roster; times are this machine's.
+    """Show who is on the roster.
 
     --json prints {members: [{name, email, team, made_at, revoked_at}]}, times in Unix seconds.
     """
@@ -130,18 +136,23 @@ def rotate(name: str, db: str, as_json: bool) -> None:
 
 @command.command()
 @click.argument("name")
+@_from_running_option
 @_db_option
 @options.json_option
-def revoke(name: str, db: str, as_json: bool) -> None:
-    """Take somebody's token back; the name stays theirs.
+def revoke(name: str, from_running: bool, db: str, as_json: bool) -> None:
+    """Take somebody's token back; the name and what was handed in stay theirs.
 
-    A bot that is connected with it is out of its matches.
+    A bot that is connected with it is out of its competitions: while one is not over, this asks
+    first, or needs --from-running. A version of theirs that plays goes on.
 
     --json prints {revoked: name}.
     """
     with _opened(db) as engine:
-        name = Roster(engine).revoke(name)
-    output.print_result({"revoked": name}, f"{name}'s token is no longer valid", as_json=as_json)
+        roster = Roster(engine)
+        _confirm_strike(roster, name, from_running)
+        name = roster.revoke(name)
+    text = f"{name}'s token is no longer valid; the name and the programs that were handed in stay"
+    output.print_result({"revoked": name}, text, as_json=as_json)
 
 
 @command.command()
@@ -166,25 +177,44 @@ def rename(name: str, new: str, db: str, as_json: bool) -> None:
 
 @command.command()
 @click.argument("name")
+@_from_running_option
 @_db_option
 @options.json_option
-def remove(name: str, db: str, as_json: bool) -> None:
+def remove(name: str, from_running: bool, db: str, as_json: bool) -> None:
     """Take somebody off the roster; token, e-mail and team are forgotten, and the name is free.
 
-    Results keep the name. What was handed in is no longer in play, and does not go to the next
-    owner of the name. Nobody is removed while a bot of that name, or of one below it as
-    ann/NAME, is connected or takes part in a competition that is not over, or, beside a running
-    arena, while a [[run]] of its file that is still to be played names it. Without an arena nobody
-    looks at files: change them as well. To keep somebody out but the name taken, revoke the
-    token instead.
+    Results keep the name, and programs that were handed in stay in the database. They are no longer
+    in play, and do not go to the next owner of the name. Beside a running arena, while a bot of
+    that name, or of one below it as ann/NAME, takes part in a competition that is not over, this
+    asks first, or needs --from-running; the bot is then taken out of it. Nobody is removed while a
+    [[run]] of its file that is still to be played names them, or, without --from-running, while
+    they are connected. Without an arena nobody looks at files: change them as well. To keep
+    somebody out but the name taken, revoke the token instead.
 
     --json prints {removed: name}.
     """
-    name = _change(db, name)
-    output.print_result({"removed": name}, f"{name} is on the roster no longer", as_json=as_json)
+    name = _change(db, name, from_running=from_running)
+    text = (
+        f"{name} is on the roster no longer; "
+        "results keep the name, and the programs that were handed in stay"
+    )
+    output.print_result({"removed": name}, text, as_json=as_json)
 
 
-def _change(db: str, name: str, new: str | None = None) -> str:
+def _confirm_strike(roster: Roster, name: str, from_running: bool) -> bool:
+    """Ask whether bots of somebody leave what is not over; False if there are none.
+
+    Raises `UsageError` if they are to stay.
+    """
+    bots = roster.taking_part(name)
+    if bots and not from_running:
+        listed = some([f"{bot} is in {competition}" for bot, competition in bots])
+        if not output.confirm(f"{listed}, not over yet; take them out?", "--from-running"):
+            raise UsageError(f"{name} stays, nothing has changed")
+    return from_running or bool(bots)
+
+
+def _change(db: str, name: str, new: str | None = None, *, from_running: bool = False) -> str:
     """Rename somebody, or remove them without a new name; returns the name as it was spelled.
 
     An arena that runs on the database does it, as it knows who is connected.
@@ -195,8 +225,11 @@ def _change(db: str, name: str, new: str | None = None) -> str:
         try:
             lock = hold(engine, shown(engine.url))  # no arena can start meanwhile
         except DatabaseInUse:
-            action = Action.UNLIST if new is None else Action.RENAME
-            RosterRequests(engine).ask(Request(action=action, name=name, new=new))
+            request = Request(action=Action.RENAME, name=name, new=new)
+            if new is None:
+                is_struck = _confirm_strike(roster, name, from_running)
+                request = Request(action=Action.UNLIST, name=name, from_running=is_struck)
+            RosterRequests(engine).ask(request)
             return name
         try:
             if new is None:
@@ -283,11 +316,7 @@ def _show_members(members: Sequence[Member]) -> None:
 
     table = Table("name", "e-mail", "team", "token")
     for member in members:
-        revoked = member.revoked_at
-        token = f"of {_time(member.made_at)}" if revoked is None else f"revoked {_time(revoked)}"
+        made, revoked = f"of {time_of(member.made_at)}", member.revoked_at
+        token = made if revoked is None else f"revoked {time_of(revoked)}"
         table.add_row(member.name, member.email or "", member.team or "", token)
     output.print_table(f"On the roster: {len(members):,}", table)
-
-
-def _time(seconds: float | None) -> str:
-    return time.strftime("%Y-%m-%d %H:%M", time.localtime(seconds))

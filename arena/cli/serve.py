@@ -38,6 +38,7 @@ from arena.sandbox.command import views
 from arena.storage.roster import Roster
 from arena.storage.store import Store
 from arena.storage.tokens import Access
+from arena.strength.figures import time_of
 from arena.submissions.requests import SubmissionRequests
 from arena.web.web import Web
 from arena.workers.bus import secret_files
@@ -47,7 +48,6 @@ from protocol.messages import Limits
 __all__ = ["command"]
 
 _DEFAULTS = ServeSection()
-_MOMENT = "%Y-%m-%d %H:%M"
 _NEW_OBJECTS = 10_000  # between two garbage collections; the default is 700
 
 
@@ -354,10 +354,10 @@ def _say_where(url: str, endpoint: Endpoint, plan: _ServePlan, notices: BotNotic
         notices.say(f"the page is at {page_at(url)}")
     if plan.bus is not None:
         notices.say(f"other machines play matches over {plan.bus.url}")
-    if plan.config.submissions is not None:
-        closes = plan.config.submissions.closes
-        until = "" if closes is None else f" until {time.strftime(_MOMENT, time.localtime(closes))}"
-        notices.say(f"bots can be handed in{until}: `arena submit`, or on the page")
+    if (submissions := plan.config.submissions) is not None:
+        until = "" if submissions.closes is None else f" until {time_of(submissions.closes)}"
+        welcome = f"bots can be handed in{until}: `arena submit`, or on the page"
+        notices.say(submissions.closed(time.time()) or welcome)
 
 
 def _scheduler(

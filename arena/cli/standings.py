@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
-from datetime import datetime
 
 import click
 import msgspec
@@ -21,6 +20,7 @@ from arena.formats.spec import Plan
 from arena.results.luck_table import LuckLine, LuckTable
 from arena.storage.live_results import LiveResults
 from arena.storage.store import CompetitionRow, Store
+from arena.strength.figures import time_of
 from protocol.messages import Progress, Verdict
 
 __all__ = ["command"]
@@ -158,8 +158,7 @@ def _list(store: Store, competitions: Sequence[CompetitionRow], as_json: bool) -
     others = (Column(name, overflow="fold") for name in ("run", "game", "form", "began", "how far"))
     table = Table(id_column, *others)
     for row, progress in rows:
-        began = f"{datetime.fromtimestamp(row.started_at):%Y-%m-%d %H:%M}"
-        form = progress.form.replace("_", " ")
+        began, form = time_of(row.started_at), progress.form.replace("_", " ")
         table.add_row(row.id, row.plan.run, progress.game, form, began, _how_far(progress))
     output.print_table(output.plural(len(rows), "competition"), table)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -13,6 +12,7 @@ from arena.cli import _options as options
 from arena.cli import _output as output
 from arena.cli._submission_progress import SubmissionProgress
 from arena.cli._submitter import SubmitterConnection, submitter_options
+from arena.strength.figures import time_of
 from protocol.errors import UsageError, one_line
 from protocol.submitting import (
     Compare,
@@ -97,7 +97,7 @@ def log(number: int, arena: SubmitterConnection, as_json: bool) -> None:
     if not written:
         click.echo("stderr: nothing in the latest matches")
     for match in written:
-        click.echo(f"stderr of v{match.version} in {match.match}, {_time(match.at)}:")
+        click.echo(f"stderr of v{match.version} in {match.match}, {time_of(match.at)}:")
         _print_lines(match.text)
 
 
@@ -225,7 +225,7 @@ def _show_entries(entries: Sequence[EntryOf]) -> None:
             str(entry.submission),
             *((entry.owner,) if owners else ()),
             "" if entry.version is None else f"v{entry.version}",
-            _time(entry.arrived_at),
+            time_of(entry.arrived_at),
             entry.name,
             state,
             one_line(": ".join(filter(None, (entry.message, entry.text))), _LONGEST_TEXT),
@@ -235,13 +235,9 @@ def _show_entries(entries: Sequence[EntryOf]) -> None:
 
 def _show_in_play(in_play: Sequence[InPlayEntry]) -> None:
     for row in in_play:
-        click.echo(f"in play: {row.owner} v{row.version} in {row.game}, since {_time(row.at)}")
+        click.echo(f"in play: {row.owner} v{row.version} in {row.game}, since {time_of(row.at)}")
 
 
 def _print_lines(text: str) -> None:
     for line in text.splitlines():
         click.echo(f"  {one_line(line.expandtabs(4), 1000)}")
-
-
-def _time(seconds: float) -> str:
-    return time.strftime("%Y-%m-%d %H:%M", time.localtime(seconds))

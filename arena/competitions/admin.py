@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import time
 import unicodedata
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from functools import partial
 
 import msgspec
@@ -29,7 +29,7 @@ from arena.storage.roster_csv import class_in
 from arena.storage.store import Act, CompetitionRow, CompetitionState, MatchRow, Store
 from protocol.errors import UsageError
 from protocol.instructions import TimedVerdict, Unplayed
-from protocol.messages import Action, Done, Ending, Instruct, Verdict
+from protocol.messages import VERSION, Action, Done, Ending, Instruct, Verdict
 
 __all__ = ["AdminCommands"]
 
@@ -156,9 +156,10 @@ class AdminCommands:
 
     def _change_roster(self, message: Instruct, who: str) -> Awaitable[Done]:
         name = _given(message.bot, "a name on the roster")
-        self._check_unused(name)
+        is_struck = message.action is Action.UNLIST and bool(message.from_running)
+        self._check_unused(name, is_struck=is_struck)
         if message.action is Action.UNLIST:
-            change = partial(self._roster.remove, name, who)
+            change = partial(self._roster.remove, name, who, from_running=is_struck)
             outcome = "is on the roster no longer"
         else:
             new = _given(message.text, "the new name")
@@ -169,12 +170,22 @@ class AdminCommands:
             outcome = f"is {new} now"
 
         async def changed() -> Done:
+            if is_struck:
+                self._strike(await asyncio.to_thread(self._roster.taking_part, name), who)
             return self._done(f"{await asyncio.to_thread(change)} {outcome}")
 
         return changed()
 
-    def _check_unused(self, name: str) -> None:
-        use = self._host.presence.use_of(name)
+    def _strike(self, bots: Iterable[tuple[str, str]], who: str) -> None:
+        """Remove bots from competitions, given by their ids, unless they are out already."""
+        on = {each.id: each for each in self._on}
+        for bot, where in bots:
+            if where in on and on[where].is_in(bot):
+                message = Instruct(VERSION, "", Action.REMOVE, bot=bot)
+                on[where].remove(bot, self._act(message, who, where, f"removed by {who}"))
+
+    def _check_unused(self, name: str, *, is_struck: bool) -> None:
+        use = None if is_struck else self._host.presence.use_of(name)
         if use is None and (run := self._starter.awaiting(name)) is not None:
             use = f"it is among the players of the run {run}, which is still to be played"
         if use is not None:

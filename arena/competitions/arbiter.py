@@ -12,7 +12,6 @@ from __future__ import annotations
 import asyncio
 import math
 import secrets
-import time
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from functools import partial
 
@@ -38,6 +37,7 @@ from arena.referee.referee import FAULT, MOST_VOIDS
 from arena.server.background import BackgroundTasks
 from arena.server.gateway import Gateway
 from arena.storage.models import ARENA, Act
+from arena.strength.figures import time_of
 from protocol.errors import ArenaError
 from protocol.messages import Ending, Mechanism, Termination, Verdict
 
@@ -596,8 +596,7 @@ class Arbiter:
         table = next((f" in match {chair.table.id}" for chair in player.chairs.values()), "")
         if player.loss is not None:
             lost_at = self.wall() - (self._loop.time() - player.loss.since)
-            at = time.strftime("%H:%M:%S", time.localtime(lost_at))
-            return f": its connection was lost at {at}{table}"
+            return f": its connection was lost at {time_of(lost_at, '%H:%M:%S')}{table}"
         return (
             f": it was too late{table} and has not been heard since"
             if player.is_unresponsive

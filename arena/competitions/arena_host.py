@@ -451,7 +451,12 @@ class Host:
 
     async def _on_request(self, request: Request) -> str:
         """Carry out what another process asks by the database, as an instructor's command."""
-        message = Instruct(VERSION, "", request.action, bot=request.name, text=request.new)
+        message = Instruct(
+            *(VERSION, "", request.action),
+            bot=request.name,
+            text=request.new,
+            from_running=request.from_running or None,
+        )
         done = self._on_instruct(message, BY_HAND)
         return (done if isinstance(done, Done) else await done).text
 

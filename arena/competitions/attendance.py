@@ -12,9 +12,9 @@ import msgspec
 
 from arena.competitions.planned_run import Participants, PlannedRun
 from arena.engine.names import Spellings, alike, owner_of
-from arena.formats.formats import fewest
 from arena.formats.spec import Form, Take
 from arena.sandbox.bot_spec import some
+from arena.strength.figures import time_of
 
 __all__ = ["SHOWN", "Attendance", "MissingVersions", "Upcoming", "Wait", "attendance"]
 
@@ -119,7 +119,7 @@ def attendance(
         versions = ()
     elif run.take is Take.SUBMITTED:
         here = ()
-    needed = max(0, min(fewest(run.form), run.at_least) - len(run.house))
+    needed = max(0, run.needed - len(run.house))
     if run.who is Participants.CONNECTED:
         owners = {alike(owner_of(name)) for name in here}
         submitted = tuple(name for name in versions if alike(name) not in owners)
@@ -174,7 +174,8 @@ def _least(run: PlannedRun, expected: int, needed: int) -> int:
         case _:
             if is_unsaid and run.form is not Form.LADDER:
                 least = expected
-            return max(1, least, needed)
+            least = max(1, least, needed)
+            return min(least, expected) if run.who is Participants.NAMED else least
 
 
 def _came(here: Sequence[str], names: Sequence[str]) -> dict[str, str]:
@@ -261,7 +262,7 @@ class Wait:
         run, came, until = self._run, self.came, ""
         if run.at is not None and self.end is not None:
             # Summer time may begin or end between `moment` and then.
-            until = f" until {self.end.astimezone(run.at.zone):%H:%M}"
+            until = f" until {time_of(self.end.astimezone(run.at.zone), '%H:%M')}"
         if run.who is Participants.ROSTER and not came.come and not came.missing:
             return (
                 f"{run.name} waits{until}: nobody is on the roster, "
@@ -272,7 +273,8 @@ class Wait:
         starts = f"with {came.least}{own}"
         if self.starts_by is not None:
             zone = run.at.zone if run.at is not None else None
-            starts = f"by {self.starts_by.astimezone(zone):%H:%M:%S}, sooner if nobody else comes"
+            starts_by = time_of(self.starts_by.astimezone(zone), "%H:%M:%S")
+            starts = f"by {starts_by}, sooner if nobody else comes"
         if self.undecided:
             starts = f"when what {some(self.undecided, SHOWN)} handed in before is checked"
         return f"{run.name} waits{until}: {came.here}, it starts {starts}{missing}"

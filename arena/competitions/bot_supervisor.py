@@ -314,6 +314,13 @@ class BotSupervisor:
         if not is_process(name):
             self.ended.setdefault(name, text)
 
+    def no_hello(self, name: str, within: str) -> str:
+        """That a launched bot has not said `hello`, and what may be the reason."""
+        ours = self._ours.get(name)
+        if ours is None or ours.launched is None or ours.launched.stdin_fd is None:
+            return f"did not say hello with its ARENA_TOKEN {within}"
+        return f"did not say hello {within}; did it flush its output?"
+
     def _look_at_start(self, name: str, ours: SupervisedBot, since: float) -> None:
         """See whether a bot has said `hello`, until it has or is too late."""
         is_here = name in self._gateway.players
@@ -323,11 +330,9 @@ class BotSupervisor:
         if left_s > 0:
             self._gateway.timers.after(left_s, partial(self._look_at_start, name, ours, since))
             return
-        has_pipes = ours.launched is not None and ours.launched.stdin_fd is not None
-        said = "" if has_pipes else " with its ARENA_TOKEN"
         finding = Finding(
             kind=Ending.ABSENT,
-            text=f"did not say hello{said} {late}",
+            text=self.no_hello(name, late),
             mechanism=Mechanism.CPU_CLOCK if late.endswith("CPU") else Mechanism.WALL_CAP,
             stderr=ours.tail(),
             enforced=ours.enforced,

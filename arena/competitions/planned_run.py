@@ -15,7 +15,7 @@ import msgspec
 
 from arena.engine.names import owner_of, spelled
 from arena.engine.rules import Game
-from arena.formats.formats import check_form
+from arena.formats.formats import check_form, fewest
 from arena.formats.spec import (
     WAIT_S,
     WITH_MATCHES,
@@ -132,6 +132,11 @@ class PlannedRun(msgspec.Struct, frozen=True, kw_only=True):
     def at_least(self) -> int:
         """How many bots must be there: as many as the game has seats, if nobody says."""
         return self.rules.seats if self.least is None else self.least
+
+    @property
+    def needed(self) -> int:
+        """How many bots must be there even if it is started by hand."""
+        return min(fewest(self.form), self.at_least)
 
 
 def plan_for(
@@ -254,9 +259,16 @@ def _check_players(run: PlannedRun) -> None:
             got = f"{other!r} and {name!r}, which look alike"
             got = f"{name!r} twice" if other == name else got
             raise UsageError(f"players: expected every bot once, got {got}")
-    if names and run.at_least > len(names):
+    if run.who is not Participants.NAMED:
+        return
+    bots = len(names) + len(run.house)
+    if run.least is not None and run.least > bots:
         raise UsageError(
-            f"least: expected at most the {len(names)} that players names, got {run.at_least}"
+            f"least: expected at most the {bots} bots of players and house, got {run.least}"
+        )
+    if bots < run.needed:
+        raise UsageError(
+            f"players: expected at least {run.needed} bots with those of house, got {bots}"
         )
 
 
@@ -277,7 +289,9 @@ def _check_form(run: PlannedRun) -> None:
         raise UsageError(f"with_itself: only for a round robin, the form is {form}")
     if run.until is not None and run.form is not Form.LADDER:
         raise UsageError(f"until: expected a ladder, got {form}")
-    if is_round_robin and run.least == 1 and not run.with_itself:
+    # One of the roster, or of those who are named, is always there (K5).
+    bots = len(run.house) + (run.who is not Participants.CONNECTED)
+    if is_round_robin and run.least == 1 and bots < 2 and not run.with_itself:
         raise UsageError(f"least: expected at least 2 for a {form}, got {run.least}")
     if run.matches * run.split > MOST_MATCHES:
         raise UsageError(

@@ -28,6 +28,7 @@ from arena.formats.timetable import LATEST_S, due
 from arena.games import GAMES, game_named, other_rules
 from arena.server.background import BackgroundTasks
 from arena.storage.store import CompetitionRow, CompetitionState, Store
+from arena.strength.figures import time_of
 from protocol.errors import ArenaError, StoreFailed, UnknownGame, UsageError
 from protocol.messages import Ending
 
@@ -387,4 +388,4 @@ async def _close(competition: Competition, end: datetime) -> None:
 def _for_people(moment: datetime) -> str:
     """A moment as text; another year than this one is shown, as it may be a mistake in the file."""
     year = "" if moment.year == local_now().year else " %Y"
-    return moment.strftime(f"%a %d %b{year} %H:%M")
+    return time_of(moment, f"%a %d %b{year} %H:%M")

@@ -247,7 +247,8 @@ class BotPool:
             why = self._host.ended.get(name)
             if name in self._came:
                 return why or "left before the match"
-            late = f"did not say hello within {self._patience_ms:,} ms"
+            within = f"within {self._patience_ms:,} ms"
+            late = self._host.supervisor.no_hello(name, within)
             return late if why is None else f"did not say hello: {why}"
         if self._game.name not in player.games:
             plays = ", ".join(sorted(player.games))

@@ -89,7 +89,7 @@ async def arrived(host: Host, name: str, limits: Limits) -> BotSession | BotFail
     await host.wait_for_bots([name], within_s)
     player: BotSession | None = host.gateway.players.get(name)
     if player is None:
-        late = f"did not say hello within {within_s:,.0f} s"
+        late = host.supervisor.no_hello(name, f"within {within_s:,.0f} s")
         return BotFailed(host.ended.get(name, late))
     return player
 

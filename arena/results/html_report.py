@@ -21,6 +21,7 @@ from arena.formats.spec import Form
 from arena.formats.standings import Cell
 from arena.games import game_title
 from arena.storage.live_results import Summary
+from arena.strength.figures import time_of
 
 __all__ = ["WIDEST", "page"]
 
@@ -68,6 +69,7 @@ def page(found: Sequence[tuple[Summary, Mapping[str, str]]], zone: tzinfo | None
         undefined=StrictUndefined,
     )
     templates.filters["local"] = lambda at: datetime.fromtimestamp(at, zone).astimezone(zone)
+    templates.filters["shown"] = time_of
     templates.filters["number"] = _number
     templates.filters["signed"] = _signed
     template = templates.get_template("html_report.jinja")

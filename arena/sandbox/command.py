@@ -19,7 +19,7 @@ import shlex
 import shutil
 import sys
 from collections.abc import Iterable, Iterator, Sequence
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -54,6 +54,7 @@ __all__ = [
 _MOST_SHOWN = 1_000  # each is a mount: with more, bubblewrap is slow and then refuses
 _PATIENCE_S = 5  # after this a house bot whose arena has died ends by itself
 _STDIO = "stdio:"
+_HEAP_LIMITS = ("-Xmx", "-XX:MaxRAM", "-XX:MaxHeapSize")  # options of a JVM
 _RELAY = Path(__file__).with_name("relay.py").resolve()
 
 SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/etc", "/opt")
@@ -83,6 +84,13 @@ class Program(msgspec.Struct, frozen=True):
         if self.script is None:
             return self.words
         return (sys.executable, "-I", "-S", str(self.script), *self.words)
+
+    @property
+    def has_open_heap(self) -> bool:
+        """Whether it is Java without a limit of its heap: a quarter of the machine's memory."""
+        words = " ".join(self.words).split()  # those of `sh -c "java …"` as well
+        is_limited = any(word.startswith(_HEAP_LIMITS) for word in words)
+        return not is_limited and any(PurePath(word).stem == "java" for word in words)
 
 
 class VisiblePath(msgspec.Struct, frozen=True):

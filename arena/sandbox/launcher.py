@@ -40,6 +40,11 @@ __all__ = ["LaunchedBot", "Launcher", "Program", "bot_command", "read_program"]
 
 _SHELL_SIGNAL = 128  # bubblewrap adds it to the number of the signal that ended its program
 
+_OPEN_HEAP = (
+    "limit Java's heap, as in `java -Xmx128m`: by default it takes up to a quarter of the "
+    "machine's memory"
+)
+
 _KIND = PlainProcess if os.name == "nt" else Process
 
 OnFinding = Callable[[str, Finding], None]
@@ -59,8 +64,10 @@ class LaunchedBot:
         prepared: PreparedBot,
         process: Process | PlainProcess,
         sampler: Sampler | None,
+        program: Program,
     ) -> None:
         self.name = name
+        self.program = program
         self.pid = process.pid
         self.stdin_fd = process.stdin_fd
         self.stdout_fd = process.stdout_fd
@@ -182,7 +189,7 @@ class Launcher:
             except BaseException:
                 clear(prepared)
                 raise
-            return self._started(name, prepared, process)
+            return self._started(name, prepared, process, program)
         finally:
             self._starting.discard(name)
 
@@ -226,14 +233,14 @@ class Launcher:
         return self._root
 
     def _started(
-        self, name: str, prepared: PreparedBot, process: Process | PlainProcess
+        self, name: str, prepared: PreparedBot, process: Process | PlainProcess, program: Program
     ) -> LaunchedBot:
         if process.supervisor_pid is not None and probe() is None:
             if self._sampler is None:
                 self._sampler = Sampler(self._limits, self._on_sampled, reader())
                 self._sampler.start()
             self._sampler.watch(name, process.supervisor_pid)
-        bot = self._bots[name] = LaunchedBot(name, prepared, process, self._sampler)
+        bot = self._bots[name] = LaunchedBot(name, prepared, process, self._sampler, program)
         bot._watcher = asyncio.create_task(self._watch(bot))
         return bot
 
@@ -262,6 +269,8 @@ class Launcher:
     def _report(self, bot: LaunchedBot, finding: Finding) -> None:
         if not bot._is_muted:
             bot._is_muted = True
+            if finding.kind is Ending.MEMORY and bot.program.has_open_heap:
+                finding = msgspec.structs.replace(finding, advice=_OPEN_HEAP)
             self._on_finding(
                 bot.name, msgspec.structs.replace(finding, stderr=bot._process.stderr.tail)
             )

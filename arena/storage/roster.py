@@ -156,10 +156,12 @@ class Roster:
             self._acted(connection, Action.RENAME, row.name, new, who)
         return str(row.name)
 
-    def remove(self, name: str, who: str = BY_HAND) -> str:
-        """Delete somebody; raises UsageError for a name in a competition that is not over."""
+    def remove(self, name: str, who: str = BY_HAND, *, from_running: bool = False) -> str:
+        """Delete somebody; raises UsageError for a name in a competition that is not over, unless
+        `from_running`.
+        """
         with self._changes() as connection:
-            row = self._idle(connection, name)
+            row = self._known(connection, name) if from_running else self._idle(connection, name)
             connection.execute(ROSTER.delete().where(ROSTER.c.name == row.name))
             owner_removed(connection, row.name, self._now())
             self._acted(connection, Action.UNLIST, row.name, "", who)
@@ -187,6 +189,11 @@ class Roster:
         with reading(self._engine) as connection:
             rows = connection.execute(sa.select(*columns).order_by(ROSTER.c.name))
             return tuple(Member(**row) for row in rows.mappings())
+
+    def taking_part(self, name: str) -> tuple[tuple[str, str], ...]:
+        """The bots of somebody that are in competitions which are not over, each with its id."""
+        with reading(self._engine) as connection:
+            return tuple(_unfinished(connection, self._known(connection, name).name))
 
     def teams(self) -> dict[str, str]:
         return {member.name: member.team for member in self.members() if member.team}
@@ -221,16 +228,12 @@ class Roster:
     def _idle(self, connection: sa.Connection, name: str) -> sa.Row[tuple[object, ...]]:
         """The row of somebody who takes part in no competition that is not over."""
         row = self._known(connection, name)
-        unfinished = (CompetitionState.RUNNING.value, CompetitionState.PAUSED.value)
-        query = sa.select(COMPETITIONS).where(COMPETITIONS.c.state.in_(unfinished))
-        for competition in connection.execute(query).all():
-            for bot in _taking_part(connection, competition):
-                if alike(owner_of(bot)) == alike(row.name):
-                    raise UsageError(
-                        "expected somebody who takes part in nothing that goes on: "
-                        f"{bot} is in {competition.id}, which is not over; "
-                        f"`arena remove {bot}` takes it out"
-                    )
+        for bot, competition in _unfinished(connection, row.name):
+            raise UsageError(
+                "expected somebody who takes part in nothing that goes on: "
+                f"{bot} is in {competition}, which is not over; "
+                f"`arena remove {bot}` takes it out"
+            )
         return row
 
     def _acted(
@@ -292,6 +295,16 @@ def raise_revision(connection: sa.Connection) -> None:
     is_revision = META.c.key == _REVISION
     row = connection.execute(sa.select(META.c.value).where(is_revision).with_for_update()).one()
     connection.execute(META.update().where(is_revision).values(value=str(int(row.value) + 1)))
+
+
+def _unfinished(connection: sa.Connection, owner: str) -> Iterator[tuple[str, str]]:
+    """The bots of an owner in competitions that are not over, each with the competition's id."""
+    unfinished = (CompetitionState.RUNNING.value, CompetitionState.PAUSED.value)
+    query = sa.select(COMPETITIONS).where(COMPETITIONS.c.state.in_(unfinished))
+    for competition in connection.execute(query).all():
+        for bot in _taking_part(connection, competition):
+            if alike(owner_of(bot)) == alike(owner):
+                yield bot, competition.id
 
 
 def _taking_part(connection: sa.Connection, competition: sa.Row[Any]) -> Sequence[str]:

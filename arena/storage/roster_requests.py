@@ -48,6 +48,7 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     action: Action  # `rename` or `unlist`
     name: str  # as it is on the roster
     new: str | None = None  # the new name, for `rename`
+    from_running: bool = False  # for `unlist`, as in `Instruct`
     status: RequestStatus = RequestStatus.ASKED
     answer: str = ""  # what came of it, in one line, once it is done or refused
 

@@ -244,11 +244,9 @@ class SubmissionService:
 
     async def _check_open(self, owner: str) -> None:
         self.check_storage()
-        now, settings = time.time(), self.settings
-        if settings.opens is not None and now < settings.opens:
-            raise UsageError(f"submissions open at {_moment(settings.opens)}")
-        if settings.closes is not None and now >= settings.closes:
-            raise UsageError(f"submissions were closed at {_moment(settings.closes)}")
+        settings = self.settings
+        if why := settings.closed(time.time()):
+            raise UsageError(why)
         if not await self.left_today(owner):
             raise UsageError(f"expected at most {settings.a_day} submissions a day; try tomorrow")
 
@@ -300,7 +298,3 @@ class SubmissionService:
             await asyncio.to_thread(self.submissions.note_stderr, number, match, at, text)
         except ArenaError as error:  # the database fails
             log.warning("stderr of submission %d is not kept: %s", number, error)
-
-
-def _moment(at: float) -> str:
-    return datetime.fromtimestamp(at).strftime("%Y-%m-%d %H:%M")

@@ -6,6 +6,8 @@ from typing import Annotated
 
 from msgspec import Meta, Struct
 
+from arena.strength.figures import time_of
+
 __all__ = ["SubmissionSettings"]
 
 _A_DAY_S = 86_400
@@ -40,3 +42,11 @@ class SubmissionSettings(Struct, frozen=True, kw_only=True, forbid_unknown_field
     check_s: Annotated[int, Meta(ge=10, le=3_600)] = 300
     wait_s: Annotated[float, Meta(ge=0, le=_A_DAY_S)] = 600.0
     comparisons: Annotated[int, Meta(ge=0, le=1_000)] = 5
+
+    def closed(self, now: float) -> str:
+        """Why nothing can be handed in at a time, or an empty string."""
+        if self.opens is not None and now < self.opens:
+            return f"submissions open at {time_of(self.opens)}"
+        if self.closes is not None and now >= self.closes:
+            return f"submissions were closed at {time_of(self.closes)}"
+        return ""

@@ -349,14 +349,18 @@ async def test_a_program_that_does_not_begin_with_hello_is_told_so(world: World,
     assert world.program.has_ended
 
 
-async def test_a_program_that_ends_before_its_hello_is_told_with_its_status(world: World) -> None:
+@pytest.mark.parametrize(("after_s", "is_asked"), [(4.0, False), (6.0, True)])
+async def test_a_program_that_ends_before_its_hello_is_told_with_its_status(
+    world: World, after_s: float, is_asked: bool
+) -> None:
     await world.program.read()
     world.program.status = -9
-    world.program.say(END)
+    asyncio.get_running_loop().call_later(after_s, world.program.say, END)
     with pytest.raises(ProgramFailed, match="was ended by SIGKILL") as failed:
         await world.carry()
 
     assert failed.value.status == 137
+    assert any("does it flush its output?" in line for line in world.events) == is_asked
 
 
 # --- leaving after the matches that are on (J10) ---

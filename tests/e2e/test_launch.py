@@ -343,26 +343,21 @@ async def test_a_program_that_ends_by_itself_has_crashed(tmp_path: Path, isolate
 
 
 @BOTH_WAYS
-async def test_a_signal_is_called_by_its_name(tmp_path: Path, isolate: bool) -> None:
-    source = "import os, signal\nos.kill(os.getpid(), signal.SIGSEGV)"
-
-    async with arena(tmp_path, isolate=isolate) as here:
-        await here.runs(source)
-        finding = await here.found()
-
-        assert finding.text == "crashed: killed by SIGSEGV"
-        assert finding.exit_status == -signal.SIGSEGV
-
-
-@BOTH_WAYS
-@pytest.mark.parametrize("status", [127, 137 + 64, 255])
-async def test_a_high_exit_status_is_not_taken_for_a_signal(
-    tmp_path: Path, isolate: bool, status: int
+@pytest.mark.parametrize(
+    ("ends", "status", "text"),
+    [
+        ("os.kill(os.getpid(), signal.SIGSEGV)", -signal.SIGSEGV, "killed by SIGSEGV"),
+        *((f"sys.exit({status})", status, f"exit status {status}") for status in (127, 201, 255)),
+    ],
+)
+async def test_a_signal_has_its_name_and_a_high_exit_status_is_none(
+    tmp_path: Path, isolate: bool, ends: str, status: int, text: str
 ) -> None:
     async with arena(tmp_path, isolate=isolate) as here:
-        await here.runs(f"import sys\nsys.exit({status})")
+        await here.runs(f"import os, signal, sys\n{ends}")
+        finding = await here.found()
 
-        assert (await here.found()).text == f"crashed: exit status {status}"
+    assert (finding.exit_status, finding.text) == (status, f"crashed: {text}")
 
 
 async def test_a_program_that_cannot_be_executed_is_an_error_at_once(tmp_path: Path) -> None:
@@ -431,6 +426,22 @@ async def test_a_bot_that_cannot_join_its_control_group_does_not_start(
             await here.runs("")
 
         assert here.findings.empty()
+
+
+@pytest.mark.parametrize(("option", "is_advised"), [("", True), ("-Xmx700m ", False)])
+async def test_java_without_a_heap_limit_is_advised_to_set_one(
+    tmp_path: Path, option: str, is_advised: bool
+) -> None:
+    skip_without("javac")
+    (tmp_path / "Hog.java").write_text(
+        "class Hog { public static void main(String[] given) throws Exception { byte one = 1;"
+        " byte[] kept = new byte[600 << 20]; java.util.Arrays.fill(kept, one);"
+        " Thread.sleep(60_000); } }"
+    )
+    async with arena(tmp_path, limits=Limits(memory_mib=256)) as here:
+        await here.start(f"java {option}Hog.java")
+        finding = await here.found()
+    assert (finding.kind, "-Xmx128m" in finding.advice) == (Ending.MEMORY, is_advised)
 
 
 # ---- Nothing is left

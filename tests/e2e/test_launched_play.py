@@ -157,14 +157,21 @@ def test_a_program_that_crashes_at_once() -> None:
     )
 
 
-def test_a_program_that_never_connects() -> None:
-    sleeper = ("--bot", f"{INTERPRETER} -c 'import time; time.sleep(60)'")
+@pytest.mark.parametrize(
+    ("by", "why"),
+    [
+        ("", "with its ARENA_TOKEN within 2,500 ms"),
+        ("stdio: ", "within 2,500 ms; did it flush its output?"),
+    ],
+)
+def test_a_program_that_never_connects(by: str, why: str) -> None:
+    sleeper = ("--bot", f"{by}{INTERPRETER} -c 'import time; time.sleep(60)'")
     limits = ("--hello-ms", "1000", "--start-ms", "1500")
     argv = ("play", "akq", *bot("good"), *sleeper, *limits)
     document, err = done(*argv, status=1)
 
     assert document["eliminated"]["bot"] == 1
-    assert err[-1].endswith(": absent: did not say hello within 2,500 ms")
+    assert err[-1].endswith(f": absent: did not say hello {why}")
 
 
 # --- cross ---

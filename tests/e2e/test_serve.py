@@ -73,7 +73,7 @@ def test_launched_bots_play_and_what_becomes_of_them_is_told(serve: Serve, tmp_p
     assert '"all in"' in line
     assert err.count("cheat (ace_king_queen)") == 1
     assert "bad has ended: crashed: exit status 1; it said: no such luck" in err.splitlines()
-    assert "sleeper has not said hello within 5,000 ms" in err.splitlines()
+    assert "sleeper did not say hello with its ARENA_TOKEN within 5,000 ms" in err.splitlines()
     assert "Traceback" not in err
 
 
@@ -312,7 +312,7 @@ def test_what_is_started_while_it_launches_bots_is_played_once(
     while len(json.load(urlopen(f"http://127.0.0.1:{port}/api/lobby.json"))["bots"]) < 2:
         time.sleep(0.05)
     started = run_here("start", "akq", *here)
-    arena.until("has not said hello")
+    arena.until("did not say hello")
     status = printed("status", *here)
 
     assert started.status == 0, started.err

@@ -162,7 +162,9 @@ def test_an_arena_that_is_killed_loses_nothing_that_has_arrived_and_keeps_nothin
         cem.send(Follow(checking))
         wait_until(cem, "checking")
         left_of_check = arena.killed()
-    arena.serve("check_s = 10")
+    arena.serve("check_s = 10\ncloses = 2000-01-01T12:00:00Z")
+    assert arena.program is not None
+    assert " UTC" in arena.program.until("submissions were closed at 2000-01-01 ")
     with arena.enters("cem") as cem, arena.enters("Eva") as eva:
         cem.send(Follow(checking))
         refused = wait_until(cem, "refused")

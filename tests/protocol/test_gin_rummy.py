@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 import re
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from hypothesis import given
@@ -319,10 +319,12 @@ def test_the_arithmetic_of_melds_is_found_here_too() -> None:
     [
         ({"discard": "Kd", "knock": True, "melds": [["As", "2s"]]}, "declare sets of 3 or 4"),
         ({"discard": "Kd", "knock": True, "melds": "null"}, "type and all"),
+        ({"discard": None, "knock": False, "melds": None}, "through `turn` end with `return`?"),
+        (TurnAnswer(cast(Any, None)), "through `turn` end with `return`?"),
         ({"discard": "Ks", "knock": False, "melds": None}, "as it stands in this very question"),
     ],
 )
-def test_advice_about_melds_is_for_melds_that_are_none(answer: dict[str, Any], advice: str) -> None:
+def test_advice_about_melds_is_for_melds_that_are_none(answer: object, advice: str) -> None:
     assert advice in turn("As 2s 3s 4h 5h 6h 7c 8c 9c Ad Kd").advice(answer)
 
 

@@ -259,6 +259,12 @@ def test_a_refusal_says_what_came_and_what_was_legal() -> None:
             True,
             "an element of `legal`, type and all: 4 is not '4' and true is not 1",
         ),
+        (
+            (2, 4),
+            None,
+            "an element of `legal`, not null (None in Python): "
+            "does every way through `choose` end with `return`?",
+        ),
         ((2, 4), 3, "an element of `legal` as it stands in this very question"),
         (("bet", "check"), "raise", "an element of `legal` as it stands in this very question"),
         (

@@ -38,7 +38,10 @@ __all__ = ["CramCase", "cases", "write_bot"]
 
 NAMES = (
     ("python", re.escape(sys.executable)),
-    ("time", r"(19|20)\d\d-\d\d-\d\d[T ]\d\d:\d\d(:\d\d)?(\.\d+)?"),
+    (
+        "time",
+        r"(19|20)\d\d-\d\d-\d\d(T\d\d:\d\d(:\d\d)?(\.\d+)?| \d\d:\d\d(:\d\d)? UTC([+-]\d\d:\d\d)?)",
+    ),
     ("id", r"(?<=[a-z]-)(?!0000)[0-9a-f]{8}\b"),
     ("port", r"(?<=127\.0\.0\.1:)[1-9]\d{4}\b"),
 )

@@ -22,7 +22,7 @@ from click.exceptions import Exit
 from arena.cli import main
 from bots.__main__ import main as connect
 
-__all__ = ["CommandProcess", "Ran", "Run", "run_here"]
+__all__ = ["CommandProcess", "Ran", "Run", "Terminal", "run_here"]
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -65,6 +65,13 @@ Run = Callable[..., Ran]
 def run_here(*words: str) -> Ran:
     """Run a command line in the current folder and environment, with nothing on a terminal."""
     return _captured(lambda: main(words))
+
+
+class Terminal(io.StringIO):
+    """A terminal with what somebody types."""
+
+    def isatty(self) -> bool:
+        return True
 
 
 def _captured(run: Callable[[], int]) -> Ran:

@@ -2,7 +2,7 @@
 // show, for those who do not see them.
 
 import { html, useEffect, useMemo, useRef, useState } from "./lib/preact.js";
-import { count, number } from "./format.js";
+import { count, number, time } from "./format.js";
 
 const HEIGHT = 240;
 const MARGIN = { top: 8, right: 12, bottom: 26, left: 58 };
@@ -48,7 +48,7 @@ export function Chart({ label, x, series, times = false, xTitle = "", height = H
 }
 
 function readout(x, index, series, times, xTitle) {
-  const where = times ? new Date(x * 1000).toLocaleString("en-GB", { dateStyle: "medium", timeStyle: "short" }) : `${number(x)}${xTitle && ` ${xTitle}`}`;
+  const where = times ? time(x) : `${number(x)}${xTitle && ` ${xTitle}`}`;
   return html`${where}: ${series.map(({ title, y }, line) => html`<span class=${`key line-${line + 1}`}>${title} ${number(y[index], Number.isInteger(y[index]) ? 0 : 2)} </span>`)}`;
 }
 

@@ -112,12 +112,16 @@ export function ago(at, now = Date.now() / 1000) {
   return passed < 5 ? "just now" : `${duration(passed < 60 ? Math.round(passed) : passed).replace(/ \d+ s$/, "")} ago`;
 }
 
-/** A Unix time as people here write it: the time alone if it is today. */
-export function time(at) {
+/**
+ * A Unix time as people here write it, in their zone: the time alone if it is today.
+ * @param {number | null} at
+ * @param {"short" | "medium"} [timeStyle]  medium has seconds
+ */
+export function time(at, timeStyle = "short") {
   if (at == null) return "–";
   const when = new Date(at * 1000);
   const today = when.toDateString() === new Date().toDateString();
-  return when.toLocaleString("en-GB", today ? { timeStyle: "short" } : { dateStyle: "medium", timeStyle: "short" });
+  return when.toLocaleString("en-GB", today ? { timeStyle } : { dateStyle: "medium", timeStyle });
 }
 
 /** The title of a game; of one that is not here any more, its name in words. */

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -13,8 +14,13 @@ CASES = cases(Path(__file__).parent)
 
 @pytest.mark.parametrize("case", CASES, ids=repr)
 def test_commands_print(
-    case: CramCase, request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    case: CramCase,
+    request: pytest.FixtureRequest,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    zone: Callable[[str], None],
 ) -> None:
+    zone("UTC")  # columns of times are as wide everywhere
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "100")
     for name in case.fixtures:

@@ -2,35 +2,22 @@
 
 from __future__ import annotations
 
-import io
 import re
 import sys
-import time
-from collections.abc import Iterator
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from tests.support.in_process import Run
+from tests.support.in_process import Run, Terminal
 
 pytestmark = pytest.mark.usefixtures("answering_arena")
 
 
-class Terminal(io.StringIO):
-    """A terminal with what somebody types."""
-
-    def isatty(self) -> bool:
-        return True
-
-
 @pytest.fixture
-def noon(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def noon(zone: Callable[[str], None]) -> None:
     """It is between twelve and one o'clock here."""
-    with monkeypatch.context() as patch:
-        patch.setenv("TZ", f"NOON{datetime.now(UTC).hour - 12:+d}")
-        time.tzset()
-        yield
-    time.tzset()
+    zone(f"NOON{datetime.now(UTC).hour - 12:+d}")
 
 
 @pytest.mark.parametrize(

@@ -326,7 +326,7 @@ def test_no_more_is_kept_than_fits_into_a_frame() -> None:
 
     lines = notices.lines()
     assert sum(map(len, lines)) <= 200_000
-    assert lines[-2][20:].startswith("599 ")
+    assert " 599 x" in lines[-2]
 
 
 def test_a_strategy_in_a_file_is_launched_like_any_bot(called: Callable[..., Call]) -> None:

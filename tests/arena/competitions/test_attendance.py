@@ -9,12 +9,14 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from arena.competitions.attendance import Wait, attendance
-from arena.competitions.planned_run import Participants, PlannedRun
+from arena.competitions.planned_run import Participants, PlannedRun, check
 from arena.formats.spec import Form, Take
 from arena.formats.timetable import parse
+from protocol.messages import Limits
 
 SIX = parse("18:00")
 CLASS = tuple("abcdefg")
+HIGH_LOW = (Participants.NAMED, "high_low", Form.ELIMINATION)
 
 
 def a_run(
@@ -44,17 +46,23 @@ def a_run(
         (a_run(Participants.ROSTER, form=Form.LADDER, house=("simple",)), 1),
         (a_run(Participants.NAMED, players=CLASS), 1),
         (a_run(Participants.NAMED, players=CLASS, at=SIX), 2),
-        (a_run(Participants.NAMED, "high_low", players=CLASS, at=SIX), 4),
-        (a_run(Participants.NAMED, "high_low", players=CLASS[:3], at=SIX), 3),
+        (a_run(*HIGH_LOW, players=CLASS, at=SIX), 4),
+        (a_run(*HIGH_LOW, players=CLASS[:3], at=SIX), 3),
+        (a_run(*HIGH_LOW, players=CLASS[:3], at=SIX, take=Take.SUBMITTED), 3),
         (a_run(Participants.NAMED, players=CLASS, at=SIX, house=("simple", "expert")), 1),
         (a_run(Participants.NAMED, players=CLASS, least=4), 4),
         (a_run(Participants.NAMED, players=CLASS, least=2, house=("simple", "expert")), 1),
+        (a_run(Participants.NAMED, players=CLASS[:1], house=("simple",)), 1),
+        (a_run(Participants.NAMED, players=CLASS[:1], least=3, house=("simple", "expert")), 1),
+        (a_run(Participants.NAMED, players=CLASS[:1], least=1, house=("simple",)), 1),
+        (a_run(Participants.ROSTER, least=1, house=("simple",)), 1),
     ],
 )
 def test_K5_how_many_must_be_there(run: PlannedRun, least: int) -> None:
+    check(run, Limits(), {})  # a file can say so
     assert attendance(run, (), CLASS).least == least
     assert not least or not attendance(run, CLASS[: least - 1], CLASS).is_enough
-    assert attendance(run, CLASS[:least], CLASS).is_enough
+    assert attendance(run, CLASS[:least], CLASS, CLASS[:least]).is_enough
 
 
 def test_K5_with_an_empty_roster_it_does_not_start() -> None:
@@ -138,7 +146,7 @@ def test_until_when_it_waits_is_said_by_the_clock_of_then() -> None:
 
     text = Wait(run, before_it_is_set_back).text
 
-    assert text == "cup waits until 02:30: 0 here, it starts with 2"
+    assert text == "cup waits until 02:30 UTC+01:00: 0 here, it starts with 2"
 
 
 # --- submissions ---

@@ -159,7 +159,7 @@ async def test_a_competition_of_offenders_ends(host: FakeHost) -> None:
         (lambda host: None, ""),
         (
             lambda host: host.comes("nobody").player.connection_lost(0.0, 0.0),
-            r": its connection was lost at \d\d:\d\d:\d\d",
+            r": its connection was lost at \d\d:\d\d:\d\d UTC",
         ),
         (
             lambda host: setattr(host.comes("nobody").player, "event", "m-1.0"),

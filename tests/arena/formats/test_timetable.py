@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import time as clock
+from collections.abc import Callable
 from datetime import UTC, date, datetime, time, timedelta
 from typing import Any
 from zoneinfo import ZoneInfo
@@ -100,18 +101,13 @@ def test_every_day_of_a_year_has_its_moment() -> None:
 
 
 @pytest.mark.skipif(not hasattr(clock, "tzset"), reason="no tzset on this system")
-def test_without_a_zone_it_is_the_machines_clock(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("TZ", "America/New_York")
-    clock.tzset()
-    try:
-        now = datetime(2026, 3, 7, 12, tzinfo=UTC)
-        first = parse("2:30").next_after(now)
-        second = parse("2:30").next_after(datetime(2026, 3, 8, 7, 29, tzinfo=UTC))
-        back = parse("1:30").next_after(datetime(2026, 11, 1, 0, tzinfo=UTC))
-        dated = parse(datetime(2026, 7, 1, 18)).next_after(now)
-    finally:
-        monkeypatch.undo()
-        clock.tzset()
+def test_without_a_zone_it_is_the_machines_clock(zone: Callable[[str], None]) -> None:
+    zone("America/New_York")
+    now = datetime(2026, 3, 7, 12, tzinfo=UTC)
+    first = parse("2:30").next_after(now)
+    second = parse("2:30").next_after(datetime(2026, 3, 8, 7, 29, tzinfo=UTC))
+    back = parse("1:30").next_after(datetime(2026, 11, 1, 0, tzinfo=UTC))
+    dated = parse(datetime(2026, 7, 1, 18)).next_after(now)
 
     assert first == second == datetime(2026, 3, 8, 7, 30, tzinfo=UTC)  # 3:30 EDT
     assert back == datetime(2026, 11, 1, 5, 30, tzinfo=UTC)  # the first, EDT

@@ -36,6 +36,7 @@ class FakePoolHost:
         self.bots: dict[str, Any] = {}
         self.ended: dict[str, str] = {}
         self.gateway = SimpleNamespace(players={})
+        self.supervisor = SimpleNamespace(no_hello="{}: no hello {}".format)
         self.programs: dict[str, Program] = {}
 
     async def launch(self, bot: object, name: str, tables: int) -> None:
@@ -147,7 +148,7 @@ async def test_a_match_is_played_by_the_referee(host: FakePoolHost, pair: BotPoo
 @pytest.mark.parametrize(
     ("ended", "says"),
     [
-        (None, "did not say hello within 50 ms"),
+        (None, "late: no hello within 50 ms"),
         ("crashed: exit status 1", "did not say hello: crashed: exit status 1"),
     ],
 )
