@@ -237,7 +237,7 @@ def _ls(said: str, folder: str = ".") -> Iterator[str]:
 
 
 def _cat(said: str, file: str) -> Iterator[str]:
-    yield from Path(file).read_text(encoding="utf-8").splitlines()
+    yield from Path(file).read_text(encoding="utf-8-sig").splitlines()
 
 
 def _sql(said: str, file: str, statement: str) -> Iterator[str]:

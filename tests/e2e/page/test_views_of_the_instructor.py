@@ -52,6 +52,9 @@ def test_an_instructor_has_all_of_it_done(windows: Windows, school: ClassWithPag
 
     page.get_by_label("or as text").fill("name,team\nZoë,blue")
     page.get_by_role("button", name="Put on the roster").click()
+    with page.expect_download() as tokens:
+        page.get_by_role("button", name="Download tokens.csv").click()
+    assert tokens.value.path().read_bytes().startswith("\ufeffname,token\r\nZoë,".encode())
     page.get_by_role("button", name="Show them here").click()
     assert "Zoë" in page.get_by_role("region", name="Tokens", exact=True).inner_text()
 

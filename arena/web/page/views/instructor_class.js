@@ -98,8 +98,9 @@ function Tokens({ tokens, onDone }) {
   </div>`;
 }
 
+// With a byte order mark, as every CSV file of the arena: without one Excel reads Müller as MÃ¼ller.
 function csvOf(tokens) {
-  return "name,token\r\n" + tokens.map((row) => row.map(cellOf).join(",") + "\r\n").join("");
+  return "\ufeffname,token\r\n" + tokens.map((row) => row.map(cellOf).join(",") + "\r\n").join("");
 }
 
 // A spreadsheet takes what begins like a formula for one.
