@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from protocol.errors import Unreachable, UsageError
+from protocol.text_files import other_encoding
 
 __all__ = [
     "Certificate",
@@ -240,4 +241,6 @@ def _check(file: Path, what: str, mark: bytes) -> None:
             f"expected {what}, cannot read {file}: {error.strerror or error}"
         ) from None
     if mark not in data:
-        raise UsageError(f"expected {what} in PEM, {file} has none")
+        other = other_encoding(data)
+        why = "" if other is None else f": it looks like {other}"
+        raise UsageError(f"expected {what} in PEM, {file} has none{why}")

@@ -899,6 +899,7 @@ def encode_with_hole(
             "expected JSON in a text frame, got msgpack; send it in a binary frame",
         ),
         (b"\xdc\x00\x01\x80", Encoding.JSON, "got msgpack"),
+        ('{"type":'.encode("utf-16"), Encoding.JSON, "expected JSON in UTF-8, .* like UTF-16"),
     ],
 )
 def test_a_message_in_a_frame_of_the_other_kind_is_told_as_that(

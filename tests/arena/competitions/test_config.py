@@ -455,11 +455,17 @@ def test_what_is_no_toml(refusal: Callable[[str], str], text: str) -> None:
     assert refusal(text).startswith("expected TOML")
 
 
-def test_bytes_that_are_no_text(tmp_path: Path) -> None:
+def test_a_file_as_windows_writes_it(tmp_path: Path) -> None:
     path = tmp_path / "class.toml"
-    path.write_bytes(b'a = "\xff"')
+    text = "# Müllers Klasse\n" + example()
+    path.write_text(text, encoding="utf-8")
+    read = read_config(path)
+    for encoding in ("utf-8-sig", "utf-16"):
+        path.write_text(text, encoding=encoding, newline="\r\n")
+        assert read_config(path) == read
+    path.write_text(text, encoding="cp1252")
 
-    with pytest.raises(UsageError, match=r"class\.toml: expected TOML: 'utf-8'"):
+    with pytest.raises(UsageError, match=r"class\.toml: expected .* like Windows-1252"):
         read_config(path)
 
 
