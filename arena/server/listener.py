@@ -16,6 +16,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from arena.server.scarcity import Scarcity
 from protocol.errors import Unreachable, UsageError
 from protocol.text_files import other_encoding
 
@@ -32,6 +33,7 @@ __all__ = [
 log = logging.getLogger(__name__)
 
 _BACKLOG = 1024  # connections in the kernel's queue: a class comes back at once after a stall
+_AT_ONCE = 64  # of these are accepted in a turn of the loop; so often asyncio tries in vain, too
 _SUITES = "ECDHE+AESGCM:ECDHE+CHACHA20"  # of TLS 1.2; those of 1.3 stay as they are
 _GROUPS = "X25519:P-256"
 _GROUP = "prime256v1"  # P-256, which every client knows
@@ -44,10 +46,17 @@ _OF_ANOTHER = ("KEY_VALUES_MISMATCH", "KEY_TYPE_MISMATCH", "NO_CERTIFICATE_ASSIG
 
 
 class Listeners:
-    """The listening sockets of one server."""
+    """The listening sockets of one server.
+
+    Where no file descriptor or memory is left to accept a connection, asyncio waits for a second;
+    those that come stay in the kernel's queue meanwhile.
+    """
 
     def __init__(self) -> None:
         self._servers: list[asyncio.Server] = []
+        self._scarcity = Scarcity(
+            "no connection can be accepted (%s): matches go on, and those who connect wait"
+        )
 
     def __iter__(self) -> Iterator[asyncio.Server]:
         return iter(self._servers)
@@ -58,8 +67,12 @@ class Listeners:
         `make` makes the protocol of each connection. Raises `Unreachable` if that fails.
         """
         loop = asyncio.get_running_loop()
+        loop.set_exception_handler(self._on_error)
         try:
-            server = await loop.create_server(make, host, port, backlog=_BACKLOG)
+            server = await loop.create_server(make, host, port, backlog=_AT_ONCE)
+            for each in server.sockets:
+                with each.dup() as same:
+                    same.listen(_BACKLOG)
         except OSError as error:
             why = (
                 "another program uses that port; choose another with --port"
@@ -75,6 +88,13 @@ class Listeners:
         """Accept no more connections; those that are open stay."""
         for server in self._servers:
             server.close()
+
+    def _on_error(self, loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+        """Say in a line why nobody is accepted; asyncio would log a traceback for each attempt."""
+        error = context.get("exception")
+        is_accept = "socket" in context and "transport" not in context
+        if not is_accept or error is None or not self._scarcity.tell(error):
+            loop.default_exception_handler(context)
 
 
 def allow_many_files() -> None:
