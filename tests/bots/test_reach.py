@@ -15,7 +15,12 @@ import pytest
 from websockets.asyncio.client import ClientConnection, connect
 from websockets.asyncio.server import ServerConnection, serve
 from websockets.datastructures import Headers
-from websockets.exceptions import InvalidMessage, InvalidStatus, WebSocketException
+from websockets.exceptions import (
+    InvalidMessage,
+    InvalidProxyStatus,
+    InvalidStatus,
+    WebSocketException,
+)
 from websockets.frames import Frame, Opcode
 from websockets.http11 import Response
 
@@ -215,7 +220,8 @@ def test_the_address_of_the_page_is_as_good(url: str, address: str) -> None:
         (socket.gaierror(socket.EAI_AGAIN, "try again"), True),
         (answered(502), True),
         (answered(503), True),
-        (answered(504), True),
+        (InvalidProxyStatus(Response(504, "", Headers())), True),
+        (InvalidProxyStatus(Response(407, "", Headers())), False),
         (answered(403), False),
         (InvalidMessage("no HTTP"), False),
         (ssl.SSLCertVerificationError("self-signed"), False),

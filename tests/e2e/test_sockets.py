@@ -209,7 +209,7 @@ async def test_who_vanishes_while_another_thinks_is_missed(
             await arena.still_plays()
 
 
-async def test_J5_without_descriptors_matches_go_on_and_one_line_is_told(
+async def test_J5_without_descriptors_matches_go_on(
     arena: GatewayArena, caplog: pytest.LogCaptureFixture
 ) -> None:
     async with arena.bots("ann", "ben") as bots:
