@@ -47,11 +47,8 @@ def test_a_class_is_shown_with_its_tokens(at: Run, class_csv: str, tmp_path: Pat
     lines = [line.split() for line in out.splitlines() if "│" in line]
 
     assert {line[1]: hashed(line[-2]) for line in lines} == hashes(tmp_path)
-
-
-def test_a_class_as_json_has_them_too(at: Run, class_csv: str, tmp_path: Path) -> None:
+    (tmp_path / "arena.db").unlink()
     new = at("import", class_csv, "--json").document["new"]
-
     assert {made["name"]: hashed(made["token"]) for made in new} == hashes(tmp_path)
 
 
