@@ -15,9 +15,9 @@ from arena.competitions.competition import Competition
 from arena.competitions.listener import Listener
 from arena.engine.verdict import Finding
 from arena.formats.spec import Plan, RelaunchSpec
+from arena.sandbox.scarcity import NO_PROGRAM, Scarcity
 from arena.server.background import BackgroundTasks
 from arena.server.gateway import Gateway
-from arena.server.scarcity import NO_PROGRAM, Scarcity
 from protocol.errors import ArenaError
 from protocol.messages import Verdict
 from protocol.strategy import house_bots

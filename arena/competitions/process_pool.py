@@ -24,8 +24,8 @@ from arena.referee.bot_session import BotSession
 from arena.referee.compute_gate import LOOK_S, ComputeGate
 from arena.sandbox.launcher import Program
 from arena.sandbox.process import StderrTail
+from arena.sandbox.scarcity import NO_PROGRAM, Scarcity
 from arena.server.gateway import Gateway
-from arena.server.scarcity import NO_PROGRAM, Scarcity
 from protocol.errors import UsageError
 from protocol.messages import Ending, Mechanism
 

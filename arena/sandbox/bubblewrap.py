@@ -7,7 +7,6 @@ It needs unprivileged user namespaces, which many systems forbid: ask `probe` fi
 
 from __future__ import annotations
 
-import errno
 import functools
 import importlib.util
 import os
@@ -26,6 +25,7 @@ from arena.sandbox.command import (
     game_packages,
     holds_home,
 )
+from arena.sandbox.scarcity import is_scarce
 from protocol.errors import one_line
 
 __all__ = ["IN_MEMORY", "SCRATCH_MIB", "knows", "probe", "wrap"]
@@ -72,7 +72,7 @@ def probe(*, network: bool = True) -> str | None:
     except subprocess.TimeoutExpired:
         return f"bubblewrap does not end within {_PROBE_S:.0f} s"
     except OSError as error:
-        if error.errno in (errno.EMFILE, errno.ENFILE, errno.EAGAIN, errno.ENOMEM):
+        if is_scarce(error):
             raise
         return f"bubblewrap does not start: {error.strerror}"
     if done.returncode:

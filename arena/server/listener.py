@@ -16,7 +16,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from arena.server.scarcity import Scarcity
+from arena.sandbox.scarcity import Scarcity
 from protocol.errors import Unreachable, UsageError
 from protocol.text_files import other_encoding
 

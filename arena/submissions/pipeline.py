@@ -17,6 +17,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from arena.sandbox.build_cache import BuildCache, BuildFailed, BuiltProgram
+from arena.sandbox.scarcity import is_scarce
 from arena.server.fair_queue import FairQueue
 from arena.storage.submissions import InPlay, Submission, Submissions, SubmissionState
 from arena.storage.writer import can_pass
@@ -34,7 +35,7 @@ log = logging.getLogger(__name__)
 _ROUNDS = 20  # of each game, against house bots or the dealer
 _LATEST = 20  # submissions, of which the mean is expected for the next
 _SEED_BITS = 32
-_AGAIN_S = 5.0  # until one is decided again that the database kept from it
+_AGAIN_S = 5.0  # until one is decided again that the database or the machine kept from it
 
 
 class _Waiting(Struct, frozen=True):
@@ -113,7 +114,7 @@ class Pipeline:
             try:
                 await self._decide(submission)
             except Exception as error:
-                if can_pass(error):  # the database is locked or away
+                if _can_pass(error):
                     log.warning("submission %d is decided later: %s", number, error)
                     self._queue.put(submission.owner, _Waiting(number, submission.owner))
                     await asyncio.sleep(_AGAIN_S)
@@ -137,12 +138,12 @@ class Pipeline:
             verdict = await self._checked(submission, built)
             if not verdict.games:
                 raise UsageError(verdict.why)
-        except ArenaError as error:
-            if can_pass(error):
+        except Exception as error:
+            if _can_pass(error):
                 raise
-            await self._refuse(submission, str(error))
-            return
-        except Exception:
+            if isinstance(error, ArenaError):
+                await self._refuse(submission, str(error))
+                return
             log.exception("the arena failed at submission %d", number)
             await self._refuse(submission, "the arena failed at this; its instructor can say why")
             return
@@ -255,3 +256,8 @@ def stays_in_play(versions: Iterable[int]) -> str:
     if not known:
         return "nothing of yours is in play yet"
     return f"{' and '.join(known)} {'stay' if len(known) > 1 else 'stays'} in play"
+
+
+def _can_pass(error: BaseException) -> bool:
+    """Whether the database is locked or away, or the machine has no room for a process now."""
+    return can_pass(error) or is_scarce(error)

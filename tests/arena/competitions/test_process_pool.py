@@ -17,8 +17,8 @@ from arena.referee.bot_session import BotSession
 from arena.referee.compute_gate import ComputeGate
 from arena.sandbox.launcher import Program
 from arena.sandbox.process import StderrTail
+from arena.sandbox.scarcity import PAUSE_S
 from arena.server.gateway import Gateway
-from arena.server.scarcity import PAUSE_S
 from protocol.errors import ArenaError, UsageError
 from protocol.messages import Ending, Mechanism
 from tests.support.fake_bots import FakeBot

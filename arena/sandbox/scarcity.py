@@ -15,7 +15,7 @@ from typing import TypeVar
 
 from protocol.errors import ArenaError
 
-__all__ = ["NO_PROGRAM", "PAUSE_S", "Scarcity"]
+__all__ = ["NO_PROGRAM", "PAUSE_S", "Scarcity", "is_scarce"]
 
 log = logging.getLogger(__name__)
 
@@ -34,6 +34,16 @@ _SCARCE = frozenset(
 """No file descriptor of ours or the machine's, no memory twice, no process, no port."""
 
 
+def is_scarce(error: BaseException | None) -> bool:
+    """Whether this machine lacked a resource; for an `ArenaError`, its cause decides."""
+    return _scarce(error) is not None
+
+
+def _scarce(error: BaseException | None) -> OSError | None:
+    cause = error.__cause__ if isinstance(error, ArenaError) else error
+    return cause if isinstance(cause, OSError) and cause.errno in _SCARCE else None
+
+
 class Scarcity:
     """Reports that something cannot be done for want of the machine's resources.
 
@@ -49,8 +59,8 @@ class Scarcity:
 
     def tell(self, error: BaseException) -> bool:
         """Log a line, at most one a minute; False if an error has another cause."""
-        cause = error.__cause__ if isinstance(error, ArenaError) else error
-        if not isinstance(cause, OSError) or cause.errno not in _SCARCE:
+        cause = _scarce(error)
+        if cause is None:
             return False
         now = self._clock()
         if now >= self._tell_at:
