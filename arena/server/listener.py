@@ -74,11 +74,10 @@ class Listeners:
                 with each.dup() as same:
                     same.listen(_BACKLOG)
         except OSError as error:
-            why = (
-                "another program uses that port; choose another with --port"
-                if error.errno == errno.EADDRINUSE
-                else (error.strerror or str(error))
-            )
+            why = error.strerror or str(error)
+            if error.errno == errno.EADDRINUSE:
+                taken = "another program uses that port; choose another with --port"
+                why = taken if port else "this machine has no free port left"
             raise Unreachable(f"cannot listen on {host}:{port}: {why}") from None
         self._servers.append(server)
         listening: int = server.sockets[0].getsockname()[1]
