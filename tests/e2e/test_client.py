@@ -12,6 +12,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Awaitable, Callable
+from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -25,6 +26,7 @@ from protocol.messages import CLOSE_RESTART, Ending
 from protocol.strategy import find
 from protocol.vocabulary import Question, Range
 from tests.support.gateway_bots import in_arena
+from tests.support.stalling_proxy import StallingProxy
 
 if TYPE_CHECKING:
     from tests.support.gateway_bots import GatewayArena, RawBot, StartedProgram
@@ -98,31 +100,16 @@ async def test_a_house_bot_plays_until_the_arena_closes(start: Start) -> None:
 
 
 async def test_a_bot_plays_through_the_proxy_of_its_environment(start: Start) -> None:
-    asked: list[bytes] = []
-
-    async def carry(one: asyncio.StreamReader, other: asyncio.StreamWriter) -> None:
-        while data := await one.read(1 << 16):
-            other.write(data)
-        other.close()
-
-    async def connected(near: asyncio.StreamReader, back: asyncio.StreamWriter) -> None:
-        asked.append((await near.readuntil(b"\r\n\r\n")).partition(b"\r\n")[0])
-        far, onward = await asyncio.open_connection("127.0.0.1", arena.port)
-        back.write(b"HTTP/1.1 200 OK\r\n\r\n")
-        await asyncio.gather(carry(near, onward), carry(far, back))
-
-    async with in_arena() as arena, await asyncio.start_server(connected, "127.0.0.1", 0) as proxy:
-        port = proxy.sockets[0].getsockname()[1]
-        environment = {**os.environ, "https_proxy": f"http://127.0.0.1:{port}"}
-        words = ("blackjack", "simple", "--url", "ws://far.example:7700")
-        program = start("bots", *words, env=environment)
-        await here(arena, "simple")
-        _, verdict = await arena.result(arena.open("blackjack", "simple", hands=20))
-    _, _, err = await ended(program)
+    async with in_arena() as arena:
+        with closing(StallingProxy(arena.port, connects=True)) as proxy:
+            environment = {**os.environ, "https_proxy": f"http://127.0.0.1:{proxy.port}"}
+            words = ("blackjack", "simple", "--url", "ws://far.example:7700")
+            start("bots", *words, env=environment)
+            await here(arena, "simple")
+            _, verdict = await arena.result(arena.open("blackjack", "simple", hands=20))
 
     assert verdict is None
-    assert asked == [b"CONNECT far.example:7700 HTTP/1.1"]
-    assert err.endswith("the arena has closed\n")
+    assert proxy.asked == [b"CONNECT far.example:7700 HTTP/1.1"]
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
