@@ -42,7 +42,7 @@ __all__ = ["Bridge"]
 
 _LEAVE_S = 5.0  # for the arena to answer a goodbye or a close
 _REMEMBERED = 8192  # matches; twice the most tables of a bot
-_TURN = 64  # lines; after so many the event loop runs, even if the program floods
+_TURN = 64  # lines after which the event loop runs, even if the program floods
 
 
 class _MessageHead(msgspec.Struct, frozen=True, gc=False):

@@ -334,12 +334,12 @@ class Client:
         for frame in frames:
             try:
                 data = write_frame(frame, self._encoding)
-            except (TypeError, ValueError, OverflowError, RecursionError) as error:
+            except (ValueError, OverflowError, RecursionError) as error:
                 raise StrategyFailed(f"the strategy's answer cannot be sent: {error}") from error
             self._websocket.say(data, text=self._encoding is Encoding.JSON)
 
     def _decide(self, ask: Ask) -> Answer:
-        """Answer a question; the session is only told of one that comes again or out of turn."""
+        """Answer a question; the session only checks a question that comes again or out of turn."""
         seat = self._seats.get(ask.match)
         is_open = self._session.state is _OPEN
         if seat is None or not is_open or not seat.standing.note_ask(ask.ask):

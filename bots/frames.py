@@ -40,7 +40,6 @@ def write_frame(messages: Sequence[BotMessage], encoding: Encoding) -> bytes:
     """A frame of these messages, at least one.
 
     Raises:
-        TypeError: an answer holds something that JSON does not have.
         ValueError: it holds text that is not valid Unicode.
         OverflowError: it holds a number beyond 64 bits, which msgpack does not have.
         RecursionError: it is nested too deeply.

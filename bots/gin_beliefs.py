@@ -88,7 +88,7 @@ class Beliefs:
         return self.stories
 
     def change(self, events: Sequence[Deed], unseen: int, times: int) -> None:
-        """Try so many changes of every story."""
+        """Try to change every story `times` times."""
         if events:
             for story in self.stories:
                 for _ in range(times):
@@ -115,7 +115,7 @@ class Beliefs:
                     story.hand = before
 
     def _resample(self, before: Sequence[float]) -> None:
-        """Let stories that explain the last events make copies in the place of those that do not.
+        """Replace stories that do not explain the last events by copies of those that do.
 
         Args:
             before: how well they explained what was seen earlier.

@@ -137,7 +137,7 @@ class Mind:
     def appraise(
         self, question: Question[Any], answer: Any, scores: tuple[int, int], samples: int
     ) -> Appraisal:
-        """What answers are worth, by playing all of them out so many times."""
+        """What answers are worth, by playing each of them out `samples` times."""
         choices = self.choices(question, scores, answer)
         worth = shares(*scores)
         table = self._table()

@@ -43,7 +43,7 @@ _NO_ACE = ALL ^ _ACES
 _NO_ACE_TWO = _NO_ACE ^ _ACES << 1
 _NO_QUEEN_KING = ALL ^ _ACES << 11 ^ _ACES << 12
 _BY_RANK = tuple(_ACES << rank for rank in range(12, -1, -1))  # kings first
-# The cards of equal value, the dearest first.
+# The cards of equal value, the highest first.
 _BY_VALUE = (
     (sum(_BY_RANK[:4]), 10),
     *[(rank, 9 - place) for place, rank in enumerate(_BY_RANK[4:])],
@@ -78,7 +78,7 @@ class TenCards(NamedTuple):
     Attributes:
         deadwood: the least that they can leave unmelded.
         outs: the cards that make a meld with two of them.
-        spare: the card without which they leave least, the dearest of equals.
+        spare: the card without which they leave least, the highest of equals.
         without: what they leave without it.
     """
 
@@ -128,7 +128,7 @@ def hand_of(mask: int) -> TenCards:
 
 
 def least_after(mask: int) -> tuple[int, int]:
-    """Of eleven cards the discard that leaves the least deadwood, the dearest of equals; and it."""
+    """Of eleven cards the discard that leaves the least deadwood, the highest of equals; and it."""
     known = _LEAST.get(mask)
     if known is not None:
         return known
@@ -139,7 +139,7 @@ def least_after(mask: int) -> tuple[int, int]:
 
 
 def _least_without(mask: int, whole: int) -> tuple[int, int]:
-    """The card without which the least deadwood is left, the dearest of equals; and that."""
+    """The card without which the least deadwood is left, the highest of equals; and that."""
     least, best = 1000, 0
     for rank, value in _BY_VALUE:
         if whole - value >= least:
@@ -155,7 +155,7 @@ def _least_without(mask: int, whole: int) -> tuple[int, int]:
 
 
 def after_drawing(hand: int, card: int) -> tuple[int, int]:
-    """The discard that leaves least with a card more, the dearest of equals; and what it leaves."""
+    """The discard that leaves least with a card more, the highest of equals; and what it leaves."""
     deadwood, outs, spare, without = hand_of(hand)
     if card & outs:
         return least_after(hand | card)
@@ -315,7 +315,7 @@ def _beyond(laid: int, knocker: int) -> int:
 
 
 def _win_chance(needs: int, other_needs: int) -> float:
-    """The chance to win a game in which the seats still need so many points.
+    """The chance to win a game in which the seats still need these points.
 
     The curve is that of what equal bots win whose rounds bring what those of house bots do.
     """

@@ -23,7 +23,7 @@ from bots.gin_worth import (
     prospect,
 )
 from bots.strategy import BaseStrategy, RandomMixin, yes_or_no
-from protocol.cards import PACK, Card, coded
+from protocol.cards import PACK, Card
 from protocol.gin_melds import Meld, arrange, deadwood, deadwood_value, discard_deadwoods
 from protocol.gin_rummy import (
     KNOCK_LIMIT,
@@ -38,7 +38,7 @@ from protocol.gin_rummy import (
     TurnAnswer,
     TurnTaken,
 )
-from protocol.strategy import Appraisal
+from protocol.strategy import Appraisal, as_sent
 from protocol.vocabulary import News, Question
 
 __all__ = ["Expert", "Master", "Patient", "PlayerStrategy", "Random", "Simple"]
@@ -142,7 +142,7 @@ class PlayerStrategy(BaseStrategy):
         return self.get_melds()
 
     def _find_seat(self) -> None:
-        """Whoever is offered the up-card first starts (G5)."""
+        """The seat that is offered the up-card first is the starter (G5)."""
         if not self._up_card_heard:
             self.seat = self.starter
 
@@ -151,7 +151,7 @@ class PlayerStrategy(BaseStrategy):
 
     def _answer_turn(self, question: Turn) -> TurnAnswer:
         self.hand = list(question.hand)
-        discard = coded(self.take_turn(question.drawn))
+        discard = as_sent(self.take_turn(question.drawn))
         if discard in self.hand:  # otherwise the referee says that it is illegal
             self.hand.remove(discard)
         may_knock = TurnAnswer(discard, True) in question.legal

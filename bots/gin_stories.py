@@ -60,7 +60,7 @@ HABITS = (
 )
 
 _NOT_TAKEN = 0.01  # the chance of not taking, or taking, what its manner would
-_DEARER = 0.05  # the chance of not discarding the dearest of equal cards
+_DEARER = 0.05  # the chance of not discarding the highest of equal cards
 _PER_POINT = 0.8  # how fast the chance of an expert's discard falls, per point of its worth
 _SPREAD = 0.55  # the chance of an expert's best discard
 _EVERYTHING = Table(0)

@@ -199,7 +199,7 @@ class Link:
     def leave(
         self, websocket: ClientConnection | None, matches: int, run: asyncio.Task[None]
     ) -> None:
-        """Leave after so many matches that are on; `goodbye` says when to tell the arena.
+        """Leave after the matches that are on; `goodbye` says when to tell the arena.
 
         The task `run` is cancelled if there is no connection, or nothing comes over it.
         """
@@ -214,7 +214,7 @@ class Link:
         self._looking = asyncio.create_task(self._look(websocket, run))
 
     def goodbye(self, matches: int) -> Goodbye | None:
-        """What a bot that leaves, with so many matches on, has to say now, once per connection.
+        """The message that a leaving bot has to send now, once per connection; None if not yet.
 
         An arena that does not know `finish` hears nothing until no match is on.
         """

@@ -16,7 +16,7 @@ from protocol.bot_folder import without_folder
 from protocol.errors import ArenaError, IllegalAnswer, Malformed, in_words
 from protocol.messages import Answer, Ask, Match, Past, Refused
 from protocol.session import SeatStanding
-from protocol.strategy import Strategy
+from protocol.strategy import Strategy, as_sent
 from protocol.vocabulary import News, Question
 
 __all__ = ["StrategyFailed", "StrategySeat"]
@@ -108,7 +108,7 @@ class StrategySeat:
         try:
             for news in ask.news:
                 strategy.hear(news)
-            value: Any = strategy.decide(ask.question)
+            value = as_sent(strategy.decide(ask.question))
         except KeyboardInterrupt:
             raise
         except BaseException as error:
@@ -144,11 +144,11 @@ class StrategySeat:
             recall = getattr(strategy, "recall", None)
             if callable(recall):
                 recall(question, answer)
-            elif not _is_answer(strategy.decide(question), question, answer):
+            elif not _is_answer(as_sent(strategy.decide(question)), question, answer):
                 self.strayed += 1
 
     def instead(self, refused: Refused, rng: random.Random) -> Answer | None:
-        """In practice mode: a random legal answer in the place of one that was refused.
+        """In practice mode: a random legal answer instead of the refused one.
 
         The strategy itself would only repeat its answer. None if `refused` is about another
         question, or has no `legal`.

@@ -7,13 +7,13 @@ What a rank or suit is worth is in the module of each game.
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from typing import Annotated, Any
+from typing import Annotated
 
 from msgspec import Meta
 
 from protocol.errors import BadDeck
 
-__all__ = ["PACK", "RANKS", "SUITS", "Card", "Coded", "check_cards", "coded", "name"]
+__all__ = ["PACK", "RANKS", "SUITS", "Card", "Coded", "check_cards", "name"]
 
 RANKS = "23456789TJQKA"
 SUITS = "shdc"
@@ -37,11 +37,6 @@ class Coded:
     """
 
     code: Card | tuple[Card, ...]
-
-
-def coded(value: Any) -> Any:
-    """A value as it is sent: the `code` of a `Coded`, and everything else as it is."""
-    return value.code if issubclass(type(value), Coded) else value
 
 
 def name(card: Card) -> str:

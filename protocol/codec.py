@@ -20,8 +20,7 @@ import msgspec
 from msgspec import Raw, Struct
 from msgspec.structs import astuple
 
-from protocol.cards import coded
-from protocol.errors import Malformed, Oversize, class_name, one_line
+from protocol.errors import Malformed, Oversize, one_line
 from protocol.games import VOCABULARIES
 from protocol.messages import (
     ArenaMessage,
@@ -71,17 +70,9 @@ _decode_bot: dict[Encoding, Callable[[bytes], _FromBot]] = {
 }
 
 
-def _code(value: object) -> object:
-    """What is sent for an object that is unknown to msgspec: the cards that it stands for."""
-    travels = coded(value)
-    if travels is value:
-        raise TypeError(f"objects of type {class_name(value)} cannot be sent")
-    return travels
-
-
 _encode: dict[Encoding, Callable[[object], bytes]] = {
-    Encoding.JSON: msgspec.json.Encoder(enc_hook=_code).encode,
-    Encoding.MSGPACK: msgspec.msgpack.Encoder(enc_hook=_code).encode,
+    Encoding.JSON: msgspec.json.Encoder().encode,
+    Encoding.MSGPACK: msgspec.msgpack.Encoder().encode,
 }
 
 # All that the decoders raise: beside their own errors, integers of thousands of digits

@@ -5,23 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from protocol.cards import Card, coded
+from protocol.cards import Card
 from protocol.errors import one_line
 from protocol.gin_melds import Meld, is_meld
 
-__all__ = ["declared_melds", "fault_in", "in_codes"]
+__all__ = ["declared_melds", "fault_in"]
 
 _SHOWN = 40  # characters of an untrusted meld: ten cards take 29
-
-
-def in_codes(melds: Any) -> Any:
-    """Melds as a bot declared them, each `Coded` as it is sent; anything else stays as it is."""
-    if type(melds) not in (list, tuple):
-        return melds
-    return [
-        [coded(card) for card in meld] if type(meld) in (list, tuple) else meld
-        for meld in map(coded, melds)
-    ]
 
 
 def declared_melds(value: Any, cards: Sequence[Card]) -> tuple[Meld, ...] | None:

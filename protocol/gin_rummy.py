@@ -15,9 +15,9 @@ import msgspec
 from msgspec import Meta
 
 from protocol import gin_words
-from protocol.cards import PACK, Card, coded
+from protocol.cards import PACK, Card
 from protocol.errors import IllegalAnswer
-from protocol.gin_declarations import declared_melds, fault_in, in_codes
+from protocol.gin_declarations import declared_melds, fault_in
 from protocol.gin_melds import (
     CARD_BITS,
     Layoff,
@@ -229,14 +229,14 @@ class Melds(Question["tuple[Meld, ...] | None"], frozen=True, gc=False, tag="mel
         """
         if value is None:
             return None
-        melds = declared_melds(in_codes(value), self.hand)
+        melds = declared_melds(value, self.hand)
         if melds is None:
             raise self.refusal(value)
         return melds
 
     def fault(self, value: object) -> str | None:
         """Why these melds are not accepted (G2, G9); None if nothing is wrong."""
-        return None if value is None else fault_in(in_codes(value), self.hand)
+        return None if value is None else fault_in(value, self.hand)
 
     def refusal(self, value: object) -> IllegalAnswer:
         """The error: what was answered, what would have been legal, what is wrong with melds."""
@@ -361,7 +361,7 @@ def legal_knocks(hand: Sequence[Card], mask: int) -> tuple[TurnAnswer, ...]:
 
 
 def _read_turn_answer(value: Any) -> TurnAnswer | None:
-    """`value` as a `TurnAnswer` in codes, or None; its melds are not judged yet."""
+    """`value` as a `TurnAnswer`, or None; its melds are not judged yet."""
     if type(value) is dict:
         try:
             value = TurnAnswer(**value)
@@ -369,10 +369,9 @@ def _read_turn_answer(value: Any) -> TurnAnswer | None:
             return None
     if type(value) is not TurnAnswer:
         return None
-    discard = coded(value.discard)
-    if type(discard) is not str or type(value.knock) is not bool:
+    if type(value.discard) is not str or type(value.knock) is not bool:
         return None
-    return TurnAnswer(discard, value.knock, in_codes(value.melds))
+    return value
 
 
 _MELDS_ADVICE = (

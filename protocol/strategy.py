@@ -12,22 +12,27 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from difflib import SequenceMatcher
 from importlib.metadata import EntryPoint
+from numbers import Real
+from operator import index
 from pathlib import Path
-from types import FunctionType, ModuleType
+from types import FunctionType, ModuleType, NoneType
 from typing import Any, Protocol
 
 import msgspec
+from msgspec.structs import astuple
 
 from protocol.bot_folder import BotFolder, without_folder
+from protocol.cards import Coded
 from protocol.entry_points import LeftOut, leave_out, load_all, package_of, points
 from protocol.errors import UnknownBot, in_words
 from protocol.games import VOCABULARIES
-from protocol.vocabulary import News, Question
+from protocol.vocabulary import News, Question, shorten
 
 __all__ = [
     "Appraisal",
     "Appraiser",
     "Strategy",
+    "as_sent",
     "blaming",
     "find",
     "house_bots",
@@ -40,6 +45,7 @@ ENTRY_POINTS = "arena.bots"
 
 _INTERFACE = "PlayerStrategy"
 _PLUMBING = ("decide", "hear", "reset")  # not misspelt, but named in `reset_counts`
+_SENT = frozenset((str, int, bool, float, NoneType))  # `as_sent` leaves them alone
 _CLOSE = 0.8  # of 1: one letter of five is wrong, or two letters have changed places
 _CLOSE_LETTERS = 5  # shorter words are close to many others, as `best` is to `bet`
 # What people put directly before a name: `makebid`; but `display` is not meant as `play`.
@@ -58,7 +64,7 @@ class Strategy(Protocol):
     """
 
     def decide(self, question: Question[Any], /) -> object:
-        """Answer a question with one of its `legal` answers."""
+        """Answer a question with one of its `legal` answers; `as_sent` says in which types."""
 
     def hear(self, news: News, /) -> None:
         """Note something that the rules let this seat know."""
@@ -94,6 +100,44 @@ class Appraiser(Strategy, Protocol):
 
     def recall(self, question: Question[Any], answer: Any, /) -> None:
         """Note what this seat answered, without thinking about it."""
+
+
+def as_sent(answer: Any) -> Any:
+    """Return a strategy's answer in the types that are sent; the rules see no others.
+
+    A number with `__index__` becomes an `int`, a text of any class a `str`, an array of NumPy a
+    list, a member of an enum its value and a `Coded` its cards. 5.0 and True stay what they are,
+    no whole numbers (J1). What cannot be sent becomes a text in angle brackets, which no question
+    lists: such an answer is illegal, and not a crash.
+    """
+    cls = type(answer)
+    if cls in _SENT:
+        return answer
+    if issubclass(cls, msgspec.Struct) and _SENT.issuperset(map(type, astuple(answer))):
+        return answer
+    try:
+        return msgspec.to_builtins(answer, str_keys=True, enc_hook=_sent)
+    except (TypeError, ValueError, OverflowError, RecursionError):
+        return _never_legal(answer)
+
+
+def _sent(value: Any) -> object:
+    """What stands for a value that msgspec does not know."""
+    cls = type(value)
+    if issubclass(cls, Coded):
+        return value.code
+    if issubclass(cls, str):
+        return str.__str__(value)
+    if hasattr(cls, "tolist"):  # of NumPy, whose truth values have no `__index__`
+        return value.tolist()
+    if hasattr(cls, "__index__"):
+        return index(value)
+    return float(value) if issubclass(cls, Real) else _never_legal(value)
+
+
+def _never_legal(value: object) -> str:
+    shown = shorten(value)
+    return shown if shown.startswith("<") else f"<{shown}>"
 
 
 @contextmanager

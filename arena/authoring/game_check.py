@@ -11,24 +11,25 @@ import random
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
-from itertools import islice
+from contextlib import contextmanager, suppress
+from itertools import combinations_with_replacement, islice
 from random import Random
 from typing import Any
 
 import msgspec
 
+from arena.authoring.luck_check import LuckCheck
 from arena.authoring.playout import NoAnswer, Playout, SeatDecided, play_out, strings_in
 from arena.authoring.round_check import MessageCheck, RoundCheck
 from arena.authoring.secrecy import SecretCard, exchanges, first_difference, leaks, secret_cards
-from arena.engine.drive import drive
+from arena.engine.drive import drive, place_of
 from arena.engine.match import MatchState
 from arena.engine.rules import NOBODY, Game, TellSeat
 from arena.engine.shuffle import Stream, match_key, seed_from_int
 from protocol.entry_points import points
 from protocol.errors import ArenaError, IllegalAnswer, in_words, one_line
 from protocol.games import PACKAGES
-from protocol.messages import Ending
+from protocol.messages import Ending, Termination
 from protocol.strategy import house_bots
 from protocol.vocabulary import Question, Range, Settings
 
@@ -38,23 +39,31 @@ Found = Iterator[tuple[str, str]]
 """Broken conventions: the name of each, and what is wrong."""
 
 _MOST_DECISIONS = 20_000  # of a match, which takes a second or less
+_TIMES = 200  # a match with bots has at most so many times the decisions that are expected
 _FACTOR = 10  # an estimate may be wrong by so much: random players are not like others
 _SMALL = 20  # decisions below which an estimate need not be any good
 _DEALS = 1000  # that `deals` must give
+_TEXT = 600  # characters of a line, which may have the path of a file
+_PER_LINEUP = 25  # random matches for each of two bots, which take longer
 _EXCHANGES = 4  # cards that are exchanged in a match
 _IMPORT_S = 60
 
 _WITHOUT_ARENA = """
-import importlib, sys
+import importlib, sys, traceback
 class Refuses:
     def find_spec(self, name, path=None, target=None):
         if name.partition(".")[0] == "arena":
-            raise ImportError("it imports " + name)
+            raise ModuleNotFoundError("No module named 'arena'", name=name)
 sys.meta_path.insert(0, Refuses())
 try:
     importlib.import_module(sys.argv[1])
 except BaseException as error:
-    sys.exit(f"{type(error).__name__}: {error}")
+    places = [
+        f" at {frame.filename}:{frame.lineno}"
+        for frame in traceback.extract_tb(error.__traceback__)
+        if not frame.filename.startswith("<")
+    ]
+    sys.exit(f"{type(error).__name__}: {error}{places[-1] if places else ''}")
 """
 
 
@@ -96,23 +105,34 @@ def check_game(
     def note(broken: Found) -> None:
         for convention, text in broken:
             # The same mistake has other numbers and cards in every match.
-            kind = "".join(char for char in text if not char.isdigit())[:40]
-            found.setdefault((convention, kind), BrokenConvention(convention, one_line(text, 300)))
+            kind = "".join(filter(str.isalpha, text))[:30]
+            found.setdefault(
+                (convention, kind), BrokenConvention(convention, one_line(text, _TEXT))
+            )
 
     note(_imports(game))
     note(_deals(game, seed))
     decided = []
+    raised = ""
+    luck = LuckCheck(game, game.vocabulary.read_settings(game.short))
+    seats = [f"seat {seat + 1}" for seat in range(game.seats)]
     for number in range(matches):
         trial = _Trial(game, game.short, seed, number)
         note(trial.check())
         decided.append(len(trial.played.answers))
         tick()
         if trial.is_broken:
+            raised = trial.played.place
             break
+        note(luck.check(trial.played, seats))
     average = sum(decided) / max(len(decided), 1)  # the house bots have other matches
-    note(_settings(game, seed))
+    note(_settings(game, seed, raised))
     if not any(convention in ("rules", "seats") for convention, _ in found):
-        note(_bots(game, seed, decided))  # who could else be blamed for what the rules do
+        note(_house(game))  # who could else be blamed for what the rules do
+        lineups = _Lineups(game, seed, luck)
+        note(lineups.check(1 + matches // _PER_LINEUP))
+        decided += lineups.decided
+    note(luck.means())
     note(_estimate(game, decided))
     package = PACKAGES.get(game.name)
     return GameReport(
@@ -277,8 +297,8 @@ def _deals(game: Game, seed: int) -> Found:
         yield "deals", f"ended after {count} deals, expected deals without end"
 
 
-def _settings(game: Game, seed: int) -> Found:
-    """The matches that other commands play must end."""
+def _settings(game: Game, seed: int, raised: str) -> Found:
+    """The matches that other commands play must end; `raised` is where rules have raised before."""
     settings: dict[str, Mapping[str, object]] = {
         "short": game.short,
         "for_people": game.for_people,
@@ -291,6 +311,9 @@ def _settings(game: Game, seed: int) -> Found:
         trial = _Trial(game, chosen, seed, number)
         decided = len(trial.played.answers)
         if trial.played.error is not None:
+            if trial.played.place and trial.played.place == raised:
+                continue
+            raised = trial.played.place
             yield field, f"a match with {_shown(read(chosen))} {_raised(trial.played.error)}"
         elif not trial.played.is_over and decided > _FACTOR * estimate:
             yield (
@@ -313,8 +336,8 @@ def _estimate(game: Game, decided: list[int]) -> Found:
         )
 
 
-def _bots(game: Game, seed: int, decided: list[int]) -> Found:
-    """The house bots must be there and play legally; adds how many decisions they had."""
+def _house(game: Game) -> Found:
+    """The house bots must be there, and one be `random`."""
     try:
         house = house_bots(game.name)
     except ArenaError as error:
@@ -324,41 +347,125 @@ def _bots(game: Game, seed: int, decided: list[int]) -> Found:
         yield "bots", f"expected house bots of {game.name} in the group arena.bots, found none"
     elif "random" not in house and game.seats > 1:
         yield "bots", f"expected a house bot `random`, found {', '.join(house)}"
-    settings = game.vocabulary.read_settings(game.short)
-    names = list(house)
-    for first, name in enumerate(names):
-        lineup = [names[(first + seat) % len(names)] for seat in range(game.seats)]
-        match = MatchState(game, settings, seed=seed_from_int(seed + first))
+
+
+class _Lineups:
+    """Matches of two kinds of bots: house bots, and those that take the first or last answer.
+
+    Attributes:
+        decided: how many decisions the matches of house bots had.
+    """
+
+    def __init__(self, game: Game, seed: int, luck: LuckCheck) -> None:
+        self._game, self._seed, self._luck = game, seed, luck
+        self._settings = game.vocabulary.read_settings(game.short)
+        self._most = int(_TIMES * max(game.decisions(self._settings), _SMALL))
+        self._house: Mapping[str, type[Any]] = {}
+        with suppress(ArenaError):  # `_house` says so
+            self._house = house_bots(game.name)
+        self._players = {**self._house, **_TAKERS}
+        self._is_broken = False  # whether the rules raised something, or did not end
+        self.decided: list[int] = []
+
+    def check(self, matches: int) -> Found:
+        """Play so many matches of each two, and stop at the first that does not end."""
+        pairs = [*combinations_with_replacement(self._players, min(self._game.seats, 2))]
+        for number, pair in enumerate(pairs * matches):
+            match = MatchState(self._game, self._settings, seed=self._drawn(number))
+            lineup = [pair[seat % len(pair)] for seat in range(self._game.seats)]
+            yield from self._play(match, lineup, " against ".join(pair))
+            if self._is_broken:
+                return
+            if match.termination == Termination(Ending.COMPLETED):
+                deals = self._game.deals(self._settings, Stream(match_key(self._drawn(number))))
+                played = play_out(
+                    self._game, self._settings, deals, _Same(match.answers), self._most
+                )
+                yield from self._luck.check(played, lineup)
+
+    def _drawn(self, number: int) -> bytes:
+        return seed_from_int(self._seed + number)
+
+    def _play(self, match: MatchState, lineup: list[str], who: str) -> Found:
+        """Play to the end, unless the rules raise or do not end."""
+        seated = []
+        for seat, name in enumerate(lineup):
+            try:
+                seated.append(_Seated(self._players[name], seat, match, self._most))
+            except Exception as error:
+                yield "bots", f"{name} cannot play: {_raised_at(error)}"
+                match.end(Ending.CRASH, seat, "it could not be made")
+                return
         try:
-            drive(match, [_Seated(house[bot], seat, match) for seat, bot in enumerate(lineup)])
-        except Exception as error:
-            yield "bots", f"{name} cannot play: {in_words(error)}"
-            continue
-        decided.append(len(match.answers))
+            drive(match, seated)
+        except Exception as error:  # what a bot raises is its crash
+            self._is_broken = True
+            yield "rules", f"a match of {who} raised {_raised_at(error)}"
+            return
+        if len(match.answers) >= self._most:
+            self._is_broken = True
+            settings, expected = _shown(self._settings), self._game.decisions(self._settings)
+            yield (
+                "rules",
+                f"a match of {who} with {settings} is not over after {self._most:,} decisions, "
+                f"expected about {expected:,.0f} by `decisions`",
+            )
+            return
+        if {*lineup} <= {*self._house}:
+            self.decided.append(len(match.answers))
         ended = match.termination
         if ended is not None and ended.kind is not Ending.COMPLETED:
-            who = name if ended.seat is None else lineup[ended.seat]
-            yield "bots", f"{who} ended a match with {ended.kind}: {ended.text}"
+            offender = lineup[ended.seat or 0]
+            yield "bots", f"{offender} ended a match with {ended.kind}: {ended.text}"
+
+
+class _Takes:
+    """Always gives the first or the last answer that is legal."""
+
+    place: int
+
+    def reset(self) -> None: ...
+
+    def hear(self, news: object) -> None: ...
+
+    def decide(self, question: Question[Any]) -> object:
+        legal = question.choices
+        return (legal.min, legal.max)[self.place] if isinstance(legal, Range) else legal[self.place]
+
+
+class _TakesFirst(_Takes):
+    place = 0
+
+
+class _TakesLast(_Takes):
+    place = -1
 
 
 class _Seated:
-    """A house bot at its seat; it breaks off a match that does not end."""
+    """A bot at its seat; it breaks off a match that does not end."""
 
-    def __init__(self, cls: type[Any], seat: int, match: MatchState) -> None:
-        self._bot, self._match = cls(), match
+    def __init__(self, cls: type[Any], seat: int, match: MatchState, most: int) -> None:
+        self._bot, self._match, self._most = cls(), match, most
         if callable(seeding := getattr(self._bot, "seed", None)):
             seeding(str(seat))
         self.hear, self.reset = self._bot.hear, self._bot.reset
 
     def decide(self, question: Question[Any]) -> object:
-        if len(self._match.answers) >= _MOST_DECISIONS:
-            raise RuntimeError(f"the match is not over after {_MOST_DECISIONS:,} decisions")
+        if len(self._match.answers) >= self._most:
+            raise RuntimeError("the match does not end")
         return self._bot.decide(question)
+
+
+_TAKERS = {"the first of `legal`": _TakesFirst, "the last of `legal`": _TakesLast}
 
 
 def _shown(settings: Settings) -> str:
     values = msgspec.to_builtins(settings)
     return ", ".join(f"{name}={value}" for name, value in values.items()) or "no settings"
+
+
+def _raised_at(error: Exception) -> str:
+    return f"{in_words(error)}{place_of(error.__traceback__)}"
 
 
 def _raised(error: str) -> str:

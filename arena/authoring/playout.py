@@ -10,6 +10,7 @@ from typing import Any, TypeAlias
 
 import msgspec
 
+from arena.engine.drive import place_of
 from arena.engine.rules import NOBODY, AskSeat, Game, Scoreboard, TellSeat
 from protocol.errors import ArenaError, IllegalAnswer, in_words, one_line
 from protocol.vocabulary import Question, Settings
@@ -48,6 +49,7 @@ class Playout(msgspec.Struct):
     Attributes:
         is_over: whether its rules returned; not if there were too many decisions.
         error: what its rules raised, in words.
+        place: where they raised it: ` at FILE:LINE`.
     """
 
     events: list[PlayoutEvent] = []
@@ -55,6 +57,7 @@ class Playout(msgspec.Struct):
     points: list[tuple[int, ...]] = []
     is_over: bool = False
     error: str | None = None
+    place: str = ""
 
     @property
     def answers(self) -> list[Any]:
@@ -99,7 +102,8 @@ def play_out(
             note(SeatDecided(NOBODY, None))  # the scores at the end
             return played
         except Exception as error:
-            played.error = f"{in_words(error)}, after {decided} answers"
+            played.place = place_of(error.__traceback__)
+            played.error = f"{in_words(error)}{played.place}, after {decided} answers"
             return played
         reply = None
         if type(step) is TellSeat:

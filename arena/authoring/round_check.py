@@ -28,6 +28,7 @@ class RoundCheck:
         self._game = game
         self._closed = 0  # the number of the last round that was closed
         self._open: int | None = None  # that of the round that is open
+        self._opened: set[int] = set()  # the seats that know of it
         self._paid = [0.0] * game.seats
 
     def check(self, played: Playout) -> Found:
@@ -41,20 +42,21 @@ class RoundCheck:
             if isinstance(event, AskSeat):
                 yield from self._seat(event.seat, event.question.kind, 0)
                 yield from self._is_paid(scores, shown)
-                yield from self._opening(event.question)
-                if self._open is None:
+                yield from self._opening(event.seat, event.question)
+                if self._open is None or event.seat not in self._opened:
+                    self._open = self._open or self._closed + 1
                     yield (
                         "opens",
                         f"seat {event.seat + 1} is asked `{event.question.kind}` before round "
-                        f"{self._closed + 1} was opened by {self._openers()}",
+                        f"{self._open} was opened for it by {self._openers()}",
                     )
-                    self._open = self._closed + 1
+                    self._opened.add(event.seat)
             else:
                 yield from self._seat(event.seat, event.news.kind, EVERYONE)
                 yield from self._news(event)
 
     def _news(self, event: TellSeat) -> Found:
-        yield from self._opening(event.news)
+        yield from self._opening(event.seat, event.news)
         if not isinstance(event.news, self._game.vocabulary.closes):
             return
         if event.seat != EVERYONE and self._game.seats > 1:
@@ -66,10 +68,13 @@ class RoundCheck:
         elif self._open is None:
             yield "closes", f"`{event.news.kind}` is told again after round {self._closed}"
         if self._open is not None:
+            for seat in sorted({*range(self._game.seats)} - self._opened):
+                yield ("opens", f"no {self._openers()} tells seat {seat + 1} of round {self._open}")
+            self._opened.clear()
             self._closed, self._open = self._open, None
             yield from self._pay(event.news)
 
-    def _opening(self, message: Question[Any] | News) -> Found:
+    def _opening(self, seat: int, message: Question[Any] | News) -> Found:
         if not isinstance(message, self._game.vocabulary.opens):
             return
         number: object = message.round  # type: ignore[union-attr]
@@ -87,6 +92,7 @@ class RoundCheck:
                 return  # `closes` says so
             yield "opens", f"`{message.kind}` has the round {number!r}, expected {expected}"
         self._open = expected
+        self._opened |= {*range(self._game.seats)} if seat == EVERYONE else {seat}
 
     def _ended(self, scores: tuple[int, ...], shown: tuple[int, ...]) -> Found:
         if self._open is not None:

@@ -77,7 +77,7 @@ class Endpoint(msgspec.Struct, frozen=True):
             raise UsageError(
                 "expected --trusted-proxy beside --origin, "
                 f"as all who come through a proxy on this machine seem to be on {self.host}: "
-                f"--trusted-proxy {proxies} has everybody show a token, "
+                f"with --trusted-proxy {proxies} everybody needs a token, "
                 "--open lets anybody in without one"
             )
 

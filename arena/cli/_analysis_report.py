@@ -16,7 +16,7 @@ __all__ = ["show"]
 _MOST_MISTAKES = 12  # that are shown; --json has all
 _DIGITS = 4  # behind the point of an exact figure
 _MOST_DIGITS = 12
-_STEPS = 3  # at least so many steps of the last digit are between the ends of an interval
+_STEPS = 3  # the least number of steps of the last digit between the ends of an interval
 _ROUNDING = 1e-12  # what sums of floats leave of nothing
 _ADAPTS = "as probed"
 _NONE = "–"
@@ -29,7 +29,7 @@ def show(analysis: Analysis, name: str, title: str) -> None:
     else:
         click.echo(title)
     if analysis.adapts:
-        click.echo(f"It adapts: {analysis.adapts} What is said of it is as probed.")
+        click.echo(f"It adapts: {analysis.adapts} Its figures are as probed.")
     if analysis.weaknesses:
         click.echo()
         _show_mistakes(analysis.weaknesses, analysis.figures[0].unit if analysis.figures else "")
@@ -55,7 +55,7 @@ def _show_figures(analysis: Analysis, title: str) -> None:
 
 
 def _remarks(figures: Iterable[Figure]) -> dict[tuple[str, bool], list[str]]:
-    """The figures' names by what is to be said of them, and whether they are refused."""
+    """Group the figures' names by their remarks, and by whether they are refused."""
     said: dict[tuple[str, bool], list[str]] = {}
     for figure in figures:
         if figure.remark:

@@ -1,4 +1,4 @@
-"""What commands put together so that workers on other machines play for them.
+"""Connects a command's arena to the workers on other machines that play for it.
 
 A command opens `bus_jobs`, has an arena with these jobs, and begins with `connect_bus` once the
 arena is open.
@@ -64,7 +64,7 @@ async def bus_jobs(
 
 
 async def connect_bus(host: Host, jobs: BusJobs) -> None:
-    """Have workers play the bots of an arena that is open; raises `Unreachable`."""
+    """Let workers play the bots of an open arena; raises `Unreachable`."""
     folder = programs_folder(host.store)
     specs = host.supervisor.relaunch_specs
     jobs.programs = SeatPrograms(specs, host.submissions, folder, host.hidden)

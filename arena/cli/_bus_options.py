@@ -62,9 +62,9 @@ def bus_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _refuse_without_bus() -> None:
-    """Raise `UsageError` if somebody has said how to join a bus, and not where it is.
+    """Raise `UsageError` if an option says how to join a bus, but none says where it is.
 
-    What stands in the environment is for other commands too.
+    Variables of the environment may be meant for other commands.
     """
     context = click.get_current_context()
     for option in ("bus_key", "bus_ca"):
@@ -78,7 +78,7 @@ def _refuse_without_bus() -> None:
 
 
 def read_address(url: str, key: Path | None, ca: Path | None) -> BusAddress:
-    """The address of a bus; raises `UsageError` if the URL is none of a bus."""
+    """The address of a bus; raises `UsageError` if the URL is not that of a bus."""
     if not url.startswith(("tls://", "nats://")):
         raise UsageError(_EXPECTED.format(url=url))
     try:
@@ -104,7 +104,7 @@ def check_address(address: BusAddress | None) -> BusAddress:
 async def opened_bus(
     address: BusAddress | None, name: str, user: str = ARENA_USER
 ) -> AsyncIterator[Bus]:
-    """Be connected to the bus; `name` is what its operator sees, `user` is whose the key is.
+    """Connect to the bus; `name` is what its operator sees, `user` is whose the key is.
 
     Raises `BusDown` if it cannot be reached now, and `UsageError` without an address or nats-py.
     """

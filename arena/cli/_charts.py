@@ -17,7 +17,7 @@ _BAR = 10  # letters of a share of 1
 _NOT_SEEN = "not seen"
 _NOT_SEEN_SHORT = "·"
 _NARROW = 4  # columns of a table that has room for the best beside a share and its cost
-_NEGLIGIBLE = 100  # in a table a cost is left out that is so many times less than the dearest
+_NEGLIGIBLE = 100  # a table leaves out a cost this many times smaller than the largest
 
 
 def show_charts(names: Sequence[str], charts: Sequence[Sequence[Chart]]) -> None:
@@ -99,7 +99,7 @@ def _cells(chart: Chart) -> Iterable[ChartCell]:
 
 
 def _bar(cell: ChartCell | None) -> str:
-    """`███        33 % [25, 42] of 120`, or a text in the place of the share."""
+    """`███        33 % [25, 42] of 120`, or a text instead of the share."""
     if cell is None:
         return ""
     of = f" of {cell.of:,}" if cell.of else ""

@@ -90,7 +90,7 @@ bot_option = click.option(
     metavar="[NAME=]COMMAND",
     callback=lambda _ctx, _param, texts: tuple(map(read_entry, texts)),
     help="Launch a bot in any language: --bot 'ann=java -cp . MyBot', "
-    "or --bot 'stdio: ./mybot' for one that speaks in lines of JSON. May be repeated.",
+    "or --bot 'stdio: ./mybot' if it speaks in lines of JSON. May be repeated.",
 )
 
 log_option = click.option(
@@ -153,7 +153,7 @@ def database(db: str) -> str | Path:
 
 
 def file_of(where: str | Path) -> tuple[Path, ...]:
-    """The file of a database, which bots must not see; nothing for one that has a URL."""
+    """The file of a database, which bots must not see; nothing if the database has a URL."""
     return (where,) if isinstance(where, Path) else ()
 
 

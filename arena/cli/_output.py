@@ -92,7 +92,7 @@ def progress(what: str, total: int, unit: str, *, seed: int, less: str) -> Itera
 
 @contextmanager
 def counting(what: str, unit: str) -> Iterator[ProgressCount]:
-    """Show that work goes on, of which nobody knows how much it is; Ctrl-C raises `Interrupted`."""
+    """Show that work of unknown length goes on; Ctrl-C raises `Interrupted`."""
     with _bar(what, None, unit) as count:
         try:
             yield count
@@ -182,7 +182,7 @@ def amount(value: float) -> str:
 
 
 def interval_note(intervals: Iterable[Interval | None], unit: str) -> str:
-    """The line below a table that says what its intervals are; `unit` is what one value is of."""
+    """The line below a table that says what its intervals are; `unit` names one value."""
     shown = set(map(bool, intervals))
     parts = []
     if True in shown:

@@ -43,7 +43,7 @@ async def main(job: CheckJob) -> CheckVerdict:
 
 
 def verdict(checked: CheckReport) -> CheckVerdict:
-    """What came of a check, and in which games the program can play.
+    """The result of a check, and the games that the program can play.
 
     A fault in the play of one game does not spoil another: a bot may be good for some of its games.
     """

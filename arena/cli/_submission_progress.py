@@ -91,9 +91,10 @@ class SubmissionProgress:
         left = progress.expected_s
         expected = "" if left is None else f", decided in about {output.duration(left)}"
         if progress.position is not None:
-            self.passing(
-                f"submission {progress.submission} waits at position {progress.position}{expected}"
-            )
+            self._steps.clear()  # it is begun again
+            why = f": {progress.text}" if progress.text else ""
+            where = f"waits at position {progress.position}"
+            self.passing(f"submission {progress.submission} {where}{expected}{why}")
         elif progress.state in _DECIDED:
             self.clear()
         elif progress.status == "begun":

@@ -1,4 +1,4 @@
-"""What `arena serve` puts together so that bots can be handed in."""
+"""Sets up what `arena serve` needs so that bots can be handed in."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def submission_requests(
 
 
 def play_submissions(arena: Host, service: SubmissionService) -> None:
-    """Have the competitions of an arena play what was submitted."""
+    """Let the competitions of an arena play submitted bots."""
     settings = service.settings
     cores = settings.cores or max(1, usable_cores() - 1)
     # Two may be compared beside matches, and one built or checked. A match needs two, whatever else

@@ -44,14 +44,14 @@ __all__ = ["command"]
     multiple=True,
     metavar="BOT",
     help="Say also what it is worth against this one: the name of a house bot, a FILE.py, "
-    "or a COMMAND as of --bot. May be repeated.",
+    "or a COMMAND as --bot takes it. May be repeated.",
 )
 @click.option(
     "--from",
     "competition",
     metavar="COMPETITION",
-    help="Ask nothing, and look at what BOT answered in this competition: its id, how that "
-    "begins, or the name of its run, of which it is the latest.",
+    help="Ask nothing, but analyse BOT's answers in this competition: its id, the beginning of "
+    "it, or the name of a run for its latest.",
 )
 @options.db_option("With --from: the database that has it.")
 @options.set_option
@@ -77,13 +77,13 @@ def command(
     in this process; a bot of --bot is started and asked the same over the arena's own protocol,
     under the limits below, but its computing time is not charged.
 
-    With --from, BOT is a bot that has played in that competition, wherever it ran. It is asked
-    nothing. What it never had to answer is not seen, and then it has no single value. A database is
-    the instructor's: everything in it may be looked at.
+    With --from, BOT is a bot that has played in that competition, wherever it ran. It is not asked:
+    its recorded answers are analysed. A spot that never came up is not seen, and then there is no
+    single value. This is for the instructor, as the database has everything that was hidden.
 
     In a game without exact values BOT plays against the house bots, and what its mistakes cost is
-    estimated. What cannot be said is refused with its reason; if that is everything, the exit
-    status is 1.
+    estimated. A figure that cannot be found is refused with the reason; if all are refused, the
+    exit status is 1.
     It needs numpy and scipy: pip install 'card-arena[analysis]'.
 
     --json prints {game, bot, against, settings, seed, competition, matches, analysis: {figures,
@@ -168,7 +168,7 @@ def _strategies(asked: _Probing, stack: contextlib.ExitStack) -> list[Strategy]:
     except UnknownBot as error:
         if any(path.endswith(".py") for path in paths):
             raise
-        elsewhere = "a bot that connects by itself cannot be asked what is made up, see --from"
+        elsewhere = "a bot that connects by itself cannot be asked made-up questions; see --from"
         raise UnknownBot(f"{error}; {elsewhere}") from None
     return [entrant.make(f"{asked.seed}:{place}") for place, entrant in enumerate(entrants)]
 

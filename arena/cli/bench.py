@@ -53,7 +53,7 @@ T = TypeVar("T")
     "bots",
     type=click.IntRange(min=100, max=10_000),
     metavar="N",
-    help="Measure only what N bots cost that have nothing to play, and one that joins them.",
+    help="Measure only what N idle bots cost, and one that joins them.",
 )
 @options.json_option
 def command(
@@ -76,7 +76,7 @@ def command(
     games     deals and decisions per second of CPU in one process, beside
               OpenSpiel and RLCard if they are installed
     deadwood  of random and of rich hands of ten cards, beside OpenSpiel's
-    idle      what 5,000 bots cost that have nothing to play, and a join
+    idle      what 5,000 idle bots cost, and one that joins them
 
     With --against both arenas play against this one's bots, and the interval contains the true
     median of the ratios with the probability that is shown; below 95 %, with less than six rounds,

@@ -98,7 +98,7 @@ def command(
     """See whether a bot behaves, step by step, and what to do about it if it does not.
 
     COMMAND is what starts the bot: `arena check -- java -cp . MyBot`, `arena check -- stdio:
-    ./mybot` for one that speaks in lines, or the FILE.py of a strategy. It is started as a
+    ./mybot` if it speaks in lines, or the FILE.py of a strategy. It is started as a
     competition would start it. Nothing is written anywhere.
 
     The exit status is 0 only if all steps passed; a step that has no meaning for the bot is

@@ -95,8 +95,8 @@ def command(
     With --bot all run as processes, under the limits below and a referee, as in a competition. The
     same cards cannot be dealt again then. The first offence ends it, and the exit status is 1.
 
-    With --bus all of that is so as well, and workers on other machines play: as many matches at
-    once as they take, or N with --jobs. What they cannot play is played here.
+    With --bus the same holds, and workers on other machines play: as many matches at once as they
+    take, or N with --jobs. What they cannot play is played here.
 
     `arena replay last` shows the last match.
 

@@ -213,5 +213,5 @@ def _cell(planned: SeriesPlan, sitting: Sitting | None, bot: int) -> str:
 
 
 def _total(planned: SeriesPlan, score: int, units: int, interval: Interval | None) -> str:
-    """A score over so many units, with the interval of its mean made one of the score."""
+    """A score over `units`, with the interval of their mean scaled to the score."""
     return planned.with_interval(score, None if interval is None else interval.scaled(units))

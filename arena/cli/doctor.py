@@ -24,8 +24,8 @@ def command(as_json: bool) -> None:
 
     It also says whether submissions are safe here, and in which languages they can be.
 
-    Games that other packages have brought are listed with package and version, and what is left out
-    of such a package with the reason.
+    It lists the games of other packages, with package and version, and what is left out of such a
+    package, with the reason.
 
     The exit status is 0 whatever is found.
 

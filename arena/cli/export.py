@@ -26,7 +26,7 @@ __all__ = ["command"]
     "chosen",
     multiple=True,
     metavar="ID",
-    help="Only this one: its id, how it begins, or the name of its run, of which it is the latest. "
+    help="Only this one: its id, the beginning of it, or the name of a run for its latest. "
     "May be repeated.",
 )
 @click.option(
@@ -49,12 +49,12 @@ __all__ = ["command"]
 @click.option(
     "--emails/--no-emails",
     default=True,
-    help="Write the e-mails of the roster into the tables of who came where, or leave them empty.",
+    help="Write the e-mails of the roster into standings.csv and ranking.csv, or leave them empty.",
 )
 @click.option(
     "--force",
     is_flag=True,
-    help="Replace an earlier export; what others have put into the folder is never touched.",
+    help="Replace an earlier export; other files in the folder stay as they are.",
 )
 @options.json_option
 def command(
@@ -80,9 +80,9 @@ def command(
     those who quit. What is over may be handed to everybody if it was written with --no-emails;
     records of a competition that goes on are written with --unfinished only.
 
-    standings.csv and ranking.csv have e-mail and team of whose bot it is, from the roster as it is
-    now: ann/two is ann's, and who has got another name since is found all the same. Both are empty
-    for who is not on the roster any more. No other file has an e-mail, and none a token.
+    standings.csv and ranking.csv have the e-mail and team of the bot's owner, from the roster as it
+    is now: ann/two is ann's, also if ann was renamed since. Both are empty if the owner has left
+    the roster. No other file has an e-mail, and none a token.
 
     With --decisions there is decisions.csv, wherever records are written: which match, whose
     decision, the round, the kind of the question and its fields, the answer, the milliseconds that

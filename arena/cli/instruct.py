@@ -99,9 +99,7 @@ def pause(send: Send, competition: str | None) -> None:
 @click.argument("competition", required=False)
 @_instructs
 def resume(send: Send, competition: str | None) -> None:
-    """Go on with COMPETITION, or with all; also with a match that waits as it was void three
-    times.
-    """
+    """Go on with COMPETITION, or with all, and with matches that were void three times."""
     send(Action.RESUME, competition=competition)
 
 
@@ -110,8 +108,8 @@ def resume(send: Send, competition: str | None) -> None:
 @click.option(
     "--unplayed",
     type=click.Choice([each.value for each in Unplayed]),
-    help="Of one that was over: what becomes of void results that were not played again. "
-    "`before`: they count as they did; `void`: they stay void.",
+    help="What becomes of void results that were not played again, if the competition was over "
+    "before. `before`: they count as they did; `void`: they stay void.",
 )
 @_instructs
 def stop(send: Send, competition: str | None, unplayed: str | None) -> None:
@@ -152,7 +150,7 @@ def void(
     until: str | None,
     yes: bool,
 ) -> None:
-    """Make MATCH void and have it played again, with fresh cards.
+    """Make MATCH void, and play it again with fresh cards.
 
     It may be one that is being played, or one that is over: its result is taken back then, and so
     is what it brought about: a bot that was eliminated in it is in again. In an elimination only
@@ -259,9 +257,9 @@ def _time(text: str, after: float | None = None) -> float:
 def remove(send: Send, bot: str, competition: str | None) -> None:
     """Take BOT out of the competitions that it is in, like an offender.
 
-    In a round robin, a league or a ladder none of its matches counts for anybody any more. One that
-    is over is named with --competition: a round robin, a league or a ladder. Of an elimination that
-    is over nobody is removed, as its tables were drawn by its results.
+    In a round robin, a league or a ladder none of its matches counts for anybody any more. A
+    competition that is over must be named with --competition. Nobody can be removed from an
+    elimination that is over, because its tables were drawn by its results.
     """
     send(Action.REMOVE, competition=competition, bot=bot)
 
@@ -271,7 +269,7 @@ def remove(send: Send, bot: str, competition: str | None) -> None:
 @click.option(
     "--form",
     type=click.Choice([form.value for form in Form]),
-    help="Of a game: how it is played [default: as `arena serve` plays it].",
+    help="How a game is played [default: as `arena serve` plays it].",
 )
 @click.option(
     "--matches",

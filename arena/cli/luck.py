@@ -22,10 +22,10 @@ _REASONS = 5  # why matches were left out: more are in the document
 def command(where: str, again: bool, as_json: bool) -> None:
     """Measure the luck of the matches of a database, and add up their hands or games.
 
-    An arena adds up the units of a match when it writes it, and measures its luck soon after. Of
-    matches of an arena of before, and of those that were played last before a stop, this writes
-    what is missing. Results, records and digests stay as they are. `arena standings` shows what
-    bots have won without luck.
+    An arena adds up the units of a match when it writes it, and measures its luck soon after. This
+    writes what is missing for matches of an earlier version, and for the last ones before a stop.
+    Results, records and digests stay as they are. `arena standings` shows what bots have won
+    without luck.
 
     DB is a file or a URL on which no arena runs. Ctrl-C is safe: the same command goes on from
     there.

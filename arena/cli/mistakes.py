@@ -99,7 +99,7 @@ class _SeatLuck(msgspec.Struct, frozen=True):
     default=5,
     show_default=True,
     metavar="N",
-    help="Show so many, the worst: by their marks, then by what they cost.",
+    help="Show the N worst mistakes, by their marks, then by what they cost.",
 )
 @options.db_option("The database that has the match or the competition.")
 @options.json_option
@@ -108,7 +108,7 @@ def command(ctx: click.Context, where: str, who: str, top: int, db: str, as_json
     """Show which decisions of a seat cost most, what would have been better, and by how much.
 
     MATCH is an id, `last`, or a file, as for `arena replay`. COMPETITION is an id, the beginning of
-    one, or the name of a [[run]]: then the dearest of all its matches are shown. A decision is
+    one, or the name of a [[run]]: then the costliest of all its matches are shown. A decision is
     judged by what its seat knew at that moment; how the cards then fell makes no difference. What
     cannot be told from the best answer is no mistake.
 
@@ -153,7 +153,7 @@ def _competition(store: Store, where: str) -> CompetitionRow:
 def _run(
     game: Game, player: str, records: Iterable[_Played], total: int, top: int, *, as_json: bool
 ) -> None:
-    """Judge all records and print the dearest mistakes, on Ctrl-C of those that are done."""
+    """Judge all records and print the costliest mistakes, on Ctrl-C those found so far."""
     done: list[_Judged] = []
     is_interrupted = False
     try:
@@ -343,6 +343,6 @@ def _notes(mistakes: Sequence[_Mistake]) -> Iterator[str]:
     yield "Each is judged by what its seat knew at that moment, whatever cards came then."
     if any(mistake.interval is not None for mistake in mistakes):
         yield (
-            f"[low, high] is a {100 * LEVEL:.0f} % interval of an estimate. The dearest of many "
+            f"[low, high] is a {100 * LEVEL:.0f} % interval of an estimate. The costliest of many "
             "estimates are more often too high than too low."
         )

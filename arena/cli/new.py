@@ -35,10 +35,10 @@ _OTHER = "other"
 def command(game: Game, folder: Path, language: str, as_json: bool) -> None:
     """Write a bot for GAME to begin with, and say how to try, check and connect it.
 
-    DIR is made; if it is there, it must be empty. The bot is called like it.
+    DIR is made; if it is there, it must be empty. The bot gets its name.
 
     The bot answers every question that the game asks, if not cleverly; it has a test of its own.
-    For a language that has no starter, --lang other writes what such a bot is written from.
+    --lang other writes what you need for a bot in a language that has no starter.
 
     --json prints {folder, game, language, files, commands: [{purpose, line}]}.
     """

@@ -62,4 +62,4 @@ def command(game: Game, trials: int, jobs: int | None, seed: int | None, as_json
         table.add_row(label, came, f"{exact[label]:.3f}", f"{counts[label]:,}")
     output.print_table(f"{title}, {output.plural(trials, 'hand')} dealt, seed {seed}", table)
     note = output.interval_note(intervals.values(), "hand")
-    click.echo(f"{note} The exact share is known, and lies outside as rarely.")
+    click.echo(f"{note} The exact share, which is known, lies outside as rarely.")

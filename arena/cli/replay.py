@@ -44,7 +44,7 @@ _LONGEST_LINE = 2000
     "--bot",
     metavar="BOT",
     help="Put the seat's questions to this bot, and show where it answers differently: "
-    "the name of a house bot, a FILE.py, or a COMMAND as of `arena play --bot`.",
+    "the name of a house bot, a FILE.py, or a COMMAND as `arena play --bot` takes it.",
 )
 @click.option("--seed", metavar="N", help="With --bot: seed a house bot or a FILE.py.")
 @click.option(
@@ -210,7 +210,7 @@ def _ask_bot(
         raise ArenaError(f"the bot failed: {done.failed.text}")
     if done.differences:
         count = output.plural(len(done.differences), "question")
-        raise ArenaError(f"{count} answered in another way")
+        raise ArenaError(f"{count} answered differently")
 
 
 def _replayed(game: Game, name: str, done: ReplayOutcome) -> Iterator[str]:
@@ -218,7 +218,7 @@ def _replayed(game: Game, name: str, done: ReplayOutcome) -> Iterator[str]:
     if not done.differences and done.failed is None:
         yield f"{same}, all as recorded"
         return
-    yield f"{same} as recorded, {len(done.differences):,} in another way"
+    yield f"{same} as recorded, {len(done.differences):,} different"
     for difference in done.differences:
         yield from _explained(game, name, difference.number, difference.question, difference.round)
         words = game.vocabulary.asked_words(difference.question)

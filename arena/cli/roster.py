@@ -72,8 +72,8 @@ def import_(file: Path, tokens: Path | None, db: str, as_json: bool) -> None:
     """Add a class, and make a token for everybody who is new.
 
     FILE is a CSV with the columns name and, if you like, email and team. Members of one team share
-    no elimination table while that can be avoided. Whoever is on the roster already keeps the
-    token, and gets the e-mail and team of the file; nobody is removed. If a line is wrong nothing
+    no elimination table while that can be avoided. Those who are on the roster already keep their
+    tokens, and get the e-mail and team of the file; nobody is removed. If a line is wrong, nothing
     is changed.
 
     --json prints {new: [{name, email, team, token}], changed, same, revoked: [name]}; with --tokens
@@ -115,7 +115,7 @@ def list_(db: str, as_json: bool) -> None:
 def rotate(name: str, db: str, as_json: bool) -> None:
     """Give somebody another token.
 
-    It may be for one that was lost, seen by others, or revoked. The former one is good no longer: a
+    Use it when a token was lost, seen by others, or revoked. The old one is no longer valid: a
     bot that is connected with it is out of its matches.
 
     --json prints {name, email, team, token}.
@@ -141,7 +141,7 @@ def revoke(name: str, db: str, as_json: bool) -> None:
     """
     with _opened(db) as engine:
         name = Roster(engine).revoke(name)
-    output.print_result({"revoked": name}, f"{name}'s token is good no longer", as_json=as_json)
+    output.print_result({"revoked": name}, f"{name}'s token is no longer valid", as_json=as_json)
 
 
 @command.command()
@@ -171,12 +171,12 @@ def rename(name: str, new: str, db: str, as_json: bool) -> None:
 def remove(name: str, db: str, as_json: bool) -> None:
     """Take somebody off the roster; token, e-mail and team are forgotten, and the name is free.
 
-    Results keep the name. What was handed in is in play no longer, and whoever gets the name later
-    does not have it. Nobody is removed while a bot of that name, or of one below it as
+    Results keep the name. What was handed in is no longer in play, and does not go to the next
+    owner of the name. Nobody is removed while a bot of that name, or of one below it as
     ann/NAME, is connected or takes part in a competition that is not over, or, beside a running
     arena, while a [[run]] of its file that is still to be played names it. Without an arena nobody
-    looks at files: change them as well. To keep somebody out and the name kept, revoke the token
-    instead.
+    looks at files: change them as well. To keep somebody out but the name taken, revoke the
+    token instead.
 
     --json prints {removed: name}.
     """
@@ -216,8 +216,8 @@ def instructor(name: str, db: str, as_json: bool) -> None:
     """Make an instructor's token, or another one.
 
     It lets its owner start, pause, resume and stop competitions, void matches, remove bots and
-    change the roster. NAME is written down with what is done with it. A former token of that name
-    is good no longer.
+    change the roster. NAME is recorded with all that is done with the token. An earlier token of
+    that name is no longer valid.
 
     --json prints {name, token}.
     """

@@ -68,7 +68,7 @@ def command(
 
     A trial that the bot loses by an offence counts as not reached, and the exit status is then 1.
 
-    With --bot in the place of BOT the bot is a process, under the limits below and a referee, as in
+    With --bot instead of BOT the bot is a process, under the limits below and a referee, as in
     a competition: its first offence puts it out, and only the trials so far count. It is started
     once, or with --jobs N as N processes that play side by side. The same cards cannot be dealt
     again then.
@@ -82,9 +82,7 @@ def command(
         raise UsageError("expected one bot, as BOT or with --bot")
     if bot is None:
         if antes:
-            raise UsageError(
-                "expected no --ante with --bot: what it antes is the command's own business"
-            )
+            raise UsageError("expected no --ante with --bot: the command decides what it antes")
         attempt = Attempt.of(game, stake=stake, goal=goal, settings=settings)
         _try_launched(attempt, commands, trials, jobs, limits, as_json)
         return

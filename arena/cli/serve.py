@@ -146,7 +146,7 @@ def command(
     With [[run]] tables in the file of --config their competitions are played, each at its time.
     Without, or for games that are named: as soon as enough bots that play a game are connected,
     they play its competition: a league in a game for one, a round robin in one for two, an
-    elimination in one for more. The next one starts when a bot has come since. When a competition
+    elimination in one for more. The next one starts when another bot has come. When a competition
     is over its standings are printed.
 
     With a table [submissions] students can hand bots in (`arena submit`, or on the page).

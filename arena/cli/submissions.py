@@ -54,7 +54,7 @@ class _VersionNumber(click.ParamType):  # type: ignore[type-arg]
 
 @click.group(name="submissions", invoke_without_command=True)
 @click.pass_context
-@click.option("--owner", metavar="NAME", help="Of an instructor's: only those of NAME.")
+@click.option("--owner", metavar="NAME", help="For an instructor: only those of NAME.")
 @submitter_options
 @options.json_option
 def command(
@@ -119,7 +119,7 @@ def follow(number: int, arena: SubmitterConnection, as_json: bool) -> None:
 
 @command.command(name="use")
 @click.argument("version", type=_VersionNumber(), metavar="vN")
-@click.option("--game", metavar="GAME", help="Only in this one of the games that it plays.")
+@click.option("--game", metavar="GAME", help="Only in this game.")
 @submitter_options
 @options.json_option
 def use(version: int, game: str | None, arena: SubmitterConnection, as_json: bool) -> None:
@@ -159,7 +159,7 @@ def download(number: int, file: Path | None, arena: SubmitterConnection, as_json
 @submitter_options
 @options.json_option
 def disable(number: int, again: bool, arena: SubmitterConnection, as_json: bool) -> None:
-    """As an instructor take submission N out of play, whoever's it is."""
+    """Take anybody's submission N out of play, as an instructor."""
     with arena:
         arena.send(Disable(number, again))
         _show(arena.expect(SubmissionList), as_json)
@@ -170,7 +170,7 @@ def disable(number: int, again: bool, arena: SubmitterConnection, as_json: bool)
 @submitter_options
 @options.json_option
 def rebuild(number: int, arena: SubmitterConnection, as_json: bool) -> None:
-    """As an instructor have submission N built and checked again, on what is installed now.
+    """Build and check submission N again with what is installed now, as an instructor.
 
     A version keeps its number, and stays in play unless it fails.
     """
@@ -186,7 +186,7 @@ def rebuild(number: int, arena: SubmitterConnection, as_json: bool) -> None:
 @submitter_options
 @options.json_option
 def compare(game: str, first: int, second: int, arena: SubmitterConnection, as_json: bool) -> None:
-    """Have the arena play two of your versions until it is known which is better.
+    """Let the arena play two of your versions until it is known which is better.
 
     --json prints {text, is_over, position}.
     """

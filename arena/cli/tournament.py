@@ -111,7 +111,7 @@ def command(
 ) -> None:
     """Play a round_robin, an elimination or a league of GAME between BOTs and those of --bot.
 
-    BOT is a house bot or a file, as in `arena play`; one that is listed several times makes as many
+    BOT is a house bot or a file, as in `arena play`; listed several times, it plays as that many
     bots. All of them are processes of their own, launched, limited and refereed as by `arena
     serve`. With a --bus other machines play matches, too: those that run `arena worker`.
 

@@ -22,7 +22,7 @@ def command(game: Game, folder: Path, only_checks: bool) -> int:
 
     DIR/GAME.json is the JSON Schema of the arena's messages about a match. DIR/GAME-BOT.jsonl, one
     for each house bot, is a short match with all that the bot says and hears; `arena verify` checks
-    it message by message. What no bot makes any longer is named, and stays.
+    it message by message. Files that no bot makes any longer are named, and stay.
 
     With --check the exit status is 1 if a file is missing or stale.
     """

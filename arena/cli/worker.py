@@ -84,8 +84,8 @@ def command(
     The programs of bots are fetched by their hashes, built and launched here, in the sandbox that
     `arena doctor` describes. Matches that this machine cannot play are not given to it.
 
-    Ctrl-C has it take no more matches, and end when those that it plays are over; once more stops
-    it at once, and so does SIGTERM: arenas have these matches played again.
+    After Ctrl-C it takes no more matches, and ends when those that it plays are over. A second
+    Ctrl-C stops it at once, and so does SIGTERM: arenas then play these matches again.
 
     --json prints lines {worker, event, text}, and with the event `started` also {speed, cores,
     slots, memory_mib, kind}.
@@ -197,7 +197,7 @@ def _say_started(profile: WorkerReport, notices: _Notices) -> None:
 
 @contextlib.contextmanager
 def _leaving_at_ctrl_c(worker: Worker, notices: _Notices) -> Iterator[None]:
-    """At Ctrl-C have a worker leave; at the next one stop it."""
+    """Let a worker leave at Ctrl-C, and stop it at the next."""
     loop, task = asyncio.get_running_loop(), asyncio.current_task()
     assert task is not None, "a coroutine runs in a task"
     before = signal.getsignal(signal.SIGINT)

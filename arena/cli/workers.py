@@ -40,8 +40,8 @@ def _asks(command: Callable[..., Any]) -> Callable[..., Any]:
 def command(ctx: click.Context, ask: Ask[Sequence[WorkerView]], as_json: bool) -> None:
     """List the machines that play matches: cores, matches, speed, and their latest fault.
 
-    The commands below have one begin no more matches, or begin them again, for all arenas of the
-    bus. They need the key of an arena.
+    With the commands below a machine begins no more matches, or begins them again, for all arenas
+    of the bus. They need the key of an arena.
 
     --json prints {workers: [{name, state, why, running, slots, played, cores, speed, memory_mib,
     lag_ms, system, isolation, languages, games, last_error, seen_s}]}.
@@ -54,7 +54,7 @@ def command(ctx: click.Context, ask: Ask[Sequence[WorkerView]], as_json: bool) -
 @click.argument("name")
 @_asks
 def drain(name: str, ask: Ask[WorkerView], as_json: bool) -> None:
-    """Have worker NAME begin no more matches; what it has begun is played to its end.
+    """Let worker NAME begin no more matches; those that it has begun are played to their ends.
 
     --json prints {worker: {name, state, why, …}}, as the list does.
     """
@@ -69,7 +69,7 @@ def drain(name: str, ask: Ask[WorkerView], as_json: bool) -> None:
 @click.argument("name")
 @_asks
 def resume(name: str, ask: Ask[WorkerView], as_json: bool) -> None:
-    """Have worker NAME begin matches again.
+    """Let worker NAME begin matches again.
 
     --json prints {worker: {name, state, why, …}}, as the list does.
     """

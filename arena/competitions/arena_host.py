@@ -250,14 +250,14 @@ class Host:
         """By owner, the number of the submission that is in play in a game."""
         return {} if self._submitted is None else self._submitted.in_play(game)
 
-    def undecided_before(self, at: float) -> int:
-        """How many submissions arrived before a time, and may come into play."""
-        return 0 if self._submitted is None else self._submitted.undecided_before(at)
+    def undecided_before(self, at: float) -> Sequence[str]:
+        """The owners of submissions that arrived before a time and may soon come into play."""
+        return () if self.submissions is None else self.submissions.undecided_before(at)
 
     @property
-    def decides_within_s(self) -> float:
-        """How long a run waits at most for what has arrived and is not decided."""
-        return 0.0 if self._submitted is None else self._submitted.decides_within_s
+    def decision_s(self) -> float | None:
+        """How long it took on average to decide the latest submissions, if any were."""
+        return None if self.submissions is None else self.submissions.pipeline.mean_s
 
     @property
     def url(self) -> str:

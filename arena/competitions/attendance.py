@@ -16,7 +16,14 @@ from arena.formats.formats import fewest
 from arena.formats.spec import Form, Take
 from arena.sandbox.bot_spec import some
 
-__all__ = ["SHOWN", "Attendance", "Upcoming", "Wait", "attendance"]
+__all__ = ["SHOWN", "Attendance", "MissingVersions", "Upcoming", "Wait", "attendance"]
+
+
+class MissingVersions(msgspec.Struct, frozen=True):
+    """How many bots of a run may still be handed in, if they take longer than the time left."""
+
+    count: int
+    needed_s: float
 
 
 class Upcoming(msgspec.Struct, frozen=True):
@@ -27,7 +34,7 @@ class Upcoming(msgspec.Struct, frozen=True):
     `starts_by`, and sooner if nobody else comes. `missing` are some of the bots of the roster, or
     of the named ones, that have not come. At `until` the run is skipped. Of those that have come,
     `submitted` play by their submissions, `null` where none are taken; it waits for the check of
-    `undecided` ones that arrived in time.
+    what the `undecided` owners handed in before its time.
     """
 
     run: str
@@ -42,11 +49,12 @@ class Upcoming(msgspec.Struct, frozen=True):
     expected: int | None = None
     starts_by: float | None = None
     submitted: int | None = None
-    undecided: int = 0
+    undecided: tuple[str, ...] = ()
+    too_late: MissingVersions | None = None
 
 
 SHOWN = 8  # names of missing bots in a line
-_LISTED = 100  # names of missing bots in the lobby's document
+_LISTED = 100  # names of missing bots, or of owners, in the lobby's document
 _SAY_S = 10.0  # between two lines about who is missing
 
 
@@ -202,22 +210,21 @@ class Wait:
 
     Attributes:
         moment: when it was due; None if it has no time.
+        end: until when it waits; None without a time.
         came: who has come, at the last look.
         starts_by: when it starts at the latest, once enough have come; None until then.
-        undecided: how many submissions have arrived in time and are not checked yet.
+        undecided: the owners of submissions that arrived in time and are not checked yet.
     """
 
     def __init__(self, run: PlannedRun, moment: datetime | None) -> None:
         self.moment = moment
+        self.end = run.at.latest_start(moment) if run.at and moment else None
         self.came = attendance(run, (), ())
         self.starts_by: datetime | None = None
-        self.undecided = 0
+        self.undecided: Sequence[str] = ()
         self._run = run
-        self._end: datetime | None = None
         self._told: tuple[str, ...] | None = None
         self._told_at = self._minute = -1.0
-        if run.at is not None and moment is not None:
-            self._end = run.at.latest_start(moment)
 
     @property
     def upcoming(self) -> Upcoming:
@@ -230,31 +237,31 @@ class Wait:
             come=came.come,
             least=came.least,
             missing=came.missing[:_LISTED],
-            until=None if self._end is None else self._end.timestamp(),
+            until=None if self.end is None else self.end.timestamp(),
             own=len(run.house),
             expected=came.come + len(came.missing) if came.missing else None,
             starts_by=None if self.starts_by is None else self.starts_by.timestamp(),
             submitted=None if run.take is Take.CONNECTED else len(came.submitted),
-            undecided=self.undecided,
+            undecided=tuple(self.undecided[:_LISTED]),
         )
 
     def is_over(self, now: datetime) -> bool:
-        return self._end is not None and now >= self._end
+        return self.end is not None and now >= self.end
 
     def left_s(self, now: datetime) -> float:
         """How many seconds to wait at most until `line` or `is_over` may have changed."""
-        if self.moment is None or self._end is None:
+        if self.moment is None or self.end is None:
             return _SAY_S
         passed_s = (now - self.moment).total_seconds()
-        return max(0.0, min(60 - passed_s % 60, (self._end - now).total_seconds()))
+        return max(0.0, min(60 - passed_s % 60, (self.end - now).total_seconds()))
 
     @property
     def text(self) -> str:
         """Whom it waits for, in a line."""
         run, came, until = self._run, self.came, ""
-        if run.at is not None and self._end is not None:
+        if run.at is not None and self.end is not None:
             # Summer time may begin or end between `moment` and then.
-            until = f" until {self._end.astimezone(run.at.zone):%H:%M}"
+            until = f" until {self.end.astimezone(run.at.zone):%H:%M}"
         if run.who is Participants.ROSTER and not came.come and not came.missing:
             return (
                 f"{run.name} waits{until}: nobody is on the roster, "
@@ -267,9 +274,7 @@ class Wait:
             zone = run.at.zone if run.at is not None else None
             starts = f"by {self.starts_by.astimezone(zone):%H:%M:%S}, sooner if nobody else comes"
         if self.undecided:
-            is_one = self.undecided == 1
-            what = "1 submission" if is_one else f"{self.undecided} submissions"
-            starts = f"when {what} that came in time {'is' if is_one else 'are'} checked"
+            starts = f"when what {some(self.undecided, SHOWN)} handed in before is checked"
         return f"{run.name} waits{until}: {came.here}, it starts {starts}{missing}"
 
     def line(self, now: datetime) -> str:
@@ -278,7 +283,7 @@ class Wait:
         A run that has a time is told of every minute, one without when it begins to wait and when
         the missing bots are others.
         """
-        missing = self.came.missing
+        news = (*self.came.missing, *self.undecided)
         if self.moment is not None:
             minute = (now - self.moment).total_seconds() // 60
             if minute <= self._minute:
@@ -286,8 +291,8 @@ class Wait:
             self._minute = minute
         else:
             at = now.timestamp()
-            is_same = not missing or missing == self._told
+            is_same = not news or news == self._told
             if self._told is not None and (is_same or at - self._told_at < _SAY_S):
                 return ""
-            self._told, self._told_at = missing, at
+            self._told, self._told_at = news, at
         return self.text

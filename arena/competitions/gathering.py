@@ -10,7 +10,7 @@ from datetime import UTC, datetime, timedelta
 import msgspec
 
 from arena.competitions.arena_host import Host
-from arena.competitions.attendance import SHOWN, Attendance, Wait, attendance
+from arena.competitions.attendance import SHOWN, Attendance, MissingVersions, Wait, attendance
 from arena.competitions.competition import Competition
 from arena.competitions.config import Config
 from arena.competitions.planned_run import (
@@ -22,6 +22,7 @@ from arena.competitions.planned_run import (
 )
 from arena.competitions.storage_watch import read_again
 from arena.formats.spec import HOUSE_TABLES, Form, Plan, Take
+from arena.formats.timetable import LATEST_S
 from arena.sandbox.bot_spec import some
 from protocol.errors import UsageError
 
@@ -72,6 +73,17 @@ class Gathering:
         versions = self._host.versions_in_play(run.game)
         return attendance(run, self._host.presence.names(run.game), roster, versions)
 
+    async def too_late(self, run: PlannedRun, left_s: float) -> MissingVersions | None:
+        """The versions that cannot all be decided in the time left, at the mean of the latest."""
+        each_s = self._host.decision_s
+        if run.take is Take.CONNECTED or each_s is None:
+            return None
+        names, _ = await self.roster()
+        if run.who is Participants.CONNECTED:  # everybody may still come
+            run = msgspec.structs.replace(run, who=Participants.ROSTER)
+        count = len(self.attendance(run, names).missing)
+        return MissingVersions(count, count * each_s) if count * each_s > left_s else None
+
     async def competition(self, run: PlannedRun, wait: Wait) -> Competition | None:
         """Set up a run when enough bots are there; None if it is too late or started by hand."""
         before, refusal = self.latest.get(run.name), ""
@@ -89,7 +101,7 @@ class Gathering:
             if wait.came.is_enough:
                 await self._gathered(run, wait, names)
                 wait.starts_by = None
-                await self._decided(run, wait)
+                await self._decided(run, wait, names)
                 names, teams = await self.roster()
                 came = wait.came = self.attendance(run, names)
                 is_other = self.latest.get(run.name) is not before
@@ -161,22 +173,25 @@ class Gathering:
             return
         await asyncio.sleep(_CALM_S)
 
-    async def _decided(self, run: PlannedRun, wait: Wait) -> None:
-        """Wait for the check of what has arrived before the run's moment, but not for ever."""
+    async def _decided(self, run: PlannedRun, wait: Wait, names: Sequence[str]) -> None:
+        """Wait for the check of what had arrived before the run's moment, at most an hour (K5)."""
         if run.take is Take.CONNECTED:
             return
-        before, clock = wait.moment or local_now(), asyncio.get_running_loop().time
-        end = clock() + self._host.decides_within_s
-        while (left_s := end - clock()) > 0:
+        before, latest = wait.moment or local_now(), self.latest.get(run.name)
+        end = wait.end or before + timedelta(seconds=LATEST_S)
+        while (left_s := (end - local_now()).total_seconds()) > 0:
+            if self.latest.get(run.name) is not latest:
+                return  # it was started by hand
             wait.undecided = self._host.undecided_before(before.timestamp())
             if not wait.undecided:
                 return
+            wait.came = self.attendance(run, names)
             if line := wait.line(local_now()):
                 self._tell(line)
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(min(LOOK_S, left_s)):
                     await self._host.wait_for_change()
-        wait.undecided = 0
+        wait.undecided = ()
 
     async def _gathered(self, run: PlannedRun, wait: Wait, names: Sequence[str]) -> None:
         """Wait until no more bots come: who takes part is settled at the start (K5)."""

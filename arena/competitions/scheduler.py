@@ -14,7 +14,7 @@ from datetime import UTC, datetime, timedelta
 import msgspec
 
 from arena.competitions.arena_host import Host
-from arena.competitions.attendance import Upcoming, Wait
+from arena.competitions.attendance import MissingVersions, Upcoming, Wait
 from arena.competitions.competition import Competition
 from arena.competitions.config import Config
 from arena.competitions.gathering import GATHER_S, LOOK_S, Gathering, local_now
@@ -24,7 +24,7 @@ from arena.competitions.start import Startable, plan_by_hand, startable
 from arena.competitions.storage_watch import read_again
 from arena.engine.names import alike, owner_of
 from arena.formats.spec import Form, Plan, Take
-from arena.formats.timetable import due
+from arena.formats.timetable import LATEST_S, due
 from arena.games import GAMES, game_named, other_rules
 from arena.server.background import BackgroundTasks
 from arena.storage.store import CompetitionRow, CompetitionState, Store
@@ -79,6 +79,7 @@ class Scheduler:
         self._games: Mapping[str, Plan] = {}
         self._past: set[str] = set()  # runs without a time that have been played
         self._waits: dict[str, Wait] = {}  # runs that wait for bots
+        self._too_late: dict[str, MissingVersions | None] = {}  # of runs that are due soon
         self._tasks = BackgroundTasks(self._ended)
         self._end: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._has_failed = False
@@ -139,7 +140,8 @@ class Scheduler:
                 upcoming.append(wait.upcoming)
             elif following is not None or (run.at is None and not is_done):
                 at = None if following is None else following.timestamp()
-                upcoming.append(Upcoming(run.name, run.game, run.form.value, at))
+                too_late = self._too_late.get(run.name)
+                upcoming.append(Upcoming(run.name, run.game, run.form.value, at, too_late=too_late))
         return tuple(upcoming)
 
     def awaiting(self, name: str) -> str | None:
@@ -289,7 +291,15 @@ class Scheduler:
             if following is None:
                 return
             self._tell(f"{run.name} starts {_for_people(following)}")
-            await _sleep_until(following)
+            await self._sleep_until(run, following)
+
+    async def _sleep_until(self, run: PlannedRun, moment: datetime) -> None:
+        """Sleep until a run is due, and in the last hour look which versions are missing."""
+        while (left_s := (moment - local_now()).total_seconds()) > 0:
+            if left_s <= LATEST_S:
+                self._too_late[run.name] = await self._gathering.too_late(run, left_s)
+            await asyncio.sleep(min(left_s, LOOK_S))
+        self._too_late.pop(run.name, None)
 
     async def _play_once(self, run: PlannedRun) -> None:
         """Play a run without a time, unless it has been played."""
@@ -371,11 +381,6 @@ async def _close(competition: Competition, end: datetime) -> None:
         if left_s <= 0:
             competition.close()
             return
-        await asyncio.sleep(min(left_s, LOOK_S))
-
-
-async def _sleep_until(moment: datetime) -> None:
-    while (left_s := (moment - local_now()).total_seconds()) > 0:
         await asyncio.sleep(min(left_s, LOOK_S))
 
 

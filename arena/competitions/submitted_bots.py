@@ -17,13 +17,9 @@ __all__ = ["SubmittedBots"]
 
 
 class SubmittedBots:
-    """The submissions that competitions play.
-
-    `decides_within_s` is how long a run waits at most for what has arrived and is not decided.
-    """
+    """The submissions that competitions play."""
 
     def __init__(self, service: SubmissionService, pool: ProcessPool) -> None:
-        self.decides_within_s = service.settings.wait_s
         self._service = service
         self._pool = pool
         self._by_game: dict[str, dict[str, int]] = {}  # as far as it was asked for
@@ -37,10 +33,6 @@ class SubmittedBots:
                 self._labels[version.submission] = version_label(version.version)
             self._by_game[game] = {owner: each.submission for owner, each in versions.items()}
         return self._by_game[game]
-
-    def undecided_before(self, at: float) -> int:
-        """How many submissions arrived before a time, and may come into play."""
-        return len(self._service.undecided_before(at))
 
     def label(self, submission: int) -> str:
         """How people call a version, as `v3`; empty if it is not in play, and none `learn`s it."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Sequence
 from traceback import walk_tb
+from types import TracebackType
 from typing import Any, TypeAlias
 
 from arena.engine.match import MatchState
@@ -12,9 +13,9 @@ from arena.engine.rules import EVERYONE
 from protocol.bot_folder import is_import, without_folder
 from protocol.errors import IllegalAnswer, in_words, one_line
 from protocol.messages import Ending
-from protocol.strategy import Strategy
+from protocol.strategy import Strategy, as_sent
 
-__all__ = ["drive"]
+__all__ = ["drive", "place_of"]
 
 _Listener: TypeAlias = tuple[int, Callable[[Any], object]]  # a seat and its `hear`
 
@@ -51,24 +52,33 @@ def drive(match: MatchState, strategies: Sequence[Strategy]) -> None:
         if asked is None:
             return None
         try:
-            value = decides[asked.seat](asked.question)
+            value = as_sent(decides[asked.seat](asked.question))
         except BaseException as error:
             return _crashed(match, asked.seat, error)
         try:
             match.answer(value)
         except IllegalAnswer as error:
-            return match.end(Ending.ILLEGAL, asked.seat, str(error))
+            text = f"{error}; {asked.question.advice(value)}"
+            return match.end(Ending.ILLEGAL, asked.seat, text)
 
 
 def _crashed(match: MatchState, seat: int, error: BaseException) -> None:
     """End the match and tell the strategy's author what was raised, and where."""
     if isinstance(error, KeyboardInterrupt):
         raise error
-    where = ""
-    _ours, *frames = walk_tb(sys.exc_info()[2])
-    theirs = [at for at in frames if not is_import(at[0])]
-    if theirs:
-        frame, line = theirs[-1]
-        where = one_line(f" at {frame.f_code.co_filename}:{line}", LONGEST_PATH)
+    where = place_of(sys.exc_info()[2])
     what = without_folder(in_words(error))
     match.end(Ending.CRASH, seat, f"seat {seat + 1} raised {what}{where}")
+
+
+def place_of(raised: TracebackType | None) -> str:
+    """Where in the code that was called something was raised: ` at FILE:LINE`, or nothing.
+
+    The first frame is the caller's, and nothing is said of an error of its own.
+    """
+    _ours, *frames = walk_tb(raised)
+    theirs = [at for at in frames if not is_import(at[0])]
+    if not theirs:
+        return ""
+    frame, line = theirs[-1]
+    return one_line(f" at {frame.f_code.co_filename}:{line}", LONGEST_PATH)

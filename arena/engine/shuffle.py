@@ -12,9 +12,10 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Iterator, Sequence
-from typing import TypeVar
+from typing import SupportsIndex, TypeVar
 
 from protocol.errors import UsageError
+from protocol.strategy import as_sent
 
 __all__ = ["Stream", "commitment", "match_key", "seed_from_int"]
 
@@ -100,11 +101,12 @@ def commitment(seed: bytes) -> str:
     return hashlib.sha256(seed).hexdigest()
 
 
-def seed_from_int(seed: int) -> bytes:
+def seed_from_int(seed: SupportsIndex) -> bytes:
     """The 32 bytes that stand for `--seed N`: SHA-256 of its decimal digits.
 
     Raises `UsageError` if it is no whole number; `True`, `7.0` and `"7"` are not.
     """
-    if type(seed) is not int:
+    number = as_sent(seed)
+    if type(number) is not int:
         raise UsageError(f"expected a whole number for a seed, got {seed!r}")
-    return hashlib.sha256(str(seed).encode()).digest()
+    return hashlib.sha256(str(number).encode()).digest()

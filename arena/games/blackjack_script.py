@@ -26,7 +26,7 @@ from protocol.blackjack import (
 )
 from protocol.cards import name
 from protocol.errors import UsageError
-from protocol.strategy import Strategy
+from protocol.strategy import Strategy, as_sent
 from protocol.vocabulary import News, Question
 
 __all__ = ["BlackjackScript", "drive"]
@@ -87,7 +87,7 @@ def _lines(match: MatchState, script: BlackjackScript, strategy: Strategy) -> It
 
         question = match.pending.question
         yield from script.asked(question)
-        answer = strategy.decide(question)
+        answer = as_sent(strategy.decide(question))
         match.answer(answer)
         yield from script.answered(question, answer)
     yield from script.ended()

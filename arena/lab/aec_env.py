@@ -2,13 +2,13 @@
 
 Agents are `seat_0`, `seat_1` and so on. The agent to move observes arrays, the others their seat:
 
-- `observation`: its seat, each kind of question, and of each kind of news the `NEWS_KEPT` latest
-  since its last question, the latest first; zeros for what was not asked or told.
+- `observation`: its seat, each kind of question, and the latest `NEWS_KEPT` news of each kind since
+  its last question, the latest first; zeros for what was not asked or told.
 - `answers`: a row for each action, which says what it answers.
-- `action_mask`: a 1 for each legal action. An action is a number in the list of legal answers; of a
-  range, or a list longer than `MOST_ANSWERS`, there are so many in even steps.
+- `action_mask`: a 1 for each legal action. An action is a number in the list of legal answers; a
+  range, or a list longer than `MOST_ANSWERS`, is cut down to that many answers in even steps.
 
-A number, and whether something is so, has one place. A card is one of 52, in the order of
+A number has one place, and so has a truth value. A card is one of 52, in the order of
 `protocol.cards.PACK`, and a word one of its type's. A struct or a tuple of fixed length is its
 parts in order; any other tuple is the sum of its items: a hand has a 1 for each card. Before what
 may be null there is a 1 if it is not. Free text is left out.
@@ -27,6 +27,7 @@ from pettingzoo import AECEnv  # type: ignore[import-untyped]
 from arena.lab.environment import Environment
 from protocol.cards import PACK, Card
 from protocol.errors import UsageError
+from protocol.strategy import as_sent
 from protocol.vocabulary import Legal, News, Question
 
 __all__ = ["MOST_ANSWERS", "NEWS_KEPT", "AecEnvironment"]
@@ -84,9 +85,10 @@ class AecEnvironment(AECEnv):  # type: ignore[misc]
             self._was_dead_step(action)
             return
         choices = _listed(self.environment.legal)
-        if action is None or not 0 <= action < len(choices):
-            raise UsageError(f"expected an action from 0 to {len(choices) - 1}, got {action}")
-        self.environment.step(choices[action])
+        number = as_sent(action)
+        if type(number) is not int or not 0 <= number < len(choices):
+            raise UsageError(f"expected an action from 0 to {len(choices) - 1}, got {action!r}")
+        self.environment.step(choices[number])
         self._cumulative_rewards[agent] = 0
         self.rewards = dict(zip(self.agents, self.environment.rewards, strict=True))
         self._accumulate_rewards()
@@ -113,7 +115,7 @@ class AecEnvironment(AECEnv):  # type: ignore[misc]
         return str(self.environment.observation)
 
     def close(self) -> None:
-        """Nothing is open."""
+        """Do nothing: nothing is open."""
 
     def _go_on(self) -> None:
         observed = self.environment.observation
@@ -135,7 +137,7 @@ def _answer_type(question: type[Question[Any]]) -> inspect.Type:
 
 
 def _places(kind: inspect.Type, value: Any) -> Iterator[float]:
-    """A value as the numbers of its type; None is zeros."""
+    """Yield the numbers that stand for a value of this type; None is zeros."""
     match kind:
         case inspect.Metadata():
             cards = (float(value == card) for card in PACK)

@@ -82,7 +82,7 @@ def begun(game: Game, settings: Settings, seed: int, against: Sequence[str]) -> 
 
 
 def watched(game: Game, settings: Settings, matches: Iterable[SeatMatch]) -> Analysis:
-    """What can be said of a bot from matches that it has played with these settings.
+    """Say what can be said of a bot from matches that it played with these settings.
 
     Raises `NoAnalysis` if nothing can be said in this game, and what `matches` raises.
     """
@@ -121,7 +121,7 @@ def _name_of(bot: Strategy | type[Any] | str) -> str:
 
 
 def _made(game: Game, bot: Strategy | type[Any] | str, seed: str) -> Strategy:
-    """An instance of a bot, seeded if it can be."""
+    """Make an instance of a bot, seeded if it can be."""
     if isinstance(bot, str):
         return entrant(game, bot).make(seed)
     with blaming(f"{_name_of(bot)} cannot be started"):

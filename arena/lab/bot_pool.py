@@ -64,7 +64,7 @@ class PoolBot(msgspec.Struct, frozen=True):
 
 @contextlib.asynccontextmanager
 async def private_arena(limits: Limits, hidden: Sequence[Path] = ()) -> AsyncIterator[Host]:
-    """An arena on a database that is thrown away; its bots do not see what is `hidden`."""
+    """Start an arena on a temporary database; its bots do not see the files in `hidden`."""
     async with _arena_and_store(limits, hidden) as (host, _):
         yield host
 
@@ -90,7 +90,7 @@ async def gathered(
     hidden: Sequence[Path] = (),
     carrier: Carrier | None = None,
 ) -> AsyncIterator[BotPool]:
-    """A private arena with these bots, as far as they come; all are stopped in the end.
+    """Start a private arena with these bots, and stop all of them at the end.
 
     Each bot can take `copies` seats at a table. With a `carrier` other machines play as well.
 
@@ -156,7 +156,7 @@ class BotPool:
                     await asyncio.sleep(_LOOK_S)
 
     def room(self, most: int | None) -> int | None:
-        """How many matches to have played at once, at most `most`; None: as the bots take tables.
+        """How many matches to play at once, at most `most`; None stands for the bots' tables.
 
         Other machines are given twice what they play, so that none waits for its next job.
         """
@@ -205,7 +205,7 @@ class BotPool:
         )
 
     def close(self) -> None:
-        """Play nothing any more."""
+        """Stop playing."""
         self._tasks.cancel()
         self._runner.close(_STOPPED)
 
@@ -286,7 +286,7 @@ class BotPool:
 
 
 def _report(record: Record, game: Game) -> None:
-    """Have the rules of a game report what happened in a match that is over."""
+    """Let the rules of a game report the events of a match that is over."""
     for _ in reopened(record, game=game).steps(record.answers):
         pass
 
@@ -304,7 +304,7 @@ class _AwaitedJob:
         return lambda bot, kind, event: False
 
     def progressed(self, job: str, match: str, decisions: int) -> None:
-        """Who waits for the end does not ask how far it is."""
+        """Ignore the progress: only the end is awaited."""
 
     def lost(self, job: str, match: str) -> None:
         self.losses += 1

@@ -1,16 +1,15 @@
 """Plays two bots against each other until it is known which is better.
 
 The matches come in *parts*: in a part each bot has every seat once, and, where a match is not a
-game among many, on the same cards. A comparison looks at the parts in their order, whoever has
-played them, so that its answer follows from the seed alone.
+game among many, on the same cards. A comparison looks at the parts in their order, whichever
+process played them, so that its answer follows from the seed alone.
 
 - Of two bots in a game that counts units won, a value is the share of a unit, a game. Cards are
   fresh in every match: the same ones soon lie elsewhere, and help little there.
 - Else it is a gain: what the first bot's seats get more than the second's, per block of units or
   per match. Against the dealer each plays alone on the same cards. More than two seats are shared
   out in all ways, and what counts is the mean of a bot's seats. If the game measures luck
-  (`Game.luck`), the gain of one that is alone, or among more than one other, is that per round
-  without luck.
+  (`Game.luck`) and has one seat or more than two, the gain is per round and without luck.
 """
 
 from __future__ import annotations
@@ -47,12 +46,12 @@ class ComparedMatch(msgspec.Struct, frozen=True):
 
 
 class MatchupPart(msgspec.Struct, frozen=True):
-    """What came of a part.
+    """The result of a part.
 
     Attributes:
         values: how far the first bot was ahead, in the unit of `Matchup`.
-        units: how many units were played, or matches in a game without; for one that plays alone
-            those of one bot.
+        units: how many units were played, or matches in a game without units; in a game for one
+            seat those of one bot.
         measures: by bot, what a league ranks by (`Game.measure`), the mean of its matches.
         matches: in the order in which they were played.
         offence: what ended it; nothing counts then.
@@ -94,7 +93,7 @@ class Matchup(msgspec.Struct, frozen=True):
 
     @property
     def gain_of(self) -> tuple[str, str]:
-        """What a gain is counted in, and of what it is: `chip`, `hand`."""
+        """The unit of a gain, and what it is a gain per: `chip`, `hand`."""
         if self.no_luck is None and self.game.luck is not None:
             return self.game.luck.unit, "round"
         return "chip", "match" if self.game.unit is None else self.game.unit.name
@@ -157,7 +156,7 @@ class Matchup(msgspec.Struct, frozen=True):
     ) -> float:
         """How far the first bot is ahead per round: the mean of its seats minus the other's.
 
-        Of two at a table it is half of that, which is what the first one gains.
+        With two seats it is half of that: what the first bot gains.
         """
         means = []
         for bot in (0, 1):
@@ -188,8 +187,8 @@ def compare(
 ) -> None:
     """Play parts until `on_part` says that it was the last one; it gets them in their order.
 
-    The two `entrants` play as objects, in up to `jobs` processes. What comes of it depends on the
-    seed alone.
+    The two `entrants` play as objects, in up to `jobs` processes. The parts depend on the seed
+    alone.
     """
     task = partial(_play_part, matchup.game.name, matchup.settings, tuple(entrants), seed)
     numbers = count()
@@ -231,7 +230,7 @@ def _play_part(
 
 
 def _shares(played: MatchupGame) -> Iterable[float]:
-    """What the first bot won of each unit, of which a draw is a half."""
+    """The first bot's share of each unit; a draw is a half."""
     first = played.seats.index(0)
     for payoffs in played.payoffs:
         yield (1 + payoffs[first] - payoffs[1 - first]) / 2

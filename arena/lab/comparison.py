@@ -1,4 +1,4 @@
-"""Whether two bots are told apart: values in, a verdict out, with a look after every value.
+"""Decides which of two bots is better: takes values one by one, and has a verdict after each.
 
 The sequences of `arena/strength/interval.py` hold however often one looks, so that a comparison may
 end as soon as its verdict is there. Pure: `arena/lab/compare.py` plays.
@@ -23,7 +23,7 @@ class Standpoint(StrEnum):
 
     FIRST = "first"  # the first is better
     SECOND = "second"
-    LEVEL = "level"  # whichever is better, it is by less than the level
+    LEVEL = "level"  # the better one is better by less than the level
     ALIKE = "alike"  # no value differed: on the same cards each got what the other got
     OPEN = "open"
 
@@ -34,7 +34,7 @@ class Comparison:
     Args:
         is_share: whether a value is a part of a game won, in [0, 1], a draw half; else it is a gain
             without bounds.
-        level: by how much less than this bots may differ that are called level, in the same unit.
+        level: bots that differ by less than this are called level; in the same unit.
     """
 
     def __init__(self, *, is_share: bool, level: float) -> None:
@@ -47,7 +47,7 @@ class Comparison:
 
     @property
     def interval(self) -> Interval | None:
-        """Of the share or the mean; None while there are too few values, or all are the same."""
+        """The interval of the value; None while there are too few, or all are the same."""
         mean = self.values.mean
         return None if mean is None else self._interval(mean, self.values.count)
 
@@ -59,7 +59,7 @@ class Comparison:
         return self._standpoint(self.interval)
 
     def more_needed(self) -> int | None:
-        """About how many more values would settle it if it goes on like this; None: too many."""
+        """About how many more values would settle it at this rate; None stands for too many."""
         count, mean = self.values.count, self.values.mean
         if mean is None:
             return None
@@ -90,7 +90,7 @@ class Comparison:
 
 
 def _first(holds: Callable[[int], bool], most: int) -> int | None:
-    """The first whole number from 0 from which on something holds; None if not up to `most`."""
+    """The first whole number up to `most` from which on a condition holds; None without one."""
     high = 1
     while not holds(high):
         high *= 2

@@ -1,4 +1,4 @@
-"""What is known of two bots while they are compared, and how that is said in words."""
+"""Puts into words what is known of two bots while they are compared."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ __all__ = ["LEVEL", "MOST_BLOCKS", "ComparisonSoFar", "notes_of", "sentence_of"]
 
 MOST_BLOCKS = 20_000  # blocks or matches by default: level within 2 of 100 takes 10,000 games
 LEVEL = 2.0
-"""By how much two bots differ at least that are not called level: games in 100, or per cent."""
+"""Two bots that differ by less are called level: games in 100, or per cent."""
 
 
 class ComparisonSoFar:
     """Adds up the parts of a comparison.
 
     Args:
-        level: by how much less two bots may differ that are called level, as in `Comparison`.
-        most: the number of units after which it is enough.
+        level: two bots that differ by less are called level, as in `Comparison`.
+        most: the number of units after which the comparison ends.
     """
 
     def __init__(
@@ -37,7 +37,7 @@ class ComparisonSoFar:
         self._measures = Sample(), Sample()
 
     def add(self, part: MatchupPart) -> bool:
-        """Add a part; whether it was the last that is wanted."""
+        """Add a part; returns whether it was the last one needed."""
         for match in part.matches:
             self.recent.add(match.seats, match.record)
         if part.offence is not None:
@@ -64,7 +64,7 @@ class ComparisonSoFar:
 
 
 def sentence_of(run: ComparisonSoFar) -> str:
-    """What is known, in one sentence."""
+    """Say what is known, in one sentence."""
     comparison = run.comparison
     first, second = _told_apart(run.names)
     done = _units(run)
@@ -80,7 +80,7 @@ def sentence_of(run: ComparisonSoFar) -> str:
     if standpoint is Standpoint.LEVEL:
         return (
             f"{first} and {second} are level within {_level(run)}: "
-            f"whichever is better, it is by less than that, after {done}."
+            f"the better one is better by less than that, after {done}."
         )
     is_first = mean >= (0.5 if comparison.is_share else 0)
     ahead, behind = (first, second) if is_first else (second, first)
@@ -99,7 +99,7 @@ def sentence_of(run: ComparisonSoFar) -> str:
 
 
 def notes_of(run: ComparisonSoFar) -> Sequence[str]:
-    """The interval in figures, and what else there is to know."""
+    """List the interval in figures, and further notes."""
     comparison, matchup = run.comparison, run.matchup
     first, second = _told_apart(run.names)
     lines = []

@@ -76,7 +76,7 @@ class CrossTable(msgspec.Struct, frozen=True):
 
 
 def tables(seats: int, bots: int, *, itself: bool) -> list[tuple[int, ...]]:
-    """Who sits with whom: all tables of different bots, or, with `itself`, also of equal ones.
+    """List all tables of different bots; with `itself` also those where a bot meets itself.
 
     With fewer bots than seats every bot sits at every table, and some sit twice, in all ways.
     """
@@ -88,7 +88,7 @@ def tables(seats: int, bots: int, *, itself: bool) -> list[tuple[int, ...]]:
 
 
 def check_entrants(game: Game, names: Sequence[str], more: int = 0) -> None:
-    """Raise `UsageError` if a name comes twice, or they and so many `more` are too few."""
+    """Raise `UsageError` if a name comes twice, or there are too few with the `more` others."""
     for name in names:
         if names.count(name) > 1:
             raise UsageError(f"expected each bot once, got {name!r} twice")

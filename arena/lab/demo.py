@@ -43,7 +43,7 @@ class DemoGame(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def field() -> tuple[DemoGame, ...]:
-    """What is played in each game that has house bots: by all of them, and perhaps by a rogue.
+    """List the bots of each game that has house bots: all of them, and in some games a rogue.
 
     There are more bots than seats, so that an elimination has more than one table; the house bots
     play several times if they are too few. Each rogue is in one game of several seats.

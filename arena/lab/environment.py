@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Mapping
+from hashlib import sha256
 from importlib.util import find_spec
-from typing import Any
+from typing import Any, SupportsIndex
 
 import msgspec
 
@@ -14,6 +15,7 @@ from arena.engine.rules import EVERYONE
 from arena.engine.shuffle import seed_from_int
 from arena.games import game_named
 from protocol.errors import NotInstalled, UsageError
+from protocol.strategy import as_sent
 from protocol.vocabulary import Legal, News, Question
 
 __all__ = ["Environment", "Observation", "aec_env"]
@@ -31,27 +33,30 @@ class Environment:
     """One match after another of a game, an answer at a time.
 
     `observation` is None when the match is over. `rewards` has by seat what the last answer has
-    changed in the scores.
+    changed in the scores. A copy, also a pickled one, goes on from the same place: its match is
+    played again from the seed and the answers.
     """
 
     def __init__(self, game: str, settings: Mapping[str, object] | None = None) -> None:
         self.game = game_named(game)
         self.settings = self.game.vocabulary.read_settings(settings)
+        self._seed = secrets.token_bytes(32)
         self.reset()
 
-    def reset(self, seed: int | None = None) -> Observation | None:
-        """Begin a match; the same seed deals the same cards, and None draws one."""
-        drawn = secrets.token_bytes(32) if seed is None else seed_from_int(seed)
-        self._match = MatchState(self.game, self.settings, seed=drawn)
-        self._heard: list[list[News]] = [[] for _ in range(self.game.seats)]
-        return self._go_on(self._match.scores)
+    def reset(self, seed: SupportsIndex | None = None) -> Observation | None:
+        """Begin a match; the same seed deals the same cards, in this match and in all after it.
+
+        Without a seed the cards follow from those of the match before, as in Gymnasium.
+        """
+        self._seed = sha256(self._seed).digest() if seed is None else seed_from_int(seed)
+        return self._begin()
 
     def step(self, answer: object) -> Observation | None:
         """Answer for the seat to move; after `IllegalAnswer` nothing has changed."""
         if self.observation is None:
             raise UsageError("the match is over: expected reset()")
         before = self._match.scores
-        self._match.answer(answer)
+        self._match.answer(as_sent(answer))
         return self._go_on(before)
 
     @property
@@ -64,6 +69,20 @@ class Environment:
         if self.observation is not None:
             raise UsageError("the match is not over")
         return self._match.result()
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**vars(self), "game": self.game.name, "_match": [*self._match.answers]}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state, game=game_named(state["game"]))
+        self._begin()
+        for answer in state["_match"]:
+            Environment.step(self, answer)
+
+    def _begin(self) -> Observation | None:
+        self._match = MatchState(self.game, self.settings, seed=self._seed)
+        self._heard: list[list[News]] = [[] for _ in range(self.game.seats)]
+        return self._go_on(self._match.scores)
 
     def _go_on(self, before: tuple[int, ...]) -> Observation | None:
         match, heard = self._match, self._heard

@@ -1,7 +1,7 @@
-"""What a bot gives away in a game without exact values: it plays, and its decisions are judged.
+"""Estimates what a bot gives away in a game without exact values, by judging its decisions.
 
-This is an analysis as games have their own, for every game whose decisions are judged. The bot
-plays against the house bots in turn; nothing that is said of it is exact.
+Some games have an analysis of their own; this one is for every game whose decisions are judged. The
+bot plays against the house bots in turn, and no figure is exact.
 """
 
 from __future__ import annotations
@@ -128,12 +128,12 @@ def _weaknesses(decisions: Sequence[JudgedDecision], units: int) -> tuple[Weakne
     for kind, asked in kinds.items():
         mistakes = [one for one in asked if one.is_mistake]
         if mistakes:
-            dearest = max(mistakes, key=lambda one: one.judgement.cost)
+            costliest = max(mistakes, key=lambda one: one.judgement.cost)
             found.append(
                 Weakness(
                     spot=kind,
                     played=f"{len(mistakes):,} mistakes in {len(asked):,} decisions",
-                    best=f"the dearest gave away {dearest.judgement.cost:.1f}",
+                    best=f"the costliest gave away {costliest.judgement.cost:.1f}",
                     cost=sum(one.judgement.cost for one in mistakes) / units,
                 )
             )

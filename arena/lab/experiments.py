@@ -61,7 +61,7 @@ class BotScore(msgspec.Struct, frozen=True):
 
 
 class CrossScores(msgspec.Struct, frozen=True):
-    """What came of a cross table: `bots` with the best first, and the `table` itself."""
+    """The result of a cross table: `bots` with the best first, and the `table` itself."""
 
     game: str
     settings: Settings
@@ -135,7 +135,7 @@ def cross(
 
     Args:
         matches: how many a table plays; by default enough for an interval.
-        settings: in the place of those of a competition.
+        settings: replace those of a competition.
         seed: what cards and bots are drawn from; None draws one.
         duplicate: whether the same cards are dealt in all seats.
         jobs: how many processes play. With more than one the main module is imported again in each,
@@ -203,7 +203,7 @@ def compare(
         level: call them level if they differ by less: in games of 100, or in per cent of an ante or
             a chip.
         most: how many units are played at most.
-        settings: in the place of those of a competition.
+        settings: replace those of a competition.
         seed: what cards and bots are drawn from; None draws one.
         jobs: as for `cross`.
     """

@@ -31,7 +31,7 @@ def is_file(bot: str) -> bool:
 
 @contextlib.contextmanager
 def bot_path(bot: str) -> Iterator[str]:
-    """The bot with a path in the place of FILE@COMMIT; anything else is handed on as it is.
+    """The bot, with a path instead of FILE@COMMIT; anything else is returned as it is.
 
     While the block runs, the file's folder stands in a temporary one as it was at that commit.
     Raises `UsageError` without git, and `UnknownBot` if there is no such commit or file.

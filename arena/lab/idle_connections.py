@@ -115,9 +115,9 @@ async def idle(connections: int, seconds: float = _SECONDS) -> IdleCost | None:
 
 
 def too_few_files(connections: int) -> str | None:
-    """Why this system does not let a process have so many connections; None if it does.
+    """Why this system does not let a process have this many connections; None if it does.
 
-    It is the server that needs most: all bots, and a round of those that join.
+    The server needs most: one for each bot, and for each that joins in a round.
     """
     needed = connections + connections // _JOIN // _ROUNDS + _OTHER_FILES
     most = most_files()
@@ -136,7 +136,7 @@ async def _share(look: Processes, server: int, seconds: float) -> float:
 async def _join_ms(
     look: Processes, server: int, url: str, first: int, count: int, share: float
 ) -> float:
-    """The server's CPU time for one of so many bots that join, without that for the idle ones."""
+    """The server's CPU time for each of `count` bots that join, without that for the idle ones."""
     started, cpu_ms = time.perf_counter(), _cpu_ms(look, server)
     async with _crowd(url, first, count, settle_s=0.0):
         joins_ms = _cpu_ms(look, server) - cpu_ms
@@ -146,7 +146,7 @@ async def _join_ms(
 
 @asynccontextmanager
 async def _arena() -> AsyncIterator[tuple[int, str]]:
-    """An `arena serve` that never has enough bots to begin: its process id and address."""
+    """Start an `arena serve` that never has enough bots; yields its process id and address."""
     with tempfile.TemporaryDirectory() as folder:
         words = ["--port", "0", "--players", "1000000", "--per-address", "1000000"]
         server = await asyncio.create_subprocess_exec(
@@ -172,7 +172,7 @@ async def _arena() -> AsyncIterator[tuple[int, str]]:
 async def _crowd(
     url: str, first: int, count: int, settle_s: float = _SETTLE_S
 ) -> AsyncIterator[None]:
-    """Idle bots, from when all have their `welcome` and `settle_s` have passed."""
+    """Connect idle bots; the block begins `settle_s` after all have their `welcome`."""
     crowd = await asyncio.create_subprocess_exec(
         *(sys.executable, "-c", _CROWD, url, str(first), str(count), *GAMES),
         stdout=asyncio.subprocess.PIPE,

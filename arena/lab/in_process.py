@@ -142,15 +142,14 @@ def sittings(
 ) -> tuple[Sitting, ...]:
     """Play all tables, without those of bots that have offended at a table before (J3).
 
-    Tables are numbers in `entrants`; each plays so many matches, and has a seed in `seeds` for its
-    cards and its instances. `report` gets the number of units played since its last call. The
-    result does not depend on how many processes there are, `jobs`: a process is given matches of
-    one table, `MATCHES_AT_ONCE`, and makes new instances for them. With one job `on_match` gets
-    the record of every match, and who sat where, as numbers in `entrants` by seat.
+    A table is a tuple of indices in `entrants`. Each plays `matches` matches, and has a seed in
+    `seeds` for its cards and its instances. `report` gets the number of units played since its last
+    call. The result does not depend on `jobs`, the number of processes: a process is given
+    `MATCHES_AT_ONCE` matches of one table, and makes new instances for them. With one job
+    `on_match` gets the record of every match, and who sat where, as indices in `entrants` by seat.
 
-    With `duplicate` the same cards are dealt as often as there are seats, so that every bot has had
-    the cards of every seat, each time to new instances. So many matches must be a part of
-    `matches`.
+    With `duplicate` the same cards are dealt once for each seat, so that every bot has the cards of
+    every seat, each time with new instances. `matches` must be a multiple of the number of seats.
     """
     duplicates = game.seats if duplicate else 1
     assert matches % duplicates == 0, "the caller has seen to that"

@@ -1,7 +1,7 @@
-"""The intervals of what was played here: of a bot's score per unit, and of how far one is ahead.
+"""Computes intervals: of a bot's score per unit, and of one bot's lead over another.
 
-They are for somebody who looks once, when all that was asked for is played; `arena/lab/compare.py`
-has those for somebody who stops when it is settled.
+They hold for one look, when all matches have been played; those of `arena/lab/compare.py` hold
+however often one looks.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ __all__ = ["ahead", "is_ahead_for_sure", "of_mean", "sampled_unit"]
 
 
 def of_mean(game: Game, parts: Sequence[tuple[Sitting, int]]) -> Interval | None:
-    """Of a bot's score per unit over its places in some sittings; None if they are too few.
+    """The interval of a bot's score per unit in some sittings; None if there are too few units.
 
     How the sittings differ is not chance. A share of units won has Wilson's interval. Any other
     mean has Student's, of blocks, and a bankroll, which is skewed, only from 20 matches on.
@@ -55,9 +55,9 @@ def of_mean(game: Game, parts: Sequence[tuple[Sitting, int]]) -> Interval | None
 
 
 def ahead(game: Game, sitting: Sitting, first: int, second: int) -> Interval | None:
-    """Of how far one place is ahead of another, per block of units; None if they are too few.
+    """The interval of one place's lead over another, per block of units; None if they are too few.
 
-    It is wider the more pairs there are at the table, as whoever leads is chosen among them.
+    It is wider the more pairs there are at the table, because the leader is chosen among them.
     """
     pairs = list(combinations(range(len(sitting.bots)), 2))
     level = 1 - (1 - LEVEL) / len(pairs)

@@ -5,8 +5,8 @@ objects, with the same `Series` and the same `Trials`. What differs:
 
 - cards come from fresh seeds and the seats' nonces (J6), and cannot be dealt again;
 - limits of time and space hold, and an offender is out by a verdict with its evidence (J4);
-- a bot is told of every match instead of being reset; house bots, and a FILE.py, make a new
-  strategy for each match;
+- a bot gets a message `match` for every match instead of being reset; house bots and a FILE.py
+  make a new strategy for each;
 - sittings of different bots run side by side, and so do the parts of a comparison; with a `Carrier`
   the matches of a sitting too, on other machines.
 """
@@ -81,9 +81,11 @@ async def ruin(
 ) -> tuple[Ruin, Offence | None]:
     """Let a bot try to turn a stake into a goal, again and again (T10), until it offends.
 
-    It is started `jobs` times, and so many trials are played side by side; those that are being
-    played when it offends do not count. `tick` is called after every trial. It raises what
-    `sittings` raises.
+    It is started `jobs` times, and `jobs` trials are played side by side. Trials that are not over
+    when it offends do not count. `tick` is called after every trial.
+
+    Raises:
+        What `sittings` raises.
     """
     done = Trials(attempt)
     numbers = iter(range(1, trials + 1))
@@ -285,7 +287,7 @@ class _SittingRunner:
                 self._note(table, seats, result)
 
     def _matches_at_once(self) -> int:
-        """How many matches of one table are to be played at once."""
+        """The number of matches of one table to play at once."""
         return max((self._pool.room(self._jobs) or 1) // max(len(self._running), 1), 1)
 
     def _note(self, table: tuple[int, ...], seats: tuple[int, ...], result: MatchResult) -> None:

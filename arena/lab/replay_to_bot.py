@@ -62,7 +62,7 @@ class Difference(msgspec.Struct, frozen=True):
 
 
 class ReplayOutcome(msgspec.Struct, frozen=True):
-    """How many answers were the same, the others, and why the bot did not go on to the end."""
+    """How many answers were the same, the differences, and why the bot stopped early."""
 
     same: int
     differences: tuple[Difference, ...] = ()
@@ -77,9 +77,9 @@ async def replay_to_bot(
     limits: Limits,
     match: str = "replay",
 ) -> ReplayOutcome:
-    """Put a seat's questions to a bot, all of them: the history goes on as recorded.
+    """Put all questions of a seat to a bot; the history goes on as recorded.
 
-    Of a `SeatDocument` the seat must be its own. Seats count from 0, and `players` are the names by
+    A `SeatDocument` is for its own seat only. Seats count from 0, and `players` are the names by
     seat. `start` gives the bot's command line for the arena's address and the bot's name.
 
     Raises:
@@ -179,7 +179,7 @@ class RecordedSeat(AskedSeat):
         return True
 
     def weighed(self) -> Iterator[Difference]:
-        """The differences with what they would have brought; of the first hundred."""
+        """The differences; the first hundred with what they would have brought."""
         for nth, (difference, place) in enumerate(zip(self.differences, self._places, strict=True)):
             found = None
             if nth < _MOST_ALTERNATIVES:

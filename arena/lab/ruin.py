@@ -95,13 +95,13 @@ def ruin(
     It raises `ValueError` if the game has no purse, or an argument is out of its range.
 
     Args:
-        game: one with a purse, by name or alias.
+        game: a game with a purse, by name or alias.
         makers: each makes a new strategy for every trial, from a seed, and gets a result.
         stake: the cash at the start of a trial.
         goal: the cash that wins a trial, more than the stake.
         seed: what cards and strategies of a trial are drawn from, the same for all makers; None
             draws one.
-        rounds: after so many a trial is given up; it counts among the trials of `share`.
+        rounds: how many a trial lasts at most. One that is given up then counts in `share`.
         settings: further settings of the game.
         report: gets the number of trials made since its last call.
         jobs: how many processes there are at most; the results do not depend on it.

@@ -76,7 +76,7 @@ class AskedSeat(ABC):
 
 
 def referee_of(host: Host) -> SeatReferee:
-    """A `SeatReferee` in the place of an arena's own referee."""
+    """Replace an arena's own referee by a `SeatReferee`, and return that."""
     referee = SeatReferee(host.limits, asyncio.get_running_loop().time)
     gateway: Any = host.gateway
     gateway.referee = gateway.dismissals.referee = referee
@@ -123,9 +123,9 @@ class SeatReferee:
     def put(
         self, player: BotSession, asked: AskedSeat, match: str
     ) -> asyncio.Future[BotFailed | None]:
-        """Begin to put a seat to a bot; what is returned is done when the match is.
+        """Begin to put a seat's questions to a bot; the future is done when the match is over.
 
-        One match must be over before the next begins. What `asked` raises is raised there.
+        One match must be over before the next begins. The future raises what `asked` raises.
         """
         self._asked = asked
         outcome: asyncio.Future[BotFailed | None] = asyncio.Future()
@@ -149,7 +149,7 @@ class SeatReferee:
             self._play_on(chair)
 
     def answer(self, chair: MatchSeat, message: Answer, arrived: float) -> None:
-        """Have an answer taken, and go on."""
+        """Take an answer, and go on."""
         question, asked = chair.question, self._asked
         if question is None or asked is None or self._outcome.done():
             return
@@ -160,7 +160,7 @@ class SeatReferee:
         try:
             given = question.check(message.value)
         except IllegalAnswer as error:
-            self._fail(chair, str(error))
+            self._fail(chair, f"{error}; {question.advice(message.value)}")
             return
         try:
             goes_on = asked.take(chair.asked, question, given)

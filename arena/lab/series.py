@@ -44,7 +44,7 @@ class Offence(msgspec.Struct, frozen=True):
         place: its index in `Sitting.bots`.
         kind: the word of J2.
         match: in which match of the sitting, from 1.
-        advice: what its author can do, in one line; empty for a bot in this process.
+        advice: what its author can do, in one line; for a bot in this process it ends `text`.
         stderr: the end of what its process wrote there.
     """
 
@@ -305,7 +305,7 @@ def _error_line(stderr: str) -> str:
 
 
 def reporting(game: Game, on_tell: Callable[[TellSeat], None]) -> Game:
-    """The same game for one match, which reports all that is told before the seats are told.
+    """The same game for one match. It reports all news before the seats hear them.
 
     Only the first run of its rules reports: they run again to repeat the news to a bot that comes
     back (`MatchState.history_for`).

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator
-from itertools import chain
+from collections.abc import Collection, Iterator, Mapping
 from typing import Generic, TypeVar
 
 __all__ = ["FairQueue"]
@@ -13,27 +12,44 @@ Item = TypeVar("Item")
 
 
 class FairQueue(Generic[Item]):
-    """Items by user, taken round robin: one item of each user in turn."""
+    """Items by user: next is the user who has used least, among equals the longest without a turn.
 
-    def __init__(self) -> None:
+    Args:
+        used: what each user has used, as far as that counts; without it users take turns.
+    """
+
+    def __init__(self, used: Mapping[str, float] | None = None) -> None:
         self._queues: dict[str, deque[Item]] = {}  # in the order of their turns
+        self._used = {} if used is None else used
 
     def __len__(self) -> int:
         return sum(map(len, self._queues.values()))
 
     def __iter__(self) -> Iterator[Item]:
-        """All items, in the order in which `take` would return them."""
-        turns = (enumerate(queue) for queue in self._queues.values())
+        """All items, in the order in which `take` would return them if they used nothing."""
+        return self.in_order(0.0)
+
+    def in_order(self, each: float) -> Iterator[Item]:
+        """All items, in the order in which `take` would return them if each used that much."""
+        turns = [
+            (self._used.get(user, 0.0) + turn * each, turn, item)
+            for user, queue in self._queues.items()
+            for turn, item in enumerate(queue)
+        ]
         # Sorting is stable: in each turn the users keep their order.
-        for _, item in sorted(chain.from_iterable(turns), key=lambda entry: entry[0]):
+        for *_, item in sorted(turns, key=lambda entry: entry[:2]):
             yield item
+
+    @property
+    def users(self) -> Collection[str]:
+        return self._queues.keys()
 
     def put(self, user: str, item: Item) -> None:
         self._queues.setdefault(user, deque()).append(item)
 
     def take(self) -> Item:
         """Remove and return the next item; the queue must not be empty."""
-        user = next(iter(self._queues))
+        user = min(self._queues, key=lambda user: self._used.get(user, 0.0))
         queue = self._queues.pop(user)
         item = queue.popleft()
         if queue:  # the user's next turn comes after all others'

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from bisect import insort
 from collections.abc import Callable, Sequence
 
 import msgspec
@@ -38,8 +39,17 @@ class ComparisonJob(Struct, frozen=True, kw_only=True):
     limits: Limits
 
 
+class _Waiting:
+    """A comparison in the queue; `before` counts those ahead of it of the same owner."""
+
+    def __init__(self, owner: str, before: int) -> None:
+        self.owner = owner
+        self.before = before
+        self.news = asyncio.Event()
+
+
 class Comparisons:
-    """The comparisons of an arena, each owner at most so many a day.
+    """The comparisons of an arena, each owner at most so many a day; owners take turns.
 
     Args:
         command: the command line of the process, which writes a `Comparing` a line.
@@ -49,7 +59,7 @@ class Comparisons:
         self._command = command
         self._a_day = a_day
         self._began: dict[str, list[float]] = {}
-        self._queue: list[asyncio.Event] = []
+        self._queue: list[_Waiting] = []  # the first one is being played
 
     def spend(self, owner: str) -> None:
         """Count a comparison; raises `UsageError` if it is one too many within a day."""
@@ -59,20 +69,29 @@ class Comparisons:
             raise UsageError(f"expected at most {self._a_day} comparisons a day; try tomorrow")
         self._began[owner] = [*latest, now]
 
-    async def run(self, job: ComparisonJob, tell: Callable[[Comparing], None]) -> None:
-        """Play in turn, and say what is known whenever more is; raises `ArenaError` if it fails."""
-        turn = asyncio.Event()
-        self._queue.append(turn)
+    async def run(self, owner: str, job: ComparisonJob, tell: Callable[[Comparing], None]) -> None:
+        """Play when it is the owner's turn, and say what is known whenever more is.
+
+        Raises `ArenaError` if it fails.
+        """
+        mine = _Waiting(owner, sum(other.owner == owner for other in self._queue))
+        first = min(1, len(self._queue))
+        self._tell_places()
+        insort(self._queue, mine, lo=first, key=lambda other: other.before)
         try:
-            while (ahead := self._queue.index(turn)) > 0:
+            while (ahead := self._queue.index(mine)) > 0:
                 tell(Comparing("other comparisons are played first", position=ahead))
-                await turn.wait()
-                turn.clear()
+                await mine.news.wait()
+                mine.news.clear()
             await self._play(job, tell)
         finally:
-            self._queue.remove(turn)
-            for other in self._queue:
-                other.set()
+            self._queue.remove(mine)
+            self._tell_places()
+
+    def _tell_places(self) -> None:
+        """Have those that wait look at their places once this turn of the event loop is over."""
+        for waiting in self._queue:
+            waiting.news.set()
 
     async def _play(self, job: ComparisonJob, tell: Callable[[Comparing], None]) -> None:
         last = Comparing("nothing is known yet")

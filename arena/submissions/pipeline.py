@@ -1,7 +1,9 @@
 """What has arrived is built and checked, one submission at a time, and then is a version or not.
 
-Owners take turns, so that one who hands in much delays nobody else. What an arena that was stopped
-has not decided the next one begins again: nothing of a build or a check is kept before it is over.
+Next is the owner who has used the fewest seconds since the queue was last empty. A submission that
+takes much longer than those of others is interrupted while they wait, and begun again after them.
+An arena that starts begins again what the one before has not decided: nothing of a build or a check
+is kept before it is over.
 """
 
 from __future__ import annotations
@@ -10,11 +12,10 @@ import asyncio
 import logging
 import secrets
 import time
-from collections import deque
+from collections import defaultdict, deque
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from pathlib import Path
-
-from msgspec import Struct
+from statistics import fmean, median
 
 from arena.sandbox.build_cache import BuildCache, BuildFailed, BuiltProgram
 from arena.sandbox.scarcity import is_scarce
@@ -36,11 +37,9 @@ _ROUNDS = 20  # of each game, against house bots or the dealer
 _LATEST = 20  # submissions, of which the mean is expected for the next
 _SEED_BITS = 32
 _AGAIN_S = 5.0  # until one is decided again that the database or the machine kept from it
-
-
-class _Waiting(Struct, frozen=True):
-    number: int
-    owner: str
+_MEDIANS = 2  # that one may take while others wait: half of them take longer than the median
+_AFTER_OTHERS = "it takes longer than others, which are decided first; then it is begun again"
+_UNKNOWN_S = 120.0  # instead, before others are known: thirty of that length fit into an hour
 
 
 class Pipeline:
@@ -71,10 +70,14 @@ class Pipeline:
         self._hidden = tuple(map(str, hidden))
         self._on_decided = on_decided
         self._undecided: dict[int, Submission] = {}
-        self._queue = FairQueue[_Waiting]()
+        self._used_s = defaultdict[str, float](float)  # by owner, since the queue was last empty
+        self._spent_s = defaultdict[int, float](float)  # on those that were interrupted
+        self._queue = FairQueue[Submission](self._used_s)
         self._news = asyncio.Event()
-        self._took_s = deque[float](maxlen=_LATEST)
+        self._took_s = deque[tuple[str, float]](maxlen=_LATEST)  # with the owner
+        self._clock = asyncio.get_running_loop().time
         self._began_at = 0.0  # of the one that is being decided
+        self._turn: tuple[Submission, asyncio.Timeout] | None = None  # while it can be interrupted
 
     @property
     def undecided(self) -> Iterable[Submission]:
@@ -85,43 +88,63 @@ class Pipeline:
         """Have a submission decided in its turn; one that is in the queue stays where it is."""
         if submission.number not in self._undecided:
             self._undecided[submission.number] = submission
-            self._queue.put(submission.owner, _Waiting(submission.number, submission.owner))
+            self._queue.put(submission.owner, submission)
+            self._limit_turn()
             self._say_positions()
             self._news.set()
 
     def expected_s(self, number: int) -> float | None:
         """Roughly how long until a submission is decided; None before any was."""
-        if not self._took_s or number not in self._undecided:
+        each = self.mean_s
+        if each is None or number not in self._undecided:
             return None
-        each = sum(self._took_s) / len(self._took_s)
         position = self.position(number) or 0
-        left = max(0.0, each - (time.monotonic() - self._began_at)) if self._is_busy else 0.0
+        left = max(0.0, each - (self._clock() - self._began_at)) if self._is_busy else 0.0
         return left + position * each
+
+    @property
+    def mean_s(self) -> float | None:
+        """How long the latest ones took on average; None before any was decided."""
+        return fmean(seconds for _, seconds in self._took_s) if self._took_s else None
+
+    def stands_still(self, for_s: float) -> bool:
+        """Whether the one that is being decided was begun longer ago than that."""
+        return self._is_busy and self._clock() - self._began_at > for_s
 
     def position(self, number: int) -> int | None:
         """The place of a submission in the queue, from 1; None if it does not wait."""
-        return next((n for n, item in enumerate(self._queue, 1) if item.number == number), None)
+        places = enumerate(self._in_order(), 1)
+        return next((place for place, waiting in places if waiting.number == number), None)
 
     async def run(self) -> None:
         """Decide what is in the queue, for ever."""
         while True:
             while not self._queue:
+                self._used_s.clear()  # it has cost nobody a turn
                 self._news.clear()
                 await self._news.wait()
-            number = self._queue.take().number
-            self._began_at = time.monotonic()
-            submission = self._undecided[number]
+            submission = self._queue.take()
+            number, owner = submission.number, submission.owner
+            self._began_at = self._clock()
             try:
-                await self._decide(submission)
+                is_decided = await self._decide(submission)
             except Exception as error:
                 if _can_pass(error):
                     log.warning("submission %d is decided later: %s", number, error)
-                    self._queue.put(submission.owner, _Waiting(number, submission.owner))
+                    self._queue.put(owner, submission)
                     await asyncio.sleep(_AGAIN_S)
                     continue
                 log.exception("submission %d cannot be decided", number)
                 self._undecided.pop(number, None)
-            self._took_s.append(time.monotonic() - self._began_at)
+                is_decided = True
+            took_s = self._clock() - self._began_at
+            self._used_s[owner] += took_s
+            if is_decided:
+                self._took_s.append((owner, took_s))
+                self._spent_s.pop(number, None)
+            else:
+                self._spent_s[number] += took_s
+                self._queue.put(owner, submission)
             self._say_positions()
 
     # --- within ---
@@ -130,23 +153,57 @@ class Pipeline:
     def _is_busy(self) -> bool:
         return len(self._undecided) > len(self._queue)
 
-    async def _decide(self, submission: Submission) -> None:
-        """Build and check a submission, and write down what came of it."""
+    def _in_order(self) -> Iterable[Submission]:
+        """What waits, in the order in which it is expected to be taken."""
+        return self._queue.in_order(self.mean_s or _UNKNOWN_S)
+
+    def _limit_turn(self) -> None:
+        """Set when the one that is being decided is interrupted: only while others wait.
+
+        Each time it is begun again it may take twice as long, so that it is decided some day.
+        """
+        if self._turn is None:
+            return
+        (submission, turn), owner = self._turn, self._turn[0].owner
+        waiting = [self._used_s[other] for other in self._queue.users if other != owner]
+        if not waiting:
+            turn.reschedule(None)
+            return
+        took = [seconds for other, seconds in self._took_s if other != owner]
+        # On a slow machine all may take longer than is usual.
+        took = took or [used for other, used in self._used_s.items() if used and other != owner]
+        share_s = _MEDIANS * median(took) if took else _UNKNOWN_S
+        share_s += self._spent_s.get(submission.number, 0.0)
+        # Until then it would be this owner's turn again.
+        least_s = min(waiting) - self._used_s[owner]
+        turn.reschedule(self._began_at + max(share_s, least_s))
+
+    async def _decide(self, submission: Submission) -> bool:
+        """Build and check a submission, and write the outcome; False if others come first."""
         number = submission.number
         try:
-            built = await self._built(submission)
-            verdict = await self._checked(submission, built)
+            async with asyncio.timeout(None) as turn:
+                try:
+                    self._turn = submission, turn
+                    self._limit_turn()
+                    built = await self._built(submission)
+                    verdict = await self._checked(submission, built)
+                finally:
+                    self._turn = None
             if not verdict.games:
                 raise UsageError(verdict.why)
+        except TimeoutError:
+            await self._write_state(submission, SubmissionState.WAITING)
+            return False
         except Exception as error:
             if _can_pass(error):
                 raise
             if isinstance(error, ArenaError):
                 await self._refuse(submission, str(error))
-                return
+                return True
             log.exception("the arena failed at submission %d", number)
             await self._refuse(submission, "the arena failed at this; its instructor can say why")
-            return
+            return True
         decided = await asyncio.to_thread(
             self._submissions.accepted,
             number,
@@ -160,6 +217,7 @@ class Pipeline:
         ]
         where = f"in play in {', '.join(in_play)}" if in_play else "not in play: a later one is"
         await self._decided(decided, f"v{decided.version} is {where}")
+        return True
 
     async def _built(self, submission: Submission) -> BuiltProgram:
         await self._begin(submission, SubmissionState.BUILDING)
@@ -223,8 +281,11 @@ class Pipeline:
         )
 
     async def _begin(self, submission: Submission, state: SubmissionState) -> None:
-        await asyncio.to_thread(self._submissions.began, submission.number, state)
+        await self._write_state(submission, state)
         self._say(submission, state)
+
+    async def _write_state(self, submission: Submission, state: SubmissionState) -> None:
+        await asyncio.to_thread(self._submissions.began, submission.number, state)
 
     async def _log(self, submission: Submission, kind: str, text: str) -> None:
         await asyncio.to_thread(self._submissions.log, submission.number, kind, text)
@@ -237,15 +298,15 @@ class Pipeline:
         self.feed.say(Progressing(number, state, step, status, text, expected_s=expected_s))
 
     def _say_positions(self) -> None:
-        for position, item in enumerate(self._queue, 1):
-            last = self.feed.last(item.number)
+        for position, waiting in enumerate(self._in_order(), 1):
+            number = waiting.number
+            last = self.feed.last(number)
             if last is None or last.position != position:
+                text = _AFTER_OTHERS if number in self._spent_s else ""
+                expected_s = self.expected_s(number)
                 self.feed.say(
                     Progressing(
-                        item.number,
-                        "waiting",
-                        position=position,
-                        expected_s=self.expected_s(item.number),
+                        number, "waiting", text=text, position=position, expected_s=expected_s
                     )
                 )
 

@@ -25,7 +25,7 @@ class ProgressFeed:
         self._followers: dict[int, dict[Follower, None]] = {}
 
     def say(self, progress: Progressing) -> None:
-        """Tell the followers; news of the queue take the place of older ones."""
+        """Tell the followers. What waits begins anew: nothing that was said before counts."""
         number = progress.submission
         for follower in tuple(self._followers.get(number, ())):
             follower.tell(progress)
@@ -34,8 +34,8 @@ class ProgressFeed:
             self._followers.pop(number, None)
             return
         said = self._said.setdefault(number, [])
-        if said and None not in (said[-1].position, progress.position):
-            said.pop()
+        if progress.position is not None:
+            said.clear()
         said.append(progress)
 
     def last(self, number: int) -> Progressing | None:

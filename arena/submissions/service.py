@@ -126,12 +126,14 @@ class SubmissionService:
         """What is in play, by owner and game."""
         return self._in_play
 
-    def undecided_before(self, at: float) -> tuple[Submission, ...]:
-        """What arrived before a time, in Unix seconds, and is not decided yet.
+    def undecided_before(self, at: float) -> tuple[str, ...]:
+        """The owners of what arrived before a time, in Unix seconds, and is not decided yet.
 
-        Which games it plays is known only when it is decided.
+        Which games it plays is known only when it is decided. Empty while the queue stands still.
         """
-        return tuple(one for one in self.pipeline.undecided if one.arrived_at < at)
+        if self.pipeline.stands_still(self.settings.wait_s):
+            return ()
+        return tuple(sorted({one.owner for one in self.pipeline.undecided if one.arrived_at < at}))
 
     async def program(self, number: int) -> Program:
         """How an accepted submission is launched; built again if its build is lost.
@@ -222,7 +224,7 @@ class SubmissionService:
             versions=(first, second),
             limits=self._limits,
         )
-        await self._comparisons.run(job, tell)
+        await self._comparisons.run(owner, job, tell)
 
     def open_program(self, sha256: str, into: BinaryIO) -> None:
         """Write the tar of a program; to be called in a thread."""

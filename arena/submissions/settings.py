@@ -24,7 +24,7 @@ class SubmissionSettings(Struct, frozen=True, kw_only=True, forbid_unknown_field
         build_s: how long a build may take.
         build_mib: its memory, and as much again for the files that it writes.
         check_s: how long a check may take.
-        wait_s: how long a run waits at most for what arrived before it started and is not checked.
+        wait_s: how long one may take until a run no longer waits for what arrived before it.
         comparisons: how many comparisons of an owner a day.
     """
 

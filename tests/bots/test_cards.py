@@ -9,6 +9,8 @@ from itertools import combinations, pairwise
 from math import sqrt
 from typing import Any
 
+import msgspec
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -29,10 +31,10 @@ from bots.cards import (
 )
 from protocol import blackjack, gin_melds
 from protocol.cards import PACK, RANKS, SUITS, name
-from protocol.codec import Encoding, decode_from_bot, encode
 from protocol.errors import BadDeck, IllegalAnswer
 from protocol.gin_rummy import Melds, Turn, TurnAnswer, turn_answers
-from protocol.messages import Answer, Ending
+from protocol.messages import Ending
+from protocol.strategy import as_sent
 from protocol.three_card_poker import CATEGORIES, category, compare, strength
 from tests.support.answering import Answering
 
@@ -419,45 +421,38 @@ IN_OBJECTS: list[Any] = [
     TurnAnswer(Card.of("Kd"), True, tuple(map(Meld.of, GIN))),  # type: ignore[arg-type]
     TurnAnswer("Kd", True, [some(" ".join(meld)) for meld in GIN]),  # type: ignore[arg-type]
     {"discard": Card.of("Kd"), "knock": True, "melds": [Meld.of(GIN[0]), *GIN[1:]]},
+    TurnAnswer(np.str_("Kd"), np.bool_(True), np.array(GIN)),  # type: ignore[arg-type]
+    {np.str_("discard"): "Kd", "knock": np.True_, "melds": (np.array(GIN[0]), *GIN[1:])},
 ]
-"""The knock, written in three ways."""
+"""The knock, written in five ways."""
 
 
-@pytest.mark.parametrize("answer", IN_OBJECTS, ids=["melds", "cards", "a map"])
+@pytest.mark.parametrize("answer", IN_OBJECTS, ids="melds cards map numpy some_numpy".split())
 def test_G9_an_answer_in_objects_is_the_one_in_characters(answer: Any) -> None:
-    checked = TURN.check(answer)
+    sent = as_sent(answer)
 
-    assert checked == KNOCK
-    assert type(checked.discard) is str
-    assert TURN.fault(answer) is None
-
-
-@pytest.mark.parametrize("encoding", Encoding)
-@pytest.mark.parametrize("answer", IN_OBJECTS, ids=["melds", "cards", "a map"])
-def test_an_answer_in_objects_travels_in_characters(answer: Any, encoding: Encoding) -> None:
-    [sent] = decode_from_bot(encode(Answer("m", "m:1", answer), encoding), encoding)
-
-    assert isinstance(sent, Answer)
-    assert TURN.check(sent.value) == KNOCK
+    assert msgspec.json.encode(sent) == msgspec.json.encode(KNOCK)
+    assert TURN.check(sent) == KNOCK
+    assert TURN.fault(sent) is None
 
 
 def test_G9_a_defender_declares_melds_in_objects() -> None:
     question = Melds(HAND[:10])
-    given: Any = [*map(Meld.of, GIN)]
 
-    assert question.check(given) == GIN
+    for melds in ([*map(Meld.of, GIN)], np.array(GIN)):
+        assert question.check(as_sent(melds)) == GIN
     with pytest.raises(IllegalAnswer, match="Jc Qc Kc: Jc is not among the ten cards"):
-        question.check([Meld(some("Jc Qc Kc"))])
+        question.check(as_sent([Meld(some("Jc Qc Kc"))]))
 
 
 @pytest.mark.parametrize(
     "discard",
-    [{"rank": 11, "suit": 2}, "King of Diamonds", ["Kd"], {"code": "Kd"}, Deck()],
+    [{"rank": 11, "suit": 2}, "King of Diamonds", ["Kd"], {"code": "Kd"}, Deck(), Card.of("Ac")],
     ids=named,
 )
 def test_nothing_else_than_a_card_is_taken_for_one(discard: Any) -> None:
     with pytest.raises(IllegalAnswer):
-        TURN.check({"discard": discard, "knock": False})
+        TURN.check(as_sent({"discard": discard, "knock": False}))
 
 
 class _InCharacters(gin_rummy.PlayerStrategy):

@@ -705,7 +705,7 @@ async def test_the_reason_fits_a_close_frame(dial: Dial) -> None:
     assert 100 < len((line.closed or (0, ""))[1].encode()) <= 123
 
 
-@pytest.mark.parametrize("answer", [object(), {1: {2}.pop}, "\ud800", {("a",): 1}])
+@pytest.mark.parametrize("answer", ["\ud800", {"bid": "\ud800"}])
 async def test_an_answer_that_cannot_be_sent_is_the_strategys_failure(
     dial: Dial, answer: object
 ) -> None:

@@ -10,7 +10,6 @@ import pytest
 
 from arena.authoring.samples import samples
 from arena.games import GAMES
-from bots.cards import Card
 from bots.frames import read_frame, write_frame
 from protocol import codec
 from protocol.codec import Encoding, decode_from_bot, encode
@@ -51,20 +50,6 @@ def test_the_client_reads_what_the_arena_writes(game: str, encoding: Encoding) -
     frame = codec.join([encode(message, encoding) for message in said], encoding)
 
     assert read_frame(frame, encoding, lambda _: game) == said
-
-
-def test_a_card_is_answered_as_its_code() -> None:
-    card: Any = Card.of("As")
-    frame = write_frame([Answer("m", "m:1", card)], Encoding.MSGPACK)
-
-    assert msgpack.unpackb(frame)["value"] == "As"
-
-
-@EACH_ENCODING
-@pytest.mark.parametrize("value", [object(), [object()]])
-def test_what_cannot_be_sent_is_an_error(value: Any, encoding: Encoding) -> None:
-    with pytest.raises(TypeError):
-        write_frame([Answer("m", "m:1", value)], encoding)
 
 
 def test_a_number_that_has_no_place_in_the_binary_form_is_an_error() -> None:

@@ -2,23 +2,36 @@
 
 from __future__ import annotations
 
+import json
 import random
+import runpy
 from collections.abc import Callable
+from decimal import Decimal
+from enum import IntEnum, StrEnum
+from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
+import msgpack  # type: ignore[import-untyped]
+import numpy as np
 import pytest
 
+import bots
 from arena.lab.in_process import play
 from bots.ace_king_queen import Learner
+from bots.frames import write_frame
 from bots.seat import StrategyFailed, StrategySeat
 from bots.strategy import BaseStrategy, RandomMixin
 from protocol.ace_king_queen import HandOver, Open
+from protocol.blackjack import Bet
+from protocol.codec import Encoding, decode_from_bot
 from protocol.errors import Malformed
 from protocol.gin_rummy import Turn, TurnAnswer
-from protocol.messages import Ask, Limits, Match, Past, Refused
+from protocol.messages import Answer, Ask, Ending, Limits, Match, Past, Refused
 from protocol.session import SeatStanding
 from protocol.strategy import Strategy
 from protocol.vocabulary import News, Question, Range
+from tests.support.answering import Answering
 
 MATCH = Match("m", "ace_king_queen", 0, ("ann", "ben"), {}, Limits(), "hash")
 NEWS = HandOver(1, 0, ("A", "K"), "check", None, (1, -1), (1, -1))
@@ -53,6 +66,63 @@ class NotingStrategy(BaseStrategy):
     def recall(self, question: Question[Any], answer: object) -> None:
         """Hear what it answered before."""
         self.noted.append(answer)
+
+
+class Indexed:
+    """Is a whole number, like NumPy's."""
+
+    def __index__(self) -> int:
+        return 5
+
+    def __repr__(self) -> str:
+        return "Indexed"
+
+
+class Chosen(IntEnum):
+    FIVE = 5
+
+
+class Worded(StrEnum):
+    FIVE = "5"
+
+
+FIVES: list[tuple[Any, Any]] = [
+    *((five, 5) for five in (5, np.int64(5), np.array(5), Chosen.FIVE, Indexed())),
+    *((five, "5") for five in ("5", np.str_("5"), Worded.FIVE, Decimal(5))),
+    *((five, 5.0) for five in (5.0, np.float64(5), np.float32(5), Fraction(5))),
+    *((one, True) for one in (True, np.bool_(True), np.array(True))),
+    *(([5], [5]), (np.array([5]), [5]), ({np.int64(5): np.True_}, {"5": True})),
+    *((None, None), (range(5), "<range(0, 5)>"), ({(5,): 5}, "<{(5,): 5}>")),
+]
+
+
+@pytest.mark.parametrize(("given", "sent"), FIVES, ids=repr)
+def test_J1_an_answer_is_judged_as_it_would_be_sent(given: Any, sent: Any) -> None:
+    """5 is the minimum bet: nothing else is legal, and the advice is that of a referee."""
+    bot = Answering(lambda asked: given if type(asked) is Bet else "stand")
+    match = play("blackjack", [bot], settings={"hands": 1, "bankroll": 5}, seed=1)
+    question = Bet(1, 5, Range(5, 5))
+    answer = StrategySeat(MATCH, lambda: bot, SeatStanding()).decide(ask(question))
+
+    for encoding in Encoding:
+        frame = write_frame([answer], encoding)
+        assert repr(decode_from_bot(frame, encoding)) == repr([Answer("m", "m:1", sent)])
+    if type(sent) is int:
+        assert match.termination.kind is Ending.COMPLETED
+        assert repr(match.record.answers[0]) == "5"
+    else:
+        assert match.termination.kind is Ending.ILLEGAL
+        said = f"seat 1 {question.refusal(sent)}; {question.advice(sent)}"
+        assert match.termination.text == said
+
+
+def test_the_example_in_python_sends_numbers_of_numpy() -> None:
+    script = Path(bots.__file__).with_name("examples") / "python" / "session.py"
+    session = runpy.run_path(str(script))["Session"]([], None)
+    said = {"value": [np.int64(5), np.bool_(True), np.str_("bet"), np.array(["As"]), Indexed()]}
+
+    for session.is_binary, read in ((False, json.loads), (True, msgpack.unpackb)):
+        assert read(session.written(said)) == {"value": [5, True, "bet", ["As"], 5]}
 
 
 def test_who_can_recall_is_told_its_answer_after_the_news() -> None:

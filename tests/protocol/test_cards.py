@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from protocol.cards import PACK, RANKS, SUITS, Coded, check_cards, coded, name
+from protocol.cards import PACK, RANKS, SUITS, check_cards, name
 from protocol.errors import BadDeck
 
 
@@ -32,18 +32,6 @@ def test_the_pack_is_sorted_by_suit_then_rank() -> None:
 def test_people_call_a_card_by_its_name(card: str, spoken: str) -> None:
     assert name(card) == spoken
     assert len({name(card) for card in PACK}) == 52
-
-
-def test_an_object_that_stands_for_a_card_travels_as_its_code() -> None:
-    class Ace(Coded):
-        code = "As"
-
-    assert coded(Ace()) == "As"
-
-
-@pytest.mark.parametrize("value", ["As", 3, None, ["As"], {"code": "As"}])
-def test_everything_else_travels_as_it_is(value: object) -> None:
-    assert coded(value) is value
 
 
 def test_cards_of_a_pack_are_a_deck() -> None:

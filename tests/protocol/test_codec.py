@@ -20,7 +20,6 @@ from arena.games import GAMES
 from bots.strategy import choose
 from protocol import codec
 from protocol.ace_king_queen import Open
-from protocol.cards import Coded
 from protocol.codec import Encoding, decode_from_arena, decode_from_bot, encode, join
 from protocol.errors import BadGame, Malformed, Oversize, ProtocolError
 from protocol.games import VOCABULARIES, conventions
@@ -831,28 +830,6 @@ def test_any_json_parses_or_is_refused(frame: bytes) -> None:
 @given(cut_and_glued(MSGPACK_FRAMES))
 def test_any_msgpack_parses_or_is_refused(frame: bytes) -> None:
     parses_or_is_refused(frame, MSGPACK)
-
-
-class Three(Coded):
-    """Stands for a run."""
-
-    code = ("As", "2s", "3s")
-
-
-@BOTH
-def test_an_object_that_stands_for_cards_is_sent_as_these(encoding: Encoding) -> None:
-    three: Any = Three()
-    sent = encode(Answer("m", "m:1", {"melds": [three]}), encoding)
-
-    [read] = decode_from_bot(sent, encoding)
-    assert read == Answer("m", "m:1", {"melds": [["As", "2s", "3s"]]})
-
-
-@BOTH
-def test_any_other_object_cannot_be_sent(encoding: Encoding) -> None:
-    odd: Any = object()
-    with pytest.raises(TypeError, match="objects of type object cannot be sent"):
-        encode(Answer("m", "m:1", odd), encoding)
 
 
 @pytest.mark.made_up

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from protocol import gin_melds
-from protocol.cards import PACK, Coded
+from protocol.cards import PACK
 from protocol.errors import IllegalAnswer
 from protocol.gin_rummy import Meld, Melds, Turn, TurnAnswer, arrange, turn_answers
 
@@ -262,55 +262,6 @@ def test_G9_a_refusal_says_that_melds_of_another_type_are_none() -> None:
     assert "100,000 cards" in str(question.fault([["As"] * 100_000]))
     assert question.fault(None) is None
     assert question.fault(melds("As 2s 3s")) is None
-
-
-class King(Coded):
-    """Stands for the king."""
-
-    code = "Kd"
-
-
-class LowRun(Coded):
-    """Stands for the low run."""
-
-    code = ("As", "2s", "3s")
-
-
-class Nine(Coded):
-    """Stands for one of the nines."""
-
-    def __init__(self, suit: str) -> None:
-        self.code = f"9{suit}"
-
-
-def test_G9_objects_that_stand_for_cards_are_answers() -> None:
-    declared: Any = (LowRun(), [Nine("s"), "9h", Nine("d")], ("4h", "5h", "6h"))
-    king: Any = King()
-    answers = [
-        TurnAnswer(king, True, declared),
-        {"discard": king, "knock": True, "melds": declared},
-    ]
-
-    for answer in answers:
-        assert turn(NINES).fault(answer) is None
-        assert turn(NINES).check(answer) == TurnAnswer(
-            "Kd", True, tuples(melds("As 2s 3s, 9s 9h 9d, 4h 5h 6h"))
-        )
-    assert turn(NINES).check(TurnAnswer(king)) == TurnAnswer("Kd")
-    defence = Melds(tuple(NINES.split()[:10]))
-    assert defence.fault(declared) is None
-    assert defence.check(declared)[0] == LowRun.code  # type: ignore[index]
-
-
-def test_G9_objects_that_stand_for_other_cards_are_refused() -> None:
-    discards: list[Any] = [Nine("c"), LowRun(), object()]
-    for discard in discards:
-        with pytest.raises(IllegalAnswer):
-            turn(NINES).check(TurnAnswer(discard))
-    with pytest.raises(IllegalAnswer, match="9s 9h 9c: 9c is not among"):
-        Melds(tuple(NINES.split()[:10])).check([["9s", "9h", Nine("c")]])
-    with pytest.raises(IllegalAnswer, match="every meld is a list of cards"):
-        Melds(tuple(NINES.split()[:10])).check([King()])
 
 
 def test_G9_other_answers_have_no_such_fault() -> None:

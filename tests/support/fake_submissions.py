@@ -42,9 +42,6 @@ class FakeVersionService:
     def all_in_play(self) -> Collection[Any]:
         return [SimpleNamespace(owner=one, submission=at) for one, at in self._in_play.items()]
 
-    def undecided_before(self, at: float) -> Collection[object]:
-        return ()
-
     async def get(self, number: int) -> Any:
         return SimpleNamespace(version=number % 10)
 

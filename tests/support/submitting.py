@@ -5,22 +5,27 @@ from __future__ import annotations
 import asyncio
 import io
 import sys
+import tarfile
 import zipfile
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any, cast
 
 import msgspec
+import pytest
 
 from arena.games import game_named
 from arena.referee.sessions import BotSessions
+from arena.sandbox.build import BuildOutcome
+from arena.sandbox.manifest import ProgramManifest
 from arena.server.admission import Admission
 from arena.server.throttle import Throttle
 from arena.storage.roster import Roster
 from arena.storage.roster_csv import Student
 from arena.storage.store import Store
 from arena.storage.submissions import Submission
+from arena.submissions.check_process import CheckJob, CheckVerdict, StepDone
 from arena.submissions.requests import SubmissionRequests
 from arena.submissions.service import SubmissionService
 from arena.submissions.settings import SubmissionSettings
@@ -43,13 +48,16 @@ from tests.support.page_sockets import FakePageConnection, PageSockets
 
 __all__ = [
     "QUICK_CHECK",
+    "QUICK_COMPARE",
     "FakeFollower",
     "FakeSubmitterConnection",
     "RunningSubmissions",
     "SubmitterSurroundings",
     "bot_zip",
     "in_submissions",
+    "pass_time",
     "strategy",
+    "timed",
 ]
 
 _CHECK = """
@@ -92,6 +100,30 @@ _OWNERS = ("ann", "bob", "cem", "dan", "eve", "fay")
 def strategy(*words: str) -> bytes:
     """A FILE.py that is taken for a strategy, with these words in it."""
     return f"# {' '.join(words)}\nclass Bot:\n    pass\n".encode()
+
+
+def timed(build_s: float, check_s: float = 0.0, about: str = "") -> bytes:
+    """A program whose build and check take that long where `pass_time` was called."""
+    build = f'build = "sleep {build_s}"\nrun = "python3 bot.py"'
+    return bot_zip(bot_toml=build, bot_py=f"{check_s} # {about}")
+
+
+def pass_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have builds and checks pass virtual time: processes have a clock of their own."""
+
+    async def build(source: Path, manifest: ProgramManifest, *, into: Path, **_: Any) -> Any:
+        await asyncio.sleep(float(manifest.build[-1]))
+        with tarfile.open(into, "w") as tar:
+            tar.add(source, ".")
+        return BuildOutcome("", "")
+
+    async def check(_: object, job: CheckJob, __: float, tell: Callable[[StepDone], None]) -> Any:
+        tell(StepDone("starts", "ok", "at once", ()))
+        await asyncio.sleep(float(Path(job.folder, "bot.py").read_text().split()[0]))
+        return CheckVerdict(("ace_king_queen",), "", ())
+
+    monkeypatch.setattr("arena.sandbox.build_cache.build", build)
+    monkeypatch.setattr("arena.submissions.pipeline.check", check)
 
 
 def bot_zip(**files: str) -> bytes:

@@ -21,7 +21,7 @@ from protocol import messages
 from protocol.errors import ArenaError, IllegalAnswer
 from protocol.messages import Ask, Ending, Limits, Over, Past, Reveal, Termination
 from protocol.session import ask_id
-from protocol.strategy import Strategy, find, house_bots
+from protocol.strategy import Strategy, as_sent, find, house_bots
 from protocol.vocabulary import News, Question, Range
 
 __all__ = ["AnyLegal", "CheckMatch", "house", "seed_of"]
@@ -171,7 +171,7 @@ class CheckMatch:
                 return self._over(match)
             if pending.seat == self.seat:
                 break
-            value = self._others[pending.seat].decide(pending.question)
+            value = as_sent(self._others[pending.seat].decide(pending.question))
             try:
                 match.answer(value)
             except IllegalAnswer as error:

@@ -139,7 +139,7 @@ async def against(
 async def _compare_tables(
     tables: int, trees: Sequence[Path], folder: Path, turns: Turns
 ) -> AgainstRow:
-    """Compare the CPU time of both servers for a decision, with so many matches of two bots."""
+    """Compare the CPU time of both servers for a decision, in `tables` matches of two bots."""
     sides = [steady_server(tables, tree=tree) for tree in trees]
     ours, theirs = await in_turn(folder, sides, turns)
     costs = [[turn.server_us for turn in own] for own in (ours, theirs)]

@@ -50,10 +50,10 @@ async def main(game, tables, hands):
 
 asyncio.run(main(*sys.argv[1:]))
 """
-"""An arena with as many matches between two bots as it is told: `arena serve` lets a bot play 64.
+"""An arena that plays a given number of matches between two bots; `arena serve` lets a bot play 64.
 
-It is text so that it can run in another tree, and as it puts the page on the arena as the command
-does. It uses only what the commits before have, too."""
+It is text, so that it can run in another tree, and because it puts the page on the arena, as the
+command does. It uses only what earlier commits have, too."""
 
 _OUR_BOTS = """
 import asyncio, importlib, os, sys
@@ -70,9 +70,9 @@ async def main(game, bot, encoding, tables):
 
 asyncio.run(main(*sys.argv[1:]))
 """
-"""Two bots with a connection each. They decide at once, as what is around them is measured.
+"""Two bots with a connection each. They decide at once, because what is around them is measured.
 
-It is text as all that runs bots here: the arena imports none."""
+It is text, because the arena imports no bots."""
 
 _EXAMPLE_BOT = """
 import sys
@@ -88,12 +88,12 @@ session.play([game], lambda match: session.Player())
 
 
 def arena_server(tables: int, tree: Path = TREE) -> PythonProgram:
-    """An arena in which the first two bots play so many long matches."""
+    """An arena in which the first two bots play `tables` long matches."""
     return source(_ARENA, GAME, tables, _HANDS)._replace(tree=tree)
 
 
 def round_robin_server(bots: int, hands: int, tree: Path = TREE) -> PythonProgram:
-    """`arena serve`, with each two of so many bots in many short matches."""
+    """`arena serve`, in which each two of `bots` bots play many short matches."""
     words: tuple[object, ...] = (
         *("-m", "arena", "serve", GAME, "--port", 0, "--db", "bench.db"),
         *("--players", bots, "--matches", _MEETINGS, "--set", f"hands={hands}"),
@@ -103,7 +103,7 @@ def round_robin_server(bots: int, hands: int, tree: Path = TREE) -> PythonProgra
 
 
 def prototype(tables: int, together: int = 1) -> PythonProgram:
-    """The bare match server; it asks so many questions together."""
+    """The bare match server; it asks `together` questions at a time."""
     return module("arena.lab.bench.prototype", tables, _HANDS, together)
 
 
@@ -120,7 +120,7 @@ def our_bots(encoding: Encoding, tables: int, tree: Path = TREE) -> list[PythonP
 def thin_bots(
     encoding: Encoding, tables: int, bots: int = 2, together: int = 1
 ) -> list[PythonProgram]:
-    """Bots with next to no client, in one process, that answer so many questions together."""
+    """Bots with next to no client, in one process, that answer `together` questions at a time."""
     return [module("arena.lab.bench.thin", encoding.value, tables, bots, together)]
 
 

@@ -72,7 +72,7 @@ class Worked(NamedTuple):
 
 
 def _bot_of(game: str) -> str | None:
-    """The house bot that is timed; None for one that plays at random."""
+    """The house bot that is timed; None stands for a bot that plays at random."""
     return next((bot for bot in _QUICK if bot in house_bots(game)), None)
 
 
@@ -93,7 +93,7 @@ def _work(what: str) -> str:
 
 
 async def worked(what: str, seconds: float, whose: str = "ours", tree: Path = TREE) -> Worked:
-    """Let a process play a game, or count deadwood, for so many seconds of its CPU time."""
+    """Let a process play a game, or count deadwood, for `seconds` of its CPU time."""
     work = _work(what) if whose == "ours" else what
     process = await asyncio.create_subprocess_exec(
         *(sys.executable, "-P", str(game_rates.__file__), whose, work, str(seconds)),

@@ -207,14 +207,14 @@ class LoadedServer:
         self._port = int(port)
 
     async def settle(self, tables: int) -> None:
-        """Wait until so many matches are played at once, and let the clients stand still."""
+        """Wait until `tables` matches are played at once, then stop the clients."""
         async with _in_time("bots to play"):
             while (figures := await self._figures()).matches < tables or not figures.decisions:
                 await self._look_again()
         self._pause()
 
     async def turn(self, seconds: float, decisions: int = 1) -> Window:
-        """Let the clients play for so long, and for so many decisions, and measure that."""
+        """Measure the clients for at least `seconds` and at least `decisions` decisions."""
         for client in self._clients:
             client.resume()
         await asyncio.sleep(_RAMP_S)
@@ -278,7 +278,7 @@ async def loaded(
     tables: int,
     delay_ms: float = 0,
 ) -> AsyncIterator[LoadedServer]:
-    """A server and its clients, once so many matches are played; all end with the block.
+    """A server and its clients, once `tables` matches are played at once; all end with the block.
 
     The clients get the address as `ARENA_URL`. With a delay a slow network is in between.
     """

@@ -4,11 +4,11 @@ It puts all questions for a bot that it has at a time into one frame. It has no 
 that outlive a connection, no records, and its cards are not fair. It speaks enough of the protocol
 for our clients: `welcome`, `match`, `ask` and `over`.
 
-Run as `python -m arena.lab.bench.prototype TABLES HANDS TOGETHER`, it plays so many matches between
-the first two bots that come, and sends questions when it has so many. With `echo` in the place of
-all three it asks every bot the same question again and again, which is a bare echo with the frames
-of a match. Its first line says where it listens; `/metrics` there has the decisions and the CPU
-time under the names that an arena uses.
+Run as `python -m arena.lab.bench.prototype TABLES HANDS TOGETHER`, it plays TABLES matches between
+the first two bots that come, and sends questions as soon as it has TOGETHER of them. With `echo`
+instead of all three it asks every bot the same question again and again, which is a bare echo with
+the frames of a match. Its first line says where it listens; `/metrics` there has the decisions and
+the CPU time under the names that an arena uses.
 """
 
 from __future__ import annotations

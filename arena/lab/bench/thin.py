@@ -1,9 +1,9 @@
 """A thin client: bots that give the first legal answer, and do nothing else.
 
-Run as `python -m arena.lab.bench.thin ENCODING TABLES BOTS [TOGETHER]` it connects so many bots to
-`ARENA_URL`, each over a connection of its own. They answer when all of them together have so many
-questions, by default one: how many share a frame decides what each costs, and would else be left to
-chance.
+Run as `python -m arena.lab.bench.thin ENCODING TABLES BOTS [TOGETHER]` it connects BOTS bots to
+`ARENA_URL`, each over a connection of its own. They answer as soon as all of them have TOGETHER
+questions, by default one: how many share a frame decides what each costs, and would otherwise be
+left to chance.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def _reply(message: _Heard) -> dict[str, object] | None:
 
 
 class _ThinBots:
-    """All bots of the process, and the answers that wait until they are `together` enough."""
+    """All bots of the process, and the answers that wait until there are `together` of them."""
 
     def __init__(self, url: str, encoding: str, tables: int, together: int) -> None:
         self._url, self._tables, self._together = url, tables, together
@@ -82,7 +82,7 @@ class _ThinBots:
                     await self._send_all()
 
     async def send_stragglers(self) -> None:
-        """Send what waits for more in vain, as at the start, when few matches are open."""
+        """Send answers that wait for others in vain, as at the start, when few matches are open."""
         while True:
             self._has_sent = False
             await asyncio.sleep(_PATIENCE_S)

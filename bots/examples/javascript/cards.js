@@ -44,7 +44,7 @@ export class Stream {
     }
   }
 
-  /** The cards in random order; with `steps`, as far as so many steps of the shuffle bring them. */
+  /** The cards in random order; with `steps`, after that many steps of the shuffle. */
   shuffled(cards, steps = cards.length - 1) {
     const deck = [...cards];
     for (let i = deck.length - 1; steps > 0; i--, steps--) {

@@ -19,7 +19,7 @@ export function isLegal({ kind, hand, legal }, value) {
   if (!Array.isArray(legal)) return Number.isInteger(value) && legal.min <= value && value <= legal.max;
   const full = inFull(value);
   if (legal.some((one) => isDeepStrictEqual(one, full))) return true;
-  // Gin rummy: a seat may declare melds of its own in the place of null.
+  // Gin rummy: a seat may declare melds of its own instead of null.
   if (kind === 'melds') return areMelds(value, hand);
   if (kind !== 'turn' || !legal.some((one) => isDeepStrictEqual(one, { ...full, melds: null }))) return false;
   const kept = hand.filter((card) => card !== full.discard);

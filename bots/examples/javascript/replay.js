@@ -112,7 +112,7 @@ function isRefused({ match, ask }, lines) {
 function checkEnd({ seat, settings, scores, termination }, match, over, isAsked) {
   const { kind, seat: blamed } = termination;
   expectSame('played to its end', match.isOver, kind === 'completed');
-  if (kind === 'illegal') expectSame('whoever was illegal was asked', isAsked, blamed === seat);
+  if (kind === 'illegal') expectSame('the seat whose answer was illegal was asked', isAsked, blamed === seat);
   if (over.verdict) expectSame('verdict', kind, over.verdict.kind);
   expectSame('termination', { kind, seat: blamed }, { kind: over.termination.kind, seat: over.termination.seat });
   // Against the dealer an offence costs the whole stake.

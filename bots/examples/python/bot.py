@@ -24,7 +24,7 @@ BETS = {"Q": 1 / 3, "K": 0.0, "A": 1.0}
 CALLS = {"Q": 0.0, "K": 1 / 3, "A": 1.0}
 PRIOR_HANDS = 6
 
-# Up to so many chips are added to the value of an answer at random: if two answers are worth about
+# The most chips that are added to the value of an answer at random: if two answers are worth about
 # the same, as against the equilibrium, we mix them.
 BLUR = 0.1
 

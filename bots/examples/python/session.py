@@ -11,6 +11,7 @@ from __future__ import annotations
 import argparse
 import json
 import math
+import operator
 import os
 import random
 import secrets
@@ -268,9 +269,9 @@ class Session:
         The arena answers in the same form.
         """
         if self.is_binary:
-            packed: bytes = msgpack.packb(said)
+            packed: bytes = msgpack.packb(said, default=plain)
             return packed
-        return json.dumps(said)
+        return json.dumps(said, default=plain)
 
     def take(self, message: Message) -> Message | None:
         """Handle one message; returns the reply, if there is one."""
@@ -314,6 +315,15 @@ def proxy_to(url: str) -> str | None:
         return None
     proxies = getproxies()
     return proxies.get("https") or proxies.get("http") or proxies.get("all")
+
+
+def plain(value: Any) -> object:
+    """What is sent for a number, a truth value or an array of NumPy.
+
+    Raises:
+        TypeError: it is something else, which cannot be sent.
+    """
+    return value.tolist() if hasattr(value, "tolist") else operator.index(value)
 
 
 def read(frame: str | bytes) -> Any:

@@ -72,7 +72,7 @@ def test_what_a_bot_that_adapts_is_said_to_be_worth_is_as_probed(shown: Shown) -
     text = shown(Figure(name="a", value=1.0), adapts="It bets more later.")
 
     assert "│ a │ 1.0000 │ │ as probed │" in text
-    assert "It adapts: It bets more later. What is said of it is as probed." in text
+    assert "It adapts: It bets more later. Its figures are as probed." in text
 
 
 def test_reasons_stand_once_below_the_table(shown: Shown) -> None:

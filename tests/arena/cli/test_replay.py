@@ -86,7 +86,7 @@ def test_a_bot_that_answers_otherwise(run: Run, honest: str) -> None:
 
     assert ran.status == 1
     head, *lines = ran.out.splitlines()
-    assert re.fullmatch(r"\d+ answers as recorded, \d+ in another way", head)
+    assert re.fullmatch(r"\d+ answers as recorded, \d+ different", head)
     assert len(lines) % 4 == 0
     for asked, legal, recorded, given in zip(*[iter(lines)] * 4, strict=True):
         assert re.fullmatch(r"question \d+, round \d+: seat-1 has the \w+", asked)
@@ -97,7 +97,7 @@ def test_a_bot_that_answers_otherwise(run: Run, honest: str) -> None:
     told = {line for line in lines if "would have brought" in line}
     assert told
     assert not any(line.startswith("  given: bets") for line in told)
-    assert ran.err.splitlines()[-1].endswith(" answered in another way")
+    assert ran.err.splitlines()[-1].endswith(" answered differently")
 
 
 @pytest.mark.e2e

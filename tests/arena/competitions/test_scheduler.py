@@ -108,8 +108,8 @@ class EveningHost:
         self.is_stopped = False
         self.refuses = ""
         self.versions: dict[str, int] = {}  # the submissions that are in play
-        self.undecided: list[datetime] = []  # when submissions arrived that are not decided
-        self.decides_within_s = 60.0
+        self.undecided: dict[str, datetime] = {}  # when submissions arrived that are not decided
+        self.decision_s: float | None = None
         self._changed = asyncio.Event()
 
     def changes(self) -> None:
@@ -148,8 +148,8 @@ class EveningHost:
     def versions_in_play(self, game: str) -> dict[str, int]:
         return self.versions
 
-    def undecided_before(self, at: float) -> int:
-        return sum(arrived.timestamp() < at for arrived in self.undecided)
+    def undecided_before(self, at: float) -> tuple[str, ...]:
+        return tuple(who for who, when in self.undecided.items() if when.timestamp() < at)
 
     async def wait_for_change(self) -> None:
         self._changed.clear()
@@ -361,7 +361,10 @@ class Evening:
             case ["submitted", *versions]:
                 host.versions = {name: int(n) for name, n in fields(versions).items()}
             case ["undecided", *times]:
-                host.undecided = [moment_of(time) for time in times]
+                host.undecided = {who: moment_of(time) for who, time in fields(times).items()}
+                host.changes()
+            case ["each", "takes", seconds]:
+                host.decision_s = float(seconds)
             case ["refuses", *_]:
                 host.refuses = " ".join(rest)
             case ["awaits", who]:

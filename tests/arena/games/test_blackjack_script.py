@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import numpy as np
 import pytest
 
 import arena
@@ -24,10 +27,8 @@ class BetsAndDraws(PlayerStrategy):
     def __init__(self, *script: int | str) -> None:
         self.script = iter(script)
 
-    def bet(self, bankroll: int, minimum: int) -> int:
-        bet = next(self.script)
-        assert isinstance(bet, int)
-        return bet
+    def bet(self, bankroll: int, minimum: int) -> Any:
+        return np.int64(next(self.script))
 
     def draw(self, upcard: str, hand: tuple[str, ...], total: int, soft: bool) -> bool:
         return next(self.script) == "hit"

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import pickle
 import re
 import sys
 from collections.abc import Callable, Iterator
+from copy import copy, deepcopy
 from itertools import islice
 from pathlib import Path
 from random import Random
@@ -15,9 +17,10 @@ import numpy as np
 import pytest
 from hypothesis import Phase, assume, given, reject, settings
 from hypothesis import strategies as st
-from pettingzoo.test import api_test  # type: ignore[import-untyped]
+from pettingzoo.test import api_test, seed_test  # type: ignore[import-untyped]
 
 import arena
+from arena.engine.match import MatchResult
 from arena.engine.rules import EVERYONE, TellSeat
 from arena.engine.shuffle import Stream, seed_from_int
 from arena.games import GAMES, competition_settings
@@ -34,33 +37,76 @@ EACH_GAME = pytest.mark.parametrize("game", [*GAMES])
 def some_answer(environment: Environment, chance: Random) -> Any:
     legal = environment.legal
     if isinstance(legal, Range):
-        return chance.randint(legal.min, min(legal.max, legal.min + 20))
+        return np.int64(chance.randint(legal.min, min(legal.max, legal.min + 20)))
     return chance.choice(legal)
+
+
+def played(environment: Environment, chance: Random) -> tuple[list[Any], MatchResult]:
+    """The rest of a match with random answers: what was observed and gained, and the result."""
+    seen: list[Any] = []
+    while environment.observation is not None:
+        seen.append((environment.rewards, environment.observation))
+        environment.step(some_answer(environment, chance))
+    return [*seen, (environment.rewards, None)], environment.result()
 
 
 @EACH_GAME
 def test_a_match_is_that_of_its_record(game: str) -> None:
     environment = arena.Environment(game, GAMES[game].short)
-    chance, gained = Random(1), [0] * GAMES[game].seats
-    observed = environment.reset(seed=7)
-    while observed is not None:
-        observed = environment.step(some_answer(environment, chance))
-        gained = [sum(pair) for pair in zip(gained, environment.rewards, strict=True)]
-    result = environment.result()
+    environment.reset(seed=7)
+    seen, result = played(environment, Random(1))
 
     assert arena.replay(result.record) == result
-    assert tuple(gained) == result.scores
+    assert tuple(map(sum, zip(*(gained for gained, _ in seen), strict=True))) == result.scores
     assert environment.legal == ()
 
 
 @EACH_GAME
-def test_a_seed_deals_the_same_again(game: str) -> None:
-    environment = Environment(game, GAMES[game].short)
-    first = environment.reset(seed=7)
-    environment.step(some_answer(environment, Random(1)))
+def test_a_seed_deals_its_match_and_all_after_it_again(game: str) -> None:
+    def records(environment: Environment) -> list[bytes]:
+        found = []
+        for seed in (7, None, None, np.int64(7)):
+            environment.reset(seed)
+            found.append(played(environment, Random(1))[1].record.to_json())
+        return found
 
-    assert environment.reset(seed=7) == first
-    assert Environment(game, GAMES[game].short).reset(seed=7) == first
+    first = records(Environment(game, GAMES[game].short))
+
+    assert records(Environment(game, GAMES[game].short)) == first
+    assert first[0] == first[3]
+    assert len({*first}) == 3
+
+
+def pickled(environment: Any) -> Any:
+    return pickle.loads(pickle.dumps(environment))
+
+
+@EACH_GAME
+@pytest.mark.parametrize("copied", [copy, deepcopy, pickled])
+def test_a_copy_goes_on_from_where_it_was_made(game: str, copied: Callable[[Any], Any]) -> None:
+    environment = Environment(game, GAMES[game].short)
+    for _ in range(3):
+        if environment.observation is not None:
+            environment.step(some_answer(environment, Random(1)))
+    twin = copied(environment)
+
+    for _ in range(2):
+        assert played(twin, Random(2)) == played(environment, Random(2))
+        assert twin.reset() == environment.reset()
+
+
+@pytest.mark.parametrize("copied", [deepcopy, pickled])
+def test_a_copy_for_learners_goes_on_from_there(copied: Callable[[Any], Any]) -> None:
+    env = arena.aec_env("gin_rummy")
+    env.reset(seed=1)
+    env.step(0)
+    twin = copied(env)
+    before = {name: array.tolist() for name, array in observed(env).items()}
+    twin.step(legal(twin)[0])
+
+    assert {name: array.tolist() for name, array in observed(env).items()} == before
+    env.step(legal(env)[0])
+    assert str(env.last()) == str(twin.last())
 
 
 def test_the_seat_to_move_hears_what_was_told_since_it_was_asked() -> None:
@@ -222,6 +268,7 @@ def passes_for_api_test(env: Any) -> Any:
 @pytest.mark.parametrize("game", [*GAMES])
 def test_the_test_of_pettingzoo_passes(game: str) -> None:
     api_test(arena.aec_env(game), num_cycles=200)
+    seed_test(lambda: arena.aec_env(game), num_cycles=50)
 
 
 @passes_for_api_test
@@ -237,7 +284,7 @@ def test_a_game_of_another_package_is_an_environment(
 def test_it_takes_few_lines() -> None:
     modules = ("environment.py", "aec_env.py")
 
-    assert sum(len((LAB / name).read_text().splitlines()) for name in modules) <= 250
+    assert sum(len((LAB / name).read_text().splitlines()) for name in modules) <= 280
 
 
 def observed(env: Any) -> dict[str, Any]:
@@ -266,8 +313,10 @@ def test_an_action_that_is_masked_is_refused() -> None:
     env = arena.aec_env("akq", {"hands": 1})
     env.reset(seed=1)
 
-    with pytest.raises(UsageError, match="expected an action from 0 to 1, got 2"):
-        env.step(2)
+    for action in (2, -1, 1.0, True, np.True_):
+        with pytest.raises(UsageError, match="expected an action from 0 to 1, got"):
+            env.step(action)
+    env.step(np.int64(1))
 
 
 @pytest.mark.parametrize(

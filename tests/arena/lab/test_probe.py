@@ -97,7 +97,7 @@ def test_an_analysis_may_ask_by_rules_of_its_own() -> None:
 @pytest.mark.parametrize(
     ("answer", "text"),
     [
-        (lambda question: "raise", r'answered "raise" to open; legal: bet, check'),
+        (lambda question: "raise", r'answered "raise" to open; legal: bet, check; answer .+'),
         (lambda question: 1 // 0, r"raised ZeroDivisionError: .+ at .+test_probe\.py:\d+"),
     ],
 )

@@ -135,7 +135,7 @@ async def test_an_illegal_answer_fails() -> None:
 
     ended = replayed.result.failed
     assert ended is not None
-    assert ended.text == "answered -1 to bet; legal: 5 to 100"
+    assert ended.text.startswith("answered -1 to bet; legal: 5 to 100; answer with a whole number")
     assert ended.number == 1
 
 

@@ -5,34 +5,28 @@ from __future__ import annotations
 from arena.server.fair_queue import FairQueue
 
 
-def test_who_has_much_waits_for_it_and_nobody_else_does() -> None:
-    turns = FairQueue[str]()
-    for item in ("a1", "a2", "a3"):
-        turns.put("a", item)
-    turns.put("b", "b1")
-    turns.put("c", "c1")
-
-    assert len(turns) == 5
-    assert [turns.take() for _ in range(5)] == ["a1", "b1", "c1", "a2", "a3"]
-    assert not turns
-
-
 def test_whose_turn_has_been_gets_behind_the_others() -> None:
     turns = FairQueue[str]()
-    turns.put("a", "a1")
-    turns.put("a", "a2")
-    turns.put("b", "b1")
+    for item in ("a1", "a2", "a3", "b1"):
+        turns.put(item[0], item)
     first = turns.take()
     turns.put("c", "c1")
 
-    assert (first, turns.take(), turns.take(), turns.take()) == ("a1", "b1", "a2", "c1")
+    assert len(turns) == 4
+    assert list(turns) == ["b1", "a2", "c1", "a3"]
+    assert (first, *(turns.take() for _ in range(4))) == ("a1", "b1", "a2", "c1", "a3")
+    assert not turns
 
 
-def test_it_lists_its_items_in_the_order_of_their_turns() -> None:
-    queue = FairQueue[str]()
-    for user, item in (("ann", "a1"), ("ann", "a2"), ("ann", "a3"), ("bob", "b1"), ("cem", "c1")):
-        queue.put(user, item)
+def test_who_has_used_least_comes_first() -> None:
+    used = {"a": 5.0, "b": 10.0}
+    queue = FairQueue[str](used)
+    for item in ("a1", "a2", "b1", "c1", "c2"):
+        queue.put(item[0], item)
 
-    listed = list(queue)
-
-    assert listed == [queue.take() for _ in range(5)] == ["a1", "b1", "c1", "a2", "a3"]
+    assert list(queue) == ["c1", "c2", "a1", "a2", "b1"]
+    assert list(queue.in_order(4.0)) == ["c1", "c2", "a1", "a2", "b1"]
+    assert list(queue.in_order(8.0)) == ["c1", "a1", "c2", "b1", "a2"]
+    assert queue.take() == "c1"
+    used["c"] = 8.0
+    assert [queue.take() for _ in range(4)] == ["a1", "a2", "c2", "b1"]

@@ -15,7 +15,6 @@ import pytest
 from arena.storage.submissions import Submission, SubmissionState
 from arena.submissions.settings import SubmissionSettings
 from protocol.errors import UsageError
-from protocol.submitting import Progressing
 from tests.support.descriptors import no_descriptors
 from tests.support.not_none import not_none
 from tests.support.submitting import FakeFollower, RunningSubmissions, strategy
@@ -115,57 +114,6 @@ async def test_one_that_is_to_be_built_again_as_it_is_decided_is(
     assert done.version == 1
 
 
-async def test_owners_take_turns_and_are_told_their_places(running: RunningSubmissions) -> None:
-    follower = FakeFollower()
-    pipeline = running.service.pipeline
-    slow = await running.hand_in("ann", strategy("sleeps"))
-    while pipeline.position(slow.number) is not None:  # until it is taken
-        await asyncio.sleep(0.01)
-    ann = await running.hand_in("ann", NASH)
-    more = await running.hand_in("ann", BOTH)
-    bob = await running.hand_in("bob", NASH)
-
-    assert pipeline.feed.follow(more.number, follower)
-
-    places = [pipeline.position(one.number) for one in (slow, ann, more, bob)]
-    assert places == [None, 1, 3, 2]
-    assert [one.number for one in running.service.undecided_before(bob.arrived_at)] == [
-        slow.number,
-        ann.number,
-        more.number,
-    ]
-    assert isinstance(follower.told[-1], Progressing)
-    assert follower.told[-1].position == places[2]
-
-
-async def test_who_follows_hears_every_step_to_the_end(running: RunningSubmissions) -> None:
-    follower = FakeFollower()
-    one = await running.hand_in("ann", NASH)
-    running.service.pipeline.feed.follow(one.number, follower)
-
-    await running.decided(one)
-
-    assert follower.states == ["waiting", "building", "checking", "accepted"]
-    assert [(said.step, said.status) for said in follower.told if said.step] == [
-        ("starts", "begun"),
-        ("starts", "ok"),
-    ]
-    assert follower.told[-1].text == "v1 is in play in ace_king_queen"
-    assert not running.service.pipeline.feed.follow(one.number, follower)
-
-
-async def test_what_is_expected_is_the_mean_of_the_latest(running: RunningSubmissions) -> None:
-    one = await running.hand_in("ann", NASH)
-    before = running.service.pipeline.expected_s(one.number)
-    await running.decided(one)
-    two = await running.hand_in("ann", BOTH)
-    after = running.service.pipeline.expected_s(two.number)
-
-    assert before is None
-    assert after is not None
-    assert 0 <= after < 60
-
-
 async def test_a_restarted_arena_goes_on_with_what_is_undecided(tmp_path: Path) -> None:
     where, folder = tmp_path / "a.db", tmp_path / "work"
     async with RunningSubmissions(where, folder) as running:
@@ -199,11 +147,11 @@ async def test_what_cannot_be_decided_now_is_decided_afterwards(
         is_locked, tried_again = asyncio.Event(), asyncio.Event()
         decided = running.service.pipeline._decide
 
-        async def decide(submission: Submission) -> None:
+        async def decide(submission: Submission) -> bool:
             if is_locked.is_set():
                 tried_again.set()
             await is_locked.wait()
-            await decided(submission)
+            return await decided(submission)
 
         running.service.pipeline._decide = decide  # type: ignore[method-assign]
         with ExitStack() as until:

@@ -6,9 +6,11 @@ import json
 import re
 from typing import TYPE_CHECKING, Any
 
+import msgspec
 import pytest
 
-from tests.support.browser import PHONE
+from arena.competitions.attendance import MissingVersions, Upcoming
+from tests.support.browser import PHONE, BrowserWindow
 from tests.support.class_with_page import ROGUE
 
 if TYPE_CHECKING:
@@ -154,6 +156,40 @@ def test_every_setting_has_its_field_and_a_bad_value_its_line(
     assert started["matches"] == 2
 
 
+def arena_of(look: BrowserWindow, **lobby: Any) -> list[dict[str, Any]]:
+    """Have a window see this lobby; returns what it says to the arena."""
+    told: list[dict[str, Any]] = []
+    arena = {"games": [], "submissions": False, "workers": False, "startable": []}
+    lists = ("competitions", "bots", "matches", "queue", "runs", "latest")
+    document = {"type": "lobby", "arena": arena, **{key: [] for key in lists}, **lobby}
+
+    def watch(socket: WebSocketRoute) -> None:
+        def said(message: str | bytes) -> None:
+            told.append(json.loads(message))
+            done = {"type": "done", "text": "stopped: akq-1", "competitions": []}
+            socket.send(json.dumps(done if told[-1]["type"] == "instruct" else document))
+
+        socket.on_message(said)
+
+    look.page.context.route_web_socket("**/watch", watch)
+    return told
+
+
+def test_what_a_run_waits_for_and_will_miss_is_said(
+    windows: Windows, reader: AnalysisReader
+) -> None:
+    look = windows.of(reader, is_new=True)
+    late = Upcoming("cup", "akq", "league", 1e9, too_late=MissingVersions(23, 1265.0))
+    waits = Upcoming("late", "akq", "league", None, come=4, least=2, undecided=("ann", "ben"))
+    arena_of(look, runs=msgspec.to_builtins((late, waits)), bots_more=0, matches_more=0)
+    page = look.to("#/instructor")
+    page.get_by_label("Token").fill("Eva")
+    page.get_by_role("button", name="Enter").click()
+    line = page.get_by_role("status").filter(has_text="versions that are missing: 23")
+    assert "takes about 21 min, longer than the time left" in line.inner_text()
+    look.to("#/").get_by_text("it starts when what ann and ben handed in before is").wait_for()
+
+
 @pytest.mark.parametrize(
     ("answer", "unplayed"), [("Stop it, they count", "before"), ("Stop it, they stay void", "void")]
 )
@@ -161,23 +197,10 @@ def test_what_was_over_and_goes_on_is_stopped_in_two_ways(
     windows: Windows, reader: AnalysisReader, answer: str, unplayed: str
 ) -> None:
     look = windows.of(reader, is_new=True)
-    told: list[dict[str, Any]] = []
     cup = {"id": "akq-1", "run": "cup", "game": "ace_king_queen", "title": "Ace-King-Queen"}
     progress = {"state": "running", "settled": 61, "scheduled": 90, "left_s": None}
     on = {**cup, **progress, "form": "round_robin", "waits_for": ["b6"], "bots": 6}
-    arena = {"games": [], "submissions": False, "workers": False, "startable": []}
-    empty: dict[str, Any] = {key: [] for key in ("bots", "matches", "queue", "runs", "latest")}
-    lobby = {"type": "lobby", "arena": arena, "competitions": [{**on, "reopened": True}], **empty}
-
-    def watch(socket: WebSocketRoute) -> None:
-        def said(message: str | bytes) -> None:
-            told.append(json.loads(message))
-            done = {"type": "done", "text": "stopped: akq-1", "competitions": []}
-            socket.send(json.dumps(done if told[-1]["type"] == "instruct" else lobby))
-
-        socket.on_message(said)
-
-    look.page.context.route_web_socket("**/watch", watch)
+    told = arena_of(look, competitions=[{**on, "reopened": True}])
     page = look.to("#/instructor")
     page.get_by_label("Token").fill("Eva")
     page.get_by_role("button", name="Enter").click()

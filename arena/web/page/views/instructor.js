@@ -72,6 +72,10 @@ function Desk() {
   if (!lobby) return html`<${Loading} what="the lobby" />`;
   return html`
     ${handedIn && html`<${handedIn.Warning} />`}
+    ${lobby.runs.filter((run) => run.too_late).map((run) => html`<p key=${run.run} class="panel" role="status">
+      <b><${Name} name=${run.run} /> starts at ${time(run.next_at)}; versions that are missing: ${number(run.too_late.count)}.</b>
+      To build and check that many takes about ${duration(run.too_late.needed_s)}, longer than the time left.
+    </p>`)}
     <${Panel} title="Competitions that are on"><${Going} lobby=${lobby} /><//>
     <div class="columns two">
       <${Panel} title="Start a competition"><${Start} lobby=${lobby} /><//>

@@ -78,6 +78,7 @@ function Waiting({ runs }) {
 
 /** What it still takes until a run starts, in the words of `arena status`. */
 function starts(run) {
+  if (run.undecided.length) return `when what ${list(run.undecided, 8)} handed in before is checked`;
   if (run.starts_by) return `by ${new Date(run.starts_by * 1000).toLocaleTimeString("en-GB")}, sooner if nobody else comes`;
   return `with ${number(run.least)}${run.own ? ` besides ${number(run.own)} of its own` : ""}`;
 }

@@ -70,7 +70,7 @@ export function follow(submission) {
 function progressed({ submission, state, step, status, text, position, expected_s, version }) {
   const before = link.runs.get(submission);
   if (!before) return;
-  const steps = step ? [...before.steps.filter((one) => one.status !== "begun"), { step, status, text }] : before.steps; // one at a time
+  const steps = step ? [...before.steps.filter((one) => one.status !== "begun"), { step, status, text }] : state === "waiting" ? [] : before.steps; // one at a time; what waits begins anew
   const run = { submission, state, steps, text: step ? before.text : text, position, expected_s, version };
   link.runs.set(submission, run);
   if (!isDecided(run)) return;

@@ -1,0 +1,158 @@
+"""The part of `arena check-game` that holds a game's luck meter and its unit against its matches.
+
+A wrong meter shows in no match: standings only print wrong scores without luck. What can be known
+is that it has a round for each that was closed, that the gains are the payoffs, and that luck is 0
+on average, whoever plays.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from math import hypot, isclose, isfinite
+from typing import Any
+
+from arena.authoring.playout import Playout, SeatDecided
+from arena.engine.drive import place_of
+from arena.engine.rules import EVERYONE, NOBODY, AskSeat, Game, LuckRound, TellSeat
+from protocol.errors import in_words
+from protocol.vocabulary import Settings, shorten
+
+__all__ = ["LuckCheck"]
+
+Found = Iterator[tuple[str, str]]
+
+# In standard errors. Four leave one alarm in 16,000 samples; of a check each seat and bot is one,
+# and sums of few rounds have longer tails.
+_MOST_ERRORS = 5.0
+
+
+class LuckCheck:
+    """Whether a game's meter and unit fit the rounds of its matches with some settings."""
+
+    def __init__(self, game: Game, settings: Settings) -> None:
+        self._game, self._settings = game, settings
+        self._gains: defaultdict[str, list[float]] = defaultdict(list)
+        self._luck: defaultdict[str, list[float]] = defaultdict(list)
+
+    def check(self, played: Playout, names: Sequence[str]) -> Found:
+        """Yield what does not fit in one match; `names` says who sat where, for `means`."""
+        try:
+            paid = [*self._paid(played)]
+        except Exception as error:
+            if self._game.unit is not None:  # else `payoffs` says so
+                yield "unit", f"`payoffs` raised {_raised(error)}"
+            return
+        if self._game.unit is not None:
+            yield from self._unit(played, paid)
+        luck = self._game.luck
+        try:
+            if luck is None or luck.refuses(self._settings) is not None:
+                return
+            rounds = self._measured(played)
+        except Exception as error:
+            yield "luck", f"raised {_raised(error)}"
+            return
+        if len(rounds) != len(paid):
+            yield (
+                "luck",
+                f"it has {len(rounds)} rounds, expected {len(paid)}, one for each `{self._kind}`",
+            )
+            return
+        for measured, payoffs in zip(rounds, paid, strict=True):
+            yield from self._round(measured, payoffs)
+            for name, gain, value in zip(names, measured.gains, measured.luck, strict=False):
+                self._gains[name].append(gain)
+                self._luck[name].append(value)
+
+    def means(self) -> Found:
+        """Yield whose luck was not 0 on average in all that was checked."""
+        for name, luck in self._luck.items():
+            # A rare great gain that has not come yet must not make the error too small.
+            error = hypot(*luck, max(map(abs, self._gains[name])))
+            errors = abs(sum(luck)) / error if error else 0.0
+            if errors > _MOST_ERRORS:
+                yield (
+                    "luck",
+                    f"of {name} it is {sum(luck) / len(luck):+.3f} on average over {len(luck):,} "
+                    f"rounds, expected 0, which is {errors:.1f} standard errors away",
+                )
+
+    @property
+    def _kind(self) -> str:
+        """The news that end what the meter counts."""
+        unit = self._game.unit
+        closes = self._game.vocabulary.closes if unit is None else unit.closes
+        return str(closes.__struct_config__.tag)
+
+    def _paid(self, played: Playout) -> Iterator[tuple[float, ...]]:
+        unit, words = self._game.unit, self._game.vocabulary
+        payoffs = words.payoffs if unit is None else unit.payoffs
+        for event in played.events:
+            if (
+                isinstance(event, TellSeat)
+                and event.seat in (EVERYONE, 0)
+                and event.news.kind == self._kind
+            ):
+                paid = tuple(payoffs(event.news))
+                if len(paid) != self._game.seats:
+                    raise ValueError(f"expected {self._game.seats} payoffs, got {paid}")
+                yield paid
+
+    def _unit(self, played: Playout, paid: Sequence[tuple[float, ...]]) -> Found:
+        unit = self._game.unit
+        assert unit is not None, "the caller has asked"
+        most = getattr(self._settings, unit.setting)
+        if len(paid) > most:
+            yield (
+                "unit",
+                f"`{self._kind}` is told {len(paid)} times, expected at most {unit.setting}={most}",
+            )
+        sums = tuple(map(sum, zip(*paid, strict=True))) or (0,) * self._game.seats
+        if sums not in (played.scores[-1], played.points[-1]):
+            yield "unit", f"`payoffs` add up to {sums}, the scores are {played.scores[-1]}"
+
+    def _measured(self, played: Playout) -> Sequence[LuckRound]:
+        """Have a meter of the game hear a match, in the order of `luck_of`."""
+        assert self._game.luck is not None, "the caller has asked"
+        meter = self._game.luck.meter(self._settings)
+        asked: AskSeat | None = None
+        for event in played.events:
+            if isinstance(event, AskSeat):
+                asked = event
+                meter.asked(event)
+            elif isinstance(event, TellSeat):
+                if event.seat == NOBODY:
+                    meter.dealt(event.news)
+                else:
+                    meter.told(event)
+            elif isinstance(event, SeatDecided) and event.seat != NOBODY and asked is not None:
+                meter.answered(asked, event.value)
+        return [*meter.rounds]
+
+    def _round(self, measured: LuckRound, payoffs: Sequence[float]) -> Found:
+        numbers: tuple[Any, ...] = (*measured.gains, *measured.luck)
+        if len(numbers) != 2 * self._game.seats or not all(map(isfinite, numbers)):
+            yield "luck", f"expected gains and luck of {self._game.seats}, got {shorten(numbers)}"
+        elif not self._is_paid(measured.gains, payoffs):
+            yield (
+                "luck",
+                f"the gains of a round are {measured.gains}, expected its payoffs, {payoffs}",
+            )
+
+    def _is_paid(self, gains: Sequence[float], payoffs: Sequence[float]) -> bool:
+        ante = 1.0
+        if self._game.luck is not None and self._game.luck.unit == "ante":
+            # Its size is left out: the same whole number of chips for all seats.
+            ante = next(
+                (paid / gain for gain, paid in zip(gains, payoffs, strict=True) if gain), 1.0
+            )
+        is_whole = ante > 0 and isclose(ante, round(ante), rel_tol=1e-9)
+        return is_whole and all(
+            isclose(gain * ante, paid, rel_tol=1e-9, abs_tol=1e-9)
+            for gain, paid in zip(gains, payoffs, strict=True)
+        )
+
+
+def _raised(error: Exception) -> str:
+    return f"{in_words(error)}{place_of(error.__traceback__)}"
