@@ -8,6 +8,7 @@ program ends by itself.
 from __future__ import annotations
 
 import asyncio
+import codecs
 import contextlib
 import os
 import shlex
@@ -25,6 +26,7 @@ STDIO = "stdio:"  # stands before the command of a program that speaks in lines
 
 _LINE_BYTES = 1 << 20  # the arena's default `frame_bytes`
 _SPACE = b" \t\r\n"
+_MARK = codecs.BOM_UTF8  # C# and PowerShell begin what they write with it
 _END_S, _TERM_S = 2.0, 1.0  # as an arena waits for bots that it has started
 _TAIL_BYTES = 2000  # of standard error, as an arena stores
 
@@ -115,13 +117,13 @@ class LineProgram:
             try:
                 line = await stdout.readuntil(b"\n")
             except asyncio.IncompleteReadError as error:
-                return error.partial.strip(_SPACE) or None
+                return error.partial.removeprefix(_MARK).strip(_SPACE) or None
             except asyncio.LimitOverrunError:
                 raise ProgramFailed(
                     f"expected lines of at most {_LINE_BYTES} bytes from the program, "
                     "got a longer one"
                 ) from None
-            if stripped := line.strip(_SPACE):
+            if stripped := line.removeprefix(_MARK).strip(_SPACE):
                 return stripped
 
     async def write(self, message: bytes) -> None:

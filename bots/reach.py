@@ -16,6 +16,7 @@ from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import (
     ConnectionClosed,
     InvalidMessage,
+    InvalidProxyStatus,
     InvalidStatus,
     InvalidURI,
     WebSocketException,
@@ -36,6 +37,7 @@ from protocol.messages import (
     Match,
     Welcome,
 )
+from protocol.proxy import proxy_to, through
 
 __all__ = ["FrameConnection", "Link", "NotAdmitted", "begins", "check_address", "close_reason"]
 __all__ += ["has_closed", "is_to_come", "notice_dead_link", "unread", "websocket_url"]
@@ -166,6 +168,7 @@ class Link:
             try:
                 async with connect(
                     self._url,
+                    proxy=proxy_to(self._url),
                     create_connection=FrameConnection,
                     compression=None,  # frames are small: it would cost more than it saves
                     max_size=None,  # the arena is trusted
@@ -176,12 +179,12 @@ class Link:
                     notice_dead_link(websocket)
                     if await talk(cast(FrameConnection, websocket)):  # as it was told to make
                         return
-                why = "the connection was lost"
+                why = f"the connection{through(self._url)} was lost"
             except (OSError, WebSocketException) as error:
                 if not known:
                     await self._wait(error)
                     continue
-                why = "the arena does not answer"
+                why = f"the arena does not answer{through(self._url)}"
             lost()
             await self._pause(why)
 
@@ -262,12 +265,13 @@ class Link:
         left_s = since + self._wait_s - now
         is_plain = isinstance(error, InvalidMessage) and not self._is_secure
         hint = "; it may be a wss:// address" if is_plain else ""
+        place = self._url + through(self._url)
         if left_s <= 0 or not is_to_come(error):
             text = (str(error) or type(error).__name__) + hint
-            raise Unreachable(f"no arena answers at {self._url}: {text}") from None
+            raise Unreachable(f"no arena answers at {place}: {text}") from None
         if is_first:
             self._lost_at = now
-            line = f"no arena answers at {self._url} yet; waiting up to {self._wait_s:,g} s for it"
+            line = f"no arena answers at {place} yet; waiting up to {self._wait_s:,g} s for it"
             self._on_event(line + hint)
         await asyncio.sleep(min(self._pause_s * random.uniform(0.8, 1.2), left_s))
         self._pause_s = min(self._pause_s * 2, _LONGEST_WAIT_S)
@@ -278,7 +282,7 @@ class Link:
         if self._lost_at is None:
             self._lost_at = now
         if now - self._lost_at >= self._patience_s:
-            raise Unreachable(f"no arena answers at {self._url} any more")
+            raise Unreachable(f"no arena answers at {self._url}{through(self._url)} any more")
         self._on_event(f"{why}; next attempt in {self._pause_s:.1f} s")
         spread = random.uniform(0.8, 1.2)  # so that a whole class does not come at once
         await asyncio.sleep(self._pause_s * spread)
@@ -371,7 +375,7 @@ def begins(url: str, match: Match) -> str:
 
 def is_to_come(error: OSError | WebSocketException) -> bool:
     """Whether an arena may still come up at the address after an attempt that failed like this."""
-    if isinstance(error, InvalidStatus):
+    if isinstance(error, (InvalidStatus, InvalidProxyStatus)):
         return error.response.status_code in (502, 503, 504)  # from a proxy before the arena
     if isinstance(error, InvalidMessage):
         # Closed without an answer: by a published port or a tunnel before the arena.

@@ -21,6 +21,8 @@ from pathlib import Path
 from types import CodeType, FrameType, ModuleType
 from typing import Any
 
+from protocol.text_files import other_encoding
+
 __all__ = ["PREFIX", "BotFolder", "is_import", "without_folder"]
 
 PREFIX = "bot_folder_"
@@ -54,7 +56,11 @@ class _FromSource(SourceFileLoader):
 
     def get_code(self, fullname: str) -> CodeType:
         """Compile the file."""
-        return self.source_to_code(self.get_data(self.path), self.path)
+        source = self.get_data(self.path)
+        if b"\0" in source:  # Python would not say that it is the encoding
+            found = other_encoding(source)
+            raise SyntaxError(f"expected UTF-8, got what looks like {found}", (self.path, 1, 0, ""))
+        return self.source_to_code(source, self.path)
 
     def exec_module(self, module: ModuleType) -> None:
         """Run the module; what it and its functions import is looked for in the folder first."""

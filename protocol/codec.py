@@ -33,6 +33,7 @@ from protocol.messages import (
     Refused,
     Welcome,
 )
+from protocol.text_files import other_encoding
 from protocol.vocabulary import News, Question, Vocabulary
 
 __all__ = [
@@ -110,6 +111,8 @@ def _mixed_up(frame: bytes, encoding: Encoding) -> Malformed | None:
         return Malformed(
             "expected JSON in a text frame, got msgpack; send it in a binary frame, or speak JSON"
         )
+    if encoding is Encoding.JSON and (other := other_encoding(frame)) is not None:
+        return Malformed(f"expected JSON in UTF-8, got what looks like {other}")
     return None
 
 

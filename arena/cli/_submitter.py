@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from arena.cli import _options as options
-from protocol.errors import ArenaError, ProtocolError, Unreachable, UsageError, one_line
+from arena.cli._arena_connection import connected_to
+from protocol.errors import ArenaError, ProtocolError, Unreachable, UsageError
 from protocol.messages import Refused
 from protocol.submitting import (
     Enter,
@@ -27,9 +28,7 @@ if TYPE_CHECKING:
 
 __all__ = ["SubmitterConnection", "submitter_options"]
 
-_TIMEOUT_S = 10.0  # to connect
 _ANSWER_S = 60.0  # a busy arena may take a while to answer; a long list takes it a second
-_LONGEST = 200  # letters of why a server does not let it in
 _PATH = "submit"
 _DEFAULT = click.core.ParameterSource.DEFAULT
 
@@ -76,28 +75,7 @@ class SubmitterConnection:
         self._websocket: ClientConnection | None = None
 
     def __enter__(self) -> SubmitterConnection:
-        from websockets.exceptions import InvalidStatus, InvalidURI, WebSocketException
-        from websockets.sync.client import connect
-
-        try:
-            self._websocket = self._stack.enter_context(
-                connect(
-                    f"{self.url.rstrip('/')}/{_PATH}",
-                    open_timeout=_TIMEOUT_S,
-                    compression=None,
-                    max_size=None,
-                )
-            )
-        except InvalidURI:
-            text = f"expected an address such as ws://127.0.0.1:7700, got {self.url!r}"
-            raise UsageError(text) from None
-        except InvalidStatus as error:
-            said = error.response.body.decode(errors="replace")
-            why = one_line(said.strip() or f"HTTP {error.response.status_code}", _LONGEST)
-            raise Unreachable(f"what answers at {self.url} says: {why}") from None
-        except (OSError, TimeoutError, WebSocketException) as error:
-            why = str(error) or "it does not answer"
-            raise Unreachable(f"no arena answers at {self.url}: {why}") from None
+        self._websocket = self._stack.enter_context(connected_to(self.url, _PATH))
         try:
             self.send(Enter(self._token))
             self.expect(Rules)
@@ -133,7 +111,7 @@ class SubmitterConnection:
         except ConnectionClosed as error:
             raise self._gone(error) from None
         except ProtocolError as error:
-            text = f"what answers at {self.url} takes no submissions: {error}"
+            text = f"what answers at {self._place} takes no submissions: {error}"
             raise Unreachable(text) from None
         if isinstance(message, Refused):
             raise ArenaError(message.text)
@@ -152,8 +130,15 @@ class SubmitterConnection:
             while not isinstance(message := self.receive(within_s), kind):
                 pass
         except TimeoutError:
-            raise Unreachable(f"the arena at {self.url} does not answer") from None
+            raise Unreachable(f"the arena at {self._place} does not answer") from None
         return message
 
     def _gone(self, error: Exception) -> Unreachable:
-        return Unreachable(f"the connection to {self.url} is lost: {error}")
+        return Unreachable(f"the connection to {self._place} is lost: {error}")
+
+    @property
+    def _place(self) -> str:
+        """Its address for errors, with the proxy that leads there."""
+        from protocol.proxy import through
+
+        return self.url + through(self.url)

@@ -17,6 +17,7 @@ from arena.games.blackjack_script import drive
 from arena.lab.in_process import entrant
 from protocol.blackjack import NEW_DECK
 from protocol.errors import BadDeck, UsageError
+from protocol.text_files import read_text
 
 __all__ = ["command"]
 
@@ -54,7 +55,7 @@ def command(bankroll: int, hands: int, player: str, cuts: Path | None, seed: int
 
 def _read_cuts(path: Path) -> list[int]:
     """The cut points in a file; all are checked, also those that the session does not need."""
-    words = path.read_text(encoding="utf-8", errors="replace").split()
+    words = read_text(path).split()
     for word in words:
         if word not in _CUTS:
             raise BadDeck(

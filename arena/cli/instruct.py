@@ -19,6 +19,7 @@ import msgspec
 
 from arena.cli import _options as options
 from arena.cli import _output as output
+from arena.cli._arena_connection import connected_to
 from arena.competitions.planned_run import MOST_MATCHES
 from arena.formats.spec import Form
 from arena.sandbox.bot_spec import some
@@ -32,7 +33,7 @@ __all__ = ["COMMANDS"]
 
 Send = Callable[..., None]
 
-_TIMEOUT_S = 10.0  # to connect, and for the answer
+_TIMEOUT_S = 10.0  # for the answer
 
 _token_option = click.option(
     "--token",
@@ -309,27 +310,27 @@ def _ask(url: str, message: Instruct) -> Done:
 
     Raises `ArenaError` if it refuses, `Unreachable` if none answers, `UsageError` for a bad `url`.
     """
-    from websockets.exceptions import InvalidMessage, InvalidURI, WebSocketException
-    from websockets.sync.client import connect
+    from websockets.exceptions import WebSocketException
 
+    from protocol.proxy import through
+
+    place = url + through(url)
     try:
-        with connect(url, open_timeout=_TIMEOUT_S, compression=None) as websocket:
+        with connected_to(url) as websocket:
             websocket.send(encode(message, Encoding.JSON), text=True)
             frame = websocket.recv(_TIMEOUT_S, decode=False)
-        [answer] = decode_from_arena(frame, Encoding.JSON, str)
-    except InvalidURI:
-        raise UsageError(f"expected an address such as ws://127.0.0.1:7700, got {url!r}") from None
     except (OSError, TimeoutError, WebSocketException) as error:
-        text = str(error) or "it does not answer"
-        if isinstance(error, InvalidMessage) and url.startswith("ws://"):
-            text += "; it may be a wss:// address"
-        raise Unreachable(f"no arena answers at {url}: {text}") from None
+        raise Unreachable(
+            f"no arena answers at {place}: {str(error) or 'it does not answer'}"
+        ) from None
+    try:
+        [answer] = decode_from_arena(frame, Encoding.JSON, str)
     except (ProtocolError, ValueError) as error:
-        raise Unreachable(f"what answers at {url} is no arena: {error}") from None
+        raise Unreachable(f"what answers at {place} is no arena: {error}") from None
     if isinstance(answer, Refused):
         raise ArenaError(answer.text)
     if not isinstance(answer, Done):
-        raise Unreachable(f"what answers at {url} is no arena")
+        raise Unreachable(f"what answers at {place} is no arena")
     return answer
 
 

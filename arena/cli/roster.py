@@ -269,10 +269,8 @@ def _write_tokens(file: Path, issued: Sequence[Issued]) -> None:
         fd = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, _PRIVATE)
     except FileExistsError:
         raise UsageError(f"expected a new file for the tokens, {file} is there already") from None
-    # With a byte order mark: without one Excel reads `Müller` as `MÃ¼ller`.
-    with open(fd, "w", encoding="utf-8-sig", newline="") as out:
-        rows = map(msgspec.structs.astuple, issued)
-        out.write(csv_tables.text([Issued.__struct_fields__, *rows]))
+    with csv_tables.new_file(fd) as out:
+        csv_tables.write(out, [Issued.__struct_fields__, *map(msgspec.structs.astuple, issued)])
         out.flush()
         os.fsync(fd)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -19,10 +20,12 @@ from arena.results import audit_database
 from arena.results.audit import Flaw
 from arena.results.export import MATCHES, manifest_of
 from protocol.errors import ArenaError, UsageError, one_line
+from protocol.text_files import text_lines
 
 __all__ = ["command"]
 
 _JSON = (b"{", b"[")  # how a document begins; a database of SQLite does not
+_MARKS_AND_SPACE = b" \t\r\n\0\xef\xbb\xbf\xff\xfe"  # what may stand before it
 _LONGEST_LINE = 1000
 
 
@@ -109,13 +112,12 @@ def command(places: tuple[str, ...], competition: str | None, as_json: bool) -> 
 def _is_json(place: str) -> bool:
     if "://" in place or not Path(place).is_file():
         return False
-    with open(place, "rb") as file:
-        return file.read(256).lstrip()[:1] in _JSON
+    with open(place, "rb") as file:  # in any encoding
+        return file.read(256).translate(None, _MARKS_AND_SPACE)[:1] in _JSON
 
 
 def _is_transcript(path: Path) -> bool:
-    with path.open("rb") as file:
-        return transcript.is_transcript(file.readline())
+    return transcript.is_transcript(next(text_lines(path), b""))
 
 
 class _Check:
@@ -161,8 +163,7 @@ class _Check:
     def transcript(self, path: Path) -> None:
         self.findings.matches += 1
         try:
-            with path.open("rb") as file:
-                said = transcript.read(file)
+            said = transcript.read(text_lines(path))
         except UsageError as error:
             self._flaw(Flaw("", str(path), str(error)))
             return
@@ -224,20 +225,17 @@ class _Check:
 
 def _split(path: Path) -> Iterator[tuple[str, bytes]]:
     """The documents of a file, each with its place: one per line if the first line is one."""
-    with path.open("rb") as file:
-        first = file.readline()
-        rest = file.read(1)
-        try:
-            msgspec.json.decode(first)
-        except (msgspec.DecodeError, UnicodeError, RecursionError):
-            yield str(path), first + rest + file.read()
-            return
-        if not rest:
-            yield str(path), first
-            return
-        yield f"{path}, line 1", first
-        for number, line in enumerate(file, start=2):
-            if number == 2:
-                line = rest + line
-            if line.strip():
-                yield f"{path}, line {number}", line
+    lines = text_lines(path)
+    first, second = next(lines, b""), next(lines, None)
+    try:
+        msgspec.json.decode(first)
+    except (msgspec.DecodeError, UnicodeError, RecursionError):
+        yield str(path), first + (second or b"") + b"".join(lines)
+        return
+    if second is None:
+        yield str(path), first
+        return
+    yield f"{path}, line 1", first
+    for number, line in enumerate(itertools.chain([second], lines), start=2):
+        if line.strip():
+            yield f"{path}, line {number}", line

@@ -8,12 +8,14 @@ from __future__ import annotations
 import asyncio
 import secrets
 from collections.abc import Sequence
+from functools import partial
 
 from arena.competitions.bot_supervisor import BotSupervisor, program_of
 from arena.competitions.competition import Competition
 from arena.competitions.listener import Listener
 from arena.engine.verdict import Finding
 from arena.formats.spec import Plan, RelaunchSpec
+from arena.sandbox.scarcity import NO_PROGRAM, Scarcity
 from arena.server.background import BackgroundTasks
 from arena.server.gateway import Gateway
 from protocol.errors import ArenaError
@@ -38,6 +40,7 @@ class CompetitionBots:
         self._competitions = competitions
         self._listener = listener
         self._forgiven: set[str] = set()  # those that are being started again
+        self._scarcity = Scarcity(NO_PROGRAM)
         self._tasks = BackgroundTasks()
 
     def keep_names(self, plan: Plan) -> None:
@@ -114,9 +117,10 @@ class CompetitionBots:
             if bot.house is not None:
                 competition.arbiter.guests.add(bot.name)
                 words = competition.plan.game, bot.house
-                await self._supervisor.launch(words, bot.name, tables=bot.tables)
+                launch = partial(self._supervisor.launch, words, bot.name, tables=bot.tables)
             else:
-                await self._supervisor.launch_program(program_of(bot), bot.name)
+                launch = partial(self._supervisor.launch_program, program_of(bot), bot.name)
+            await self._scarcity.outlast(launch)
         except ArenaError as error:
             self._listener.told(f"{bot.name}: {error}")
 

@@ -49,6 +49,7 @@ from arena.strength.settle import Goal
 from arena.submissions.settings import SubmissionSettings
 from protocol.errors import ArenaError, BadSettings, UsageError, one_line
 from protocol.messages import Limits
+from protocol.text_files import decode_text
 
 __all__ = ["Config", "ServeSection", "example", "read_config"]
 
@@ -184,13 +185,14 @@ def example() -> str:
 
 def _load(path: Path) -> dict[str, Any]:
     try:
-        with path.open("rb") as file:
-            return tomllib.load(file)
+        text = decode_text(path.read_bytes())
     except OSError as error:
         raise UsageError(f"cannot be read: {error.strerror or error}") from None
+    try:
+        return tomllib.loads(text)
     except RecursionError:
         raise UsageError("expected TOML, got values nested too deeply") from None
-    except ValueError as error:  # not TOML, not UTF-8, or a number of too many digits
+    except ValueError as error:  # not TOML, or a number of too many digits
         text = one_line(str(error))
         raise UsageError(f"expected TOML: {text[:1].lower()}{text[1:]}") from None
 

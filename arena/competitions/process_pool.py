@@ -14,6 +14,7 @@ import itertools
 import math
 from collections import Counter
 from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
+from functools import partial
 from typing import TypeAlias
 
 from arena.competitions.bot_supervisor import BotSupervisor, SupervisedBot
@@ -23,6 +24,7 @@ from arena.referee.bot_session import BotSession
 from arena.referee.compute_gate import LOOK_S, ComputeGate
 from arena.sandbox.launcher import Program
 from arena.sandbox.process import StderrTail
+from arena.sandbox.scarcity import NO_PROGRAM, Scarcity
 from arena.server.gateway import Gateway
 from protocol.errors import UsageError
 from protocol.messages import Ending, Mechanism
@@ -157,6 +159,7 @@ class ProcessPool:
         self._program = program
         self._most = most
         self._on_stderr = on_stderr
+        self._scarcity = Scarcity(NO_PROGRAM)
         self._numbers = itertools.count(1)
         self._loop = asyncio.get_running_loop()
         self._all: set[_PooledProcess] = set()  # also those that end, unless others replace them
@@ -264,7 +267,7 @@ class ProcessPool:
         program = await self._program(process.submission)
         for start in range(1, _STARTS + 1):
             await self._until_gone(process)
-            finding = await self._launch(process, program)
+            finding = await self._scarcity.outlast(partial(self._launch, process, program))
             if finding is None:
                 return
             if finding.kind is not Ending.CRASH or start == _STARTS:

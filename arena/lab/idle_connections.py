@@ -44,7 +44,7 @@ from websockets.asyncio.client import connect
 async def idle(door, url, number, games):
     hello = {"type": "hello", "protocol": 1, "name": f"idle {number}", "games": games}
     async with door:
-        websocket = await connect(url, compression=None)
+        websocket = await connect(url, proxy=None, compression=None)
         await websocket.send(json.dumps(hello))
         assert json.loads(await websocket.recv())["type"] == "welcome"
         print("welcome", flush=True)

@@ -16,6 +16,7 @@ from arena.engine.match import Record
 from arena.records.seat_document import SeatDocument
 from protocol.errors import UsageError, one_line
 from protocol.messages import Termination
+from protocol.text_files import decode_text
 
 __all__ = ["UNREADABLE", "MatchDocument", "decoding_failure", "read", "stored_text"]
 
@@ -62,6 +63,7 @@ class MatchDocument(msgspec.Struct, frozen=True, kw_only=True):
 
 def read(data: bytes) -> MatchDocument | SeatDocument | Record:
     """Read a document, what a seat saw, or a bare record; raises UsageError if it is none."""
+    data = decode_text(data).encode()
     try:
         fields: dict[str, Any] = msgspec.json.decode(data, type=dict[str, msgspec.Raw])
     except UNREADABLE as error:

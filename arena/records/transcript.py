@@ -21,6 +21,7 @@ import msgspec
 from arena.records.document import UNREADABLE, decoding_failure
 from protocol.errors import UsageError
 from protocol.messages import BotMessage, Termination
+from protocol.text_files import decode_text
 
 __all__ = [
     "VERSION",
@@ -130,10 +131,11 @@ def read(lines: Iterable[bytes]) -> Transcript:
         if not line.strip():
             continue
         try:
+            text = decode_text(line)
             if heading is None:
-                heading = msgspec.json.decode(line, type=Heading)
+                heading = msgspec.json.decode(text, type=Heading)
             else:
-                messages.append(_line(msgspec.json.decode(line, type=dict[Side, msgspec.Raw])))
+                messages.append(_line(msgspec.json.decode(text, type=dict[Side, msgspec.Raw])))
         except (ValueError, RecursionError) as error:  # msgspec's are ValueErrors
             raise UsageError(f"line {number}: {decoding_failure(error)}") from None
     if heading is None:

@@ -1,16 +1,16 @@
 """Results as CSV, for spreadsheets and programs: the columns, and how a value is written.
 
 Numbers have a decimal point, and unknown values are empty. A text that a spreadsheet would take for
-a formula gets an apostrophe in front, as bots choose their names themselves. Pure: rows in, text
-out, to be written to a file with `newline=""`.
+a formula gets an apostrophe in front, as bots choose their names themselves. Every CSV that we
+write to a file is written through `new_file`.
 """
 
 from __future__ import annotations
 
 import csv
-import io
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from enum import Enum
+from pathlib import Path
 from typing import Any, TextIO, TypeAlias
 
 import msgspec
@@ -32,9 +32,9 @@ __all__ = [
     "luck",
     "marks",
     "matches",
+    "new_file",
     "ranking",
     "standings",
-    "text",
     "verdicts",
     "write",
 ]
@@ -53,15 +53,17 @@ MATCHES = (
 """
 
 
-def text(rows: Iterable[Sequence[object]]) -> str:
-    """Rows as CSV, with line ends as in RFC 4180."""
-    file = io.StringIO(newline="")
-    write(file, rows)
-    return file.getvalue()
+def new_file(file: Path | int) -> TextIO:
+    """Open a file, by path or descriptor, that `write` fills.
+
+    It begins with a byte order mark: without one Excel reads `Müller` as `MÃ¼ller`. Programs read
+    it as `utf-8-sig`.
+    """
+    return open(file, "w", encoding="utf-8-sig", newline="")
 
 
 def write(file: TextIO, rows: Iterable[Sequence[object]]) -> None:
-    """Write rows as `text` has them, one at a time."""
+    """Write rows, one at a time, with line ends as in RFC 4180."""
     csv.writer(file).writerows([_cell(value) for value in row] for row in rows)
 
 

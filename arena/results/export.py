@@ -195,22 +195,23 @@ class _Writer:
             self._decisions(tick, costs=options.costs)
 
     def _table(self, name: str, rows: Iterator[Sequence[object]]) -> None:
-        _write(self._new_file(name), csv_tables.text(rows))
+        with csv_tables.new_file(self._new_file(name)) as file:
+            csv_tables.write(file, rows)
 
     def _matches(self, tick: Callable[[], None], *, records: bool) -> None:
         """Write the tables of the matches and, unless they are still secret, their records."""
         competition = self._summary.id
         workers = self._store.attempts.workers(competition)
-        with open(self._new_file("matches.csv"), "w", encoding="utf-8", newline="") as rows:
-            rows.write(csv_tables.text([csv_tables.MATCHES]))
+        with csv_tables.new_file(self._new_file("matches.csv")) as file:
+            csv_tables.write(file, [csv_tables.MATCHES])
             if not records:
                 for played in self._store.matches(competition):
-                    rows.write(csv_tables.text(csv_tables.matches(played, workers.get(played.id))))
+                    csv_tables.write(file, csv_tables.matches(played, workers.get(played.id)))
                     tick()
                 return
             with open(self._new_file(MATCHES), "wb") as lines:
                 for played, record in self._store.sealed_matches(competition):
-                    rows.write(csv_tables.text(csv_tables.matches(played, workers.get(played.id))))
+                    csv_tables.write(file, csv_tables.matches(played, workers.get(played.id)))
                     lines.write(document_of(played, record).to_json() + b"\n")
                     self.matches += 1
                     self.uncounted += not played.counts
@@ -219,7 +220,7 @@ class _Writer:
     def _decisions(self, tick: Callable[[], None], *, costs: bool) -> None:
         """Write the decisions of all matches, of which one is in memory at a time."""
         words = self._summary.plan.rules.vocabulary
-        with open(self._new_file(DECISIONS), "w", encoding="utf-8", newline="") as file:
+        with csv_tables.new_file(self._new_file(DECISIONS)) as file:
             csv_tables.write(file, [csv_tables.decision_columns(words, costs=costs)])
             for played, record in self._store.sealed_matches(self._summary.id):
                 try:

@@ -25,6 +25,7 @@ from arena.sandbox.command import (
     game_packages,
     holds_home,
 )
+from arena.sandbox.scarcity import is_scarce
 from protocol.errors import one_line
 
 __all__ = ["IN_MEMORY", "SCRATCH_MIB", "knows", "probe", "wrap"]
@@ -51,7 +52,8 @@ _NAMESPACES = (
 def probe(*, network: bool = True) -> str | None:
     """Why bubblewrap cannot be used, in one line, or None if it can; it is tried once.
 
-    Without a network it needs one permission more, which some machines lack.
+    Without a network it needs one permission more, which some machines lack. Raises OSError if this
+    machine has no descriptor, process or memory left to try it: that would be taken for the answer.
     """
     if sys.platform != "linux":
         return "bubblewrap is there for Linux only"
@@ -70,6 +72,8 @@ def probe(*, network: bool = True) -> str | None:
     except subprocess.TimeoutExpired:
         return f"bubblewrap does not end within {_PROBE_S:.0f} s"
     except OSError as error:
+        if is_scarce(error):
+            raise
         return f"bubblewrap does not start: {error.strerror}"
     if done.returncode:
         said = one_line(done.stderr.strip()) or f"exit status {done.returncode}"

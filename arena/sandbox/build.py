@@ -23,6 +23,7 @@ from arena.sandbox.command import Program
 from arena.sandbox.launcher import LaunchedBot, Launcher
 from arena.sandbox.manifest import ProgramManifest
 from arena.sandbox.process import StderrTail
+from arena.sandbox.scarcity import is_scarce
 from protocol.errors import ArenaError
 from protocol.messages import Ending, Limits
 
@@ -89,7 +90,8 @@ async def build(
 
     It may take `build_s` seconds, hold `build_mib` of memory and as much of files; of `hidden` it
     sees nothing. When this returns or is cancelled, nothing of the build is left but the file
-    `into`, which is of use only if the outcome has no `why`.
+    `into`, which is of use only if the outcome has no `why`. Raises ArenaError if this machine has
+    no room for a build now, which is not the program's fault.
     """
     # The kernel counts the files in memory too; the sampler does not.
     memory_mib = build_mib if cgroup.probe() else 2 * build_mib
@@ -114,6 +116,8 @@ async def build(
     except TimeoutError:
         why = f"not done after {build_s:g} s"
     except ArenaError as error:
+        if is_scarce(error):
+            raise
         why = str(error)
     finally:
         await launcher.close()

@@ -176,9 +176,11 @@ class Launcher:
                 prepared = await asyncio.shield(preparing)
             except asyncio.CancelledError:
                 # The thread goes on, and nobody else knows of the directory that it makes.
-                with contextlib.suppress(ArenaError):
+                with contextlib.suppress(ArenaError, OSError):
                     clear(await preparing)
                 raise
+            except OSError as error:
+                raise ArenaError(f"cannot start {public}: {error.strerror}") from error
             try:
                 if self._closed:
                     raise ArenaError(f"cannot start {public}: the arena is closing")

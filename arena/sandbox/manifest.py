@@ -19,6 +19,7 @@ from arena.sandbox.command import SYSTEM, find_program, read_program, split_comm
 from arena.sandbox.languages import LANGUAGES, LIBRARIES, Language
 from protocol.errors import UsageError, one_line
 from protocol.games import vocabulary_named
+from protocol.text_files import decode_text
 from protocol.vocabulary import shorten
 
 __all__ = ["ProgramManifest", "manifest_of"]
@@ -91,15 +92,16 @@ def manifest_of(folder: Path) -> ProgramManifest:
 
 
 def _read(path: Path) -> _BotFile:
+    text = _text(path)
     try:
-        return msgspec.convert(tomllib.loads(_text(path)), _BotFile)
+        return msgspec.convert(tomllib.loads(text), _BotFile)
     except RecursionError:
         raise UsageError("expected TOML, got values nested too deeply") from None
     except msgspec.ValidationError as error:
         raise UsageError(
             f"expected run and build, command lines, and games, a list of names; got: {error}"
         ) from None
-    except ValueError as error:  # not TOML, not UTF-8, or a number of too many digits
+    except ValueError as error:  # not TOML, or a number of too many digits
         raise UsageError(f"expected TOML, got: {error}") from None
 
 
@@ -108,7 +110,7 @@ def _text(path: Path) -> str:
         data = file.read(_MOST_BYTES + 1)
     if len(data) > _MOST_BYTES:
         raise UsageError(f"expected at most {_MOST_BYTES >> 10} KiB, got more")
-    return data.decode()
+    return decode_text(data)
 
 
 def _run(text: str, folder: Path, build: tuple[str, ...]) -> ProgramManifest:

@@ -16,7 +16,9 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from arena.sandbox.scarcity import Scarcity
 from protocol.errors import Unreachable, UsageError
+from protocol.text_files import other_encoding
 
 __all__ = [
     "Certificate",
@@ -31,6 +33,7 @@ __all__ = [
 log = logging.getLogger(__name__)
 
 _BACKLOG = 1024  # connections in the kernel's queue: a class comes back at once after a stall
+_AT_ONCE = 64  # of these are accepted in a turn of the loop; so often asyncio tries in vain, too
 _SUITES = "ECDHE+AESGCM:ECDHE+CHACHA20"  # of TLS 1.2; those of 1.3 stay as they are
 _GROUPS = "X25519:P-256"
 _GROUP = "prime256v1"  # P-256, which every client knows
@@ -43,10 +46,17 @@ _OF_ANOTHER = ("KEY_VALUES_MISMATCH", "KEY_TYPE_MISMATCH", "NO_CERTIFICATE_ASSIG
 
 
 class Listeners:
-    """The listening sockets of one server."""
+    """The listening sockets of one server.
+
+    Where no file descriptor or memory is left to accept a connection, asyncio waits for a second;
+    those that come stay in the kernel's queue meanwhile.
+    """
 
     def __init__(self) -> None:
         self._servers: list[asyncio.Server] = []
+        self._scarcity = Scarcity(
+            "no connection can be accepted (%s): matches go on, and those who connect wait"
+        )
 
     def __iter__(self) -> Iterator[asyncio.Server]:
         return iter(self._servers)
@@ -57,14 +67,17 @@ class Listeners:
         `make` makes the protocol of each connection. Raises `Unreachable` if that fails.
         """
         loop = asyncio.get_running_loop()
+        loop.set_exception_handler(self._on_error)
         try:
-            server = await loop.create_server(make, host, port, backlog=_BACKLOG)
+            server = await loop.create_server(make, host, port, backlog=_AT_ONCE)
+            for each in server.sockets:
+                with each.dup() as same:
+                    same.listen(_BACKLOG)
         except OSError as error:
-            why = (
-                "another program uses that port; choose another with --port"
-                if error.errno == errno.EADDRINUSE
-                else (error.strerror or str(error))
-            )
+            why = error.strerror or str(error)
+            if error.errno == errno.EADDRINUSE:
+                taken = "another program uses that port; choose another with --port"
+                why = taken if port else "this machine has no free port left"
             raise Unreachable(f"cannot listen on {host}:{port}: {why}") from None
         self._servers.append(server)
         listening: int = server.sockets[0].getsockname()[1]
@@ -74,6 +87,13 @@ class Listeners:
         """Accept no more connections; those that are open stay."""
         for server in self._servers:
             server.close()
+
+    def _on_error(self, loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+        """Say in a line why nobody is accepted; asyncio would log a traceback for each attempt."""
+        error = context.get("exception")
+        is_accept = "socket" in context and "transport" not in context
+        if not is_accept or error is None or not self._scarcity.tell(error):
+            loop.default_exception_handler(context)
 
 
 def allow_many_files() -> None:
@@ -240,4 +260,6 @@ def _check(file: Path, what: str, mark: bytes) -> None:
             f"expected {what}, cannot read {file}: {error.strerror or error}"
         ) from None
     if mark not in data:
-        raise UsageError(f"expected {what} in PEM, {file} has none")
+        other = other_encoding(data)
+        why = "" if other is None else f": it looks like {other}"
+        raise UsageError(f"expected {what} in PEM, {file} has none{why}")

@@ -9,6 +9,7 @@ it may take to say `hello`, and when its process is ended, is up to its launcher
 from __future__ import annotations
 
 import asyncio
+import codecs
 import contextlib
 from typing import Final
 
@@ -23,6 +24,7 @@ __all__ = ["Pipe"]
 
 _CLOSE_S = 2.0  # for a bot to end its output after the end of its input
 _SPACE = b" \t\r"  # around a message: JSON permits it, and Windows ends lines with \r\n
+_MARK = codecs.BOM_UTF8  # before a message: C# and PowerShell begin what they write with it
 
 
 class Pipe(asyncio.Protocol):
@@ -151,7 +153,7 @@ class Pipe(asyncio.Protocol):
                 continue
             if not self._gather(end):
                 return
-            frame = bytes(self._partial).strip(_SPACE)
+            frame = bytes(self._partial).removeprefix(_MARK).strip(_SPACE)
             self._partial.clear()
             if frame:
                 self._owner.received(self, frame, Encoding.JSON, arrived)

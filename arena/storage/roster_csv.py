@@ -1,8 +1,8 @@
 """The list of a class, as a spreadsheet writes it: CSV with a line of column names.
 
 The column `name` is required; `email` (also `e-mail` or `mail`) and `team` are optional. The fields
-are separated by commas, semicolons or tabs, and a byte order mark is passed over. A list is read as
-a whole or not at all: the error names the first line that is wrong.
+are separated by commas, semicolons or tabs. A list is read as a whole or not at all: the error
+names the first line that is wrong.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ import msgspec
 
 from arena.engine.names import alike
 from protocol.errors import UsageError, one_line
+from protocol.text_files import read_text
 
 __all__ = ["COLUMNS", "Student", "check_name", "class_in", "read_class"]
 
@@ -40,7 +41,7 @@ def read_class(file: Path) -> tuple[Student, ...]:
 
     If a line is wrong, UsageError begins with file and line: `class.csv:7: …`.
     """
-    return class_in(_text(file), str(file))
+    return class_in(read_text(file), str(file))
 
 
 def class_in(text: str, where: str) -> tuple[Student, ...]:
@@ -80,18 +81,6 @@ def check_name(name: str) -> str:
             f"got {name!r}"
         )
     return name
-
-
-def _text(file: Path) -> str:
-    data = file.read_bytes()
-    try:
-        return data.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        number = data.count(b"\n", 0, error.start) + 1
-        raise UsageError(
-            f"{file}:{number}: expected UTF-8, got {data[error.start : error.start + 1]!r}; "
-            "a spreadsheet saves it as 'CSV UTF-8'"
-        ) from None
 
 
 def _rows(text: str, where: str) -> Iterator[tuple[int, Sequence[str]]]:

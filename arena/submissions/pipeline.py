@@ -18,6 +18,7 @@ from pathlib import Path
 from statistics import fmean, median
 
 from arena.sandbox.build_cache import BuildCache, BuildFailed, BuiltProgram
+from arena.sandbox.scarcity import is_scarce
 from arena.server.fair_queue import FairQueue
 from arena.storage.submissions import InPlay, Submission, Submissions, SubmissionState
 from arena.storage.writer import can_pass
@@ -35,7 +36,7 @@ log = logging.getLogger(__name__)
 _ROUNDS = 20  # of each game, against house bots or the dealer
 _LATEST = 20  # submissions, of which the mean is expected for the next
 _SEED_BITS = 32
-_AGAIN_S = 5.0  # until one is decided again that the database kept from it
+_AGAIN_S = 5.0  # until one is decided again that the database or the machine kept from it
 _MEDIANS = 2  # that one may take while others wait: half of them take longer than the median
 _AFTER_OTHERS = "it takes longer than others, which are decided first; then it is begun again"
 _UNKNOWN_S = 120.0  # instead, before others are known: thirty of that length fit into an hour
@@ -128,7 +129,7 @@ class Pipeline:
             try:
                 is_decided = await self._decide(submission)
             except Exception as error:
-                if can_pass(error):  # the database is locked or away
+                if _can_pass(error):
                     log.warning("submission %d is decided later: %s", number, error)
                     self._queue.put(owner, submission)
                     await asyncio.sleep(_AGAIN_S)
@@ -194,12 +195,12 @@ class Pipeline:
         except TimeoutError:
             await self._write_state(submission, SubmissionState.WAITING)
             return False
-        except ArenaError as error:
-            if can_pass(error):
+        except Exception as error:
+            if _can_pass(error):
                 raise
-            await self._refuse(submission, str(error))
-            return True
-        except Exception:
+            if isinstance(error, ArenaError):
+                await self._refuse(submission, str(error))
+                return True
             log.exception("the arena failed at submission %d", number)
             await self._refuse(submission, "the arena failed at this; its instructor can say why")
             return True
@@ -316,3 +317,8 @@ def stays_in_play(versions: Iterable[int]) -> str:
     if not known:
         return "nothing of yours is in play yet"
     return f"{' and '.join(known)} {'stay' if len(known) > 1 else 'stays'} in play"
+
+
+def _can_pass(error: BaseException) -> bool:
+    """Whether the database is locked or away, or the machine has no room for a process now."""
+    return can_pass(error) or is_scarce(error)

@@ -28,6 +28,7 @@ from nats.js.client import JetStreamContext
 
 from arena.workers.bus import BusAddress, BusDown
 from protocol.errors import UsageError, one_line
+from protocol.text_files import read_text
 
 __all__ = ["NatsConnection", "seed_of"]
 
@@ -340,11 +341,12 @@ def _reason(error: Exception) -> str:
 def seed_of(file: Path) -> str:
     """The seed in a key file, whose other lines are comments; raises `UsageError`."""
     try:
-        lines = file.read_text(encoding="utf-8").splitlines()
-        seed = next(line.strip() for line in lines if line.strip() and not line.startswith("#"))
-        nkeys.from_seed(bytearray(seed.encode()))
+        lines = read_text(file).splitlines()
     except OSError as error:
         raise UsageError(f"cannot read {file}: {error.strerror}") from None
+    try:
+        seed = next(line.strip() for line in lines if line.strip() and not line.startswith("#"))
+        nkeys.from_seed(bytearray(seed.encode()))
     except Exception:  # nkeys raises several that have no root of their own
         raise UsageError(f"expected a key of `arena bus init`, {file} has none") from None
     return seed

@@ -222,7 +222,8 @@ async def running(text: str) -> AsyncIterator[LineProgram]:
 
 
 async def test_lines_are_read_without_what_is_around_them() -> None:
-    async with running(r"print('\n {}\r\n\n[]', end='')") as program:
+    said = rb"\xef\xbb\xbf{}\r\n\n \n[]"  # as a program on Windows begins
+    async with running(f"import os; os.write(1, b'{said.decode()}')") as program:
         assert [await program.read() for _ in range(3)] == [b"{}", b"[]", None]
 
 

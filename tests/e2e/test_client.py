@@ -12,6 +12,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Awaitable, Callable
+from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -25,6 +26,7 @@ from protocol.messages import CLOSE_RESTART, Ending
 from protocol.strategy import find
 from protocol.vocabulary import Question, Range
 from tests.support.gateway_bots import in_arena
+from tests.support.stalling_proxy import StallingProxy
 
 if TYPE_CHECKING:
     from tests.support.gateway_bots import GatewayArena, RawBot, StartedProgram
@@ -95,6 +97,19 @@ async def test_a_house_bot_plays_until_the_arena_closes(start: Start) -> None:
     assert "connected as simple" in err
     assert "blackjack match" in err
     assert err.endswith("the arena has closed\n")
+
+
+async def test_a_bot_plays_through_the_proxy_of_its_environment(start: Start) -> None:
+    async with in_arena() as arena:
+        with closing(StallingProxy(arena.port, connects=True)) as proxy:
+            environment = {**os.environ, "https_proxy": f"http://127.0.0.1:{proxy.port}"}
+            words = ("blackjack", "simple", "--url", "ws://far.example:7700")
+            start("bots", *words, env=environment)
+            await here(arena, "simple")
+            _, verdict = await arena.result(arena.open("blackjack", "simple", hands=20))
+
+    assert verdict is None
+    assert proxy.asked == [b"CONNECT far.example:7700 HTTP/1.1"]
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])

@@ -74,6 +74,9 @@ NEEDS = {
 }
 """Names of tests/support/needs.py."""
 
+DEAD_PROXY = dict.fromkeys(("http_proxy", "https_proxy", "all_proxy"), "http://127.0.0.1:9")
+"""In the environment of all, as their arenas are on this machine."""
+
 BOTH_WAYS = {"java", "cpp"}
 LINES_ONLY = {"bash"}
 
@@ -186,7 +189,7 @@ EACH_WITH_A_WEBSOCKET = pytest.mark.parametrize("language", sorted(NEEDS.keys() 
 @asynccontextmanager
 async def running(example: Example, url: str, name: str) -> AsyncIterator[Process]:
     """An example that is connecting to an arena; it is ended at the end."""
-    environment = {**os.environ, "ARENA_URL": url, "ARENA_NAME": name}
+    environment = {**os.environ, **DEAD_PROXY, "ARENA_URL": url, "ARENA_NAME": name}
     environment.pop("ARENA_TOKEN", None)
     bot = await asyncio.create_subprocess_exec(
         *shlex.split(example.lines[0]),
@@ -375,7 +378,10 @@ async def encrypt(folder: Path, programs: Mapping[str, Program]) -> dict[str, En
                 bot = await asyncio.create_subprocess_exec(
                     *program.words,
                     cwd=program.folder,
-                    env=os.environ | environment | {"ARENA_URL": url, "ARENA_NAME": name},
+                    env=os.environ
+                    | environment
+                    | DEAD_PROXY
+                    | {"ARENA_URL": url, "ARENA_NAME": name},
                     stdin=asyncio.subprocess.DEVNULL,
                     stderr=asyncio.subprocess.DEVNULL,
                 )

@@ -146,7 +146,7 @@ def test_when_it_is_over_a_match_is_void_and_a_bot_removed(
         assert note.endswith("a was removed after its end: none of its matches counts")
         arena.stops()
     arena.reads("export", str(tmp_path / "out"), "--json")
-    with (tmp_path / "out" / over.id / "standings.csv").open() as file:
+    with (tmp_path / "out" / over.id / "standings.csv").open(encoding="utf-8-sig") as file:
         [*_, last] = csv.DictReader(file)
     assert (last["name"], last["eliminated"]) == ("a", "removed")
 

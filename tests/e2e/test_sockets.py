@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from protocol.messages import Ending, Limits
+from tests.support.descriptors import no_descriptors
 from tests.support.gateway_bots import HANDSHAKE, frame, hello_frame, in_arena, in_arena_with
 
 if TYPE_CHECKING:
@@ -206,6 +207,30 @@ async def test_who_vanishes_while_another_thinks_is_missed(
             await ben.answer(ask)  # too late to matter, and no offence
             assert (await ben.hears("over"))["termination"]["kind"] == "disconnect"
             await arena.still_plays()
+
+
+async def test_J5_without_descriptors_matches_go_on(
+    arena: GatewayArena, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with arena.bots("ann", "ben") as bots:
+        loop, late = asyncio.get_running_loop(), [socket.socket() for _ in range(3)]
+        with no_descriptors():
+            for each in late:
+                each.setblocking(False)
+                await loop.sock_connect(each, ("127.0.0.1", arena.port))
+            while not caplog.text:
+                await asyncio.sleep(0)
+            table = arena.open("ace_king_queen", "ann", "ben", hands=20)
+            await asyncio.gather(*(bot.play() for bot in bots))
+            result, verdict = await arena.result(table)
+        for each in late:  # they have waited in the kernel's queue
+            await loop.sock_sendall(each, HANDSHAKE)
+            assert (await loop.sock_recv(each, 12)) == b"HTTP/1.1 101"
+            each.close()
+
+    assert (result.termination.kind, verdict) == (Ending.COMPLETED, None)
+    [line] = [record.getMessage() for record in caplog.records]
+    assert line.startswith("no connection can be accepted (too many open files, `ulimit -n` allows")
 
 
 @pytest.fixture

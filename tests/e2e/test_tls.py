@@ -409,7 +409,7 @@ def test_what_is_wrong_with_the_files_is_told(files: Files, tmp_path: Path) -> N
         (missing, key): f"expected a certificate, {gone}",
         (cert, missing): f"expected a private key, {gone}",
         (tmp_path, key): f"expected a certificate, cannot read {tmp_path}: Is a directory",
-        (der, key): f"expected a certificate in PEM, {der} has none",
+        (der, key): f"expected a certificate in PEM, {der} has none: it looks like a binary file",
         (key, key): f"expected a certificate in PEM, {key} has none",
         (cert, cert): f"expected a private key in PEM, {cert} has none",
         (cert, other_key): f"expected the private key of {cert}, got {other_key}",

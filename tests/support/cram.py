@@ -240,7 +240,7 @@ def _ls(said: str, folder: str = ".") -> Iterator[str]:
 
 
 def _cat(said: str, file: str) -> Iterator[str]:
-    yield from Path(file).read_text(encoding="utf-8").splitlines()
+    yield from Path(file).read_text(encoding="utf-8-sig").splitlines()
 
 
 def _sql(said: str, file: str, statement: str) -> Iterator[str]:
@@ -266,6 +266,13 @@ def _cut(said: str, file: str, bytes_: str) -> Iterator[str]:
     yield from ()
 
 
+def _recode(said: str, file: str, encoding: str) -> Iterator[str]:
+    """Write a text as Windows has it: in another encoding, its lines ended by CR and LF."""
+    text = Path(file).read_text(encoding="utf-8")
+    Path(file).write_text(text, encoding=encoding, newline="\r\n")
+    yield from ()
+
+
 def _fill(said: str, file: str, text: str, times: str) -> Iterator[str]:
     r"""A text again and again; `\xff` is a byte."""
     Path(file).write_bytes(text.encode().decode("unicode_escape").encode("latin-1") * int(times))
@@ -281,5 +288,5 @@ def _tool(function: Callable[..., Iterator[str]]) -> Callable[..., Ran]:
 
 TOOLS = {
     function.__name__[1:]: _tool(function)
-    for function in (_write, _bot, _edit, _ls, _cat, _sql, _mkdir, _cp, _cut, _fill)
+    for function in (_write, _bot, _edit, _ls, _cat, _sql, _mkdir, _cp, _cut, _fill, _recode)
 }

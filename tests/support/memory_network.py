@@ -15,6 +15,7 @@ import socket
 import struct
 from collections import deque
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from contextvars import ContextVar
 from typing import Any, NamedTuple
 
@@ -46,6 +47,12 @@ class _MemorySocket:
 
     def getsockname(self) -> tuple[str, int]:
         return self._name
+
+    def dup(self) -> AbstractContextManager[_MemorySocket]:
+        return nullcontext(self)
+
+    def listen(self, backlog: int) -> None:
+        """There is room for any number of connections."""
 
     def setsockopt(self, *option: Any) -> None:
         """Options are for kernels; a line has its `window_bytes`."""

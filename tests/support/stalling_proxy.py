@@ -16,11 +16,13 @@ class StallingProxy:
 
     While it is cut it takes connections and bytes and forwards nothing, as a network does that
     drops every packet. What had come until then is lost when it goes on: its connections are
-    closed.
+    closed. With `connects` it first takes a request to connect, as proxies for HTTP do.
     """
 
-    def __init__(self, target: int) -> None:
+    def __init__(self, target: int, *, connects: bool = False) -> None:
         self.passed = 0
+        self.asked: list[bytes] = []
+        self._connects = connects
         self._target = target
         self._is_cut = threading.Event()
         self._pairs: set[tuple[socket.socket, socket.socket]] = set()
@@ -60,6 +62,9 @@ class StallingProxy:
                 near.close()  # nobody listens there now
                 continue
             far.settimeout(None)
+            if self._connects:
+                self.asked.append(near.recv(_CHUNK_BYTES).partition(b"\r\n")[0])
+                near.sendall(b"HTTP/1.1 200 OK\r\n\r\n")
             with self._lock:
                 self._pairs.add((near, far))
             for one, other in ((near, far), (far, near)):

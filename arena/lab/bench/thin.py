@@ -67,7 +67,7 @@ class _ThinBots:
         hello |= {"tables": self._tables, "batch": True}
         async with self._door:
             websocket = await connect(
-                self._url, compression=None, max_size=None, ping_interval=None
+                self._url, proxy=None, compression=None, max_size=None, ping_interval=None
             )
             await websocket.send(self._encode(hello), text=self._is_text)
         replies = self._waiting[websocket] = []

@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"log"
 	"math/rand"
+	"net/http"
 	"net/url"
 	"os"
 	"os/signal"
@@ -142,7 +143,15 @@ type seat struct {
 
 // connection serves one connection until it ends. It returns whether the arena said welcome.
 func (s *session) connection(address string) (welcome bool, err error) {
-	conn, _, err := websocket.DefaultDialer.Dial(address, nil)
+	dialer, through := *websocket.DefaultDialer, (*url.URL)(nil)
+	dialer.Proxy = func(request *http.Request) (proxy *url.URL, err error) {
+		through, err = http.ProxyFromEnvironment(request) // none to this machine
+		return through, err
+	}
+	conn, _, err := dialer.Dial(address, nil)
+	if err != nil && through != nil {
+		err = fmt.Errorf("through the proxy %s: %w", through.Host, err)
+	}
 	if err != nil {
 		return false, err
 	}

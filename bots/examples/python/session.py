@@ -23,6 +23,8 @@ import traceback
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import Any
+from urllib.parse import urlsplit
+from urllib.request import getproxies, proxy_bypass
 
 import msgpack  # type: ignore[import-untyped]
 from websockets.exceptions import ConnectionClosed, InvalidURI, WebSocketException
@@ -130,7 +132,9 @@ class Session:
         *,
         is_binary: bool = False,
     ) -> None:
-        self.url = os.environ.get("ARENA_URL", "ws://127.0.0.1:7700")
+        self.url = self.place = os.environ.get("ARENA_URL", "ws://127.0.0.1:7700")
+        if proxy := proxy_to(self.url):
+            self.place += f" through the proxy {proxy.rpartition('@')[2]}"
         self.hello: Message = {
             "type": "hello",
             "protocol": 1,
@@ -163,13 +167,14 @@ class Session:
             try:
                 with connect(
                     self.url,
+                    proxy=proxy_to(self.url),
                     compression=None,  # frames are small: it would cost more than it saves
                     max_size=None,
                     ping_interval=None,  # the arena sends the pings, and may be stopped for a while
                 ) as websocket:
                     notice_dead_link(websocket.socket)
                     code = self.talk(websocket)
-            except InvalidURI as error:
+            except (InvalidURI, ImportError) as error:  # SOCKS takes another package
                 raise Failed(str(error)) from None
             except (OSError, WebSocketException) as error:
                 code, why = None, str(error) or type(error).__name__
@@ -191,9 +196,9 @@ class Session:
         now = time.monotonic()
         if self.lost_at is None:
             self.lost_at = now
-            print(f"waiting for the arena at {self.url}: {why}", file=sys.stderr)
+            print(f"waiting for the arena at {self.place}: {why}", file=sys.stderr)
         if now - self.lost_at > PATIENCE_S:
-            raise Failed(f"no arena answers at {self.url}: {why}")
+            raise Failed(f"no arena answers at {self.place}: {why}")
         time.sleep(self.pause_s)
         self.pause_s = min(2 * self.pause_s, LONGEST_PAUSE_S)
 
@@ -301,6 +306,15 @@ class Session:
             return seat.answer(message["ask"], any_legal(message["legal"]))
         self.refusal = message["code"]
         return None
+
+
+def proxy_to(url: str) -> str | None:
+    """The proxy that the environment names for an address; None for an arena on this machine."""
+    host = urlsplit(url).hostname or ""
+    if host in ("localhost", "::1") or host.startswith("127.") or proxy_bypass(host):
+        return None
+    proxies = getproxies()
+    return proxies.get("https") or proxies.get("http") or proxies.get("all")
 
 
 def plain(value: Any) -> object:

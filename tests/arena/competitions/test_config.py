@@ -148,18 +148,9 @@ def the_run(config: Config) -> PlannedRun:
 
 
 def test_a_run_of_which_only_the_game_is_said(read: Read) -> None:
-    akq, gin, high_low, poker, blackjack = read("""
-        [[run]]
-        game = "akq"
-        [[run]]
-        game = "gin"
-        [[run]]
-        game = "high_low"
-        [[run]]
-        game = "tcp"
-        [[run]]
-        game = "blackjack"
-    """).runs
+    games = ("akq", "gin", "high_low", "tcp", "blackjack")
+    runs = read("".join(f"[[run]]\ngame = '{game}'\n" for game in games)).runs
+    akq, gin, high_low, poker, blackjack = runs
 
     assert akq == PlannedRun(
         name="ace_king_queen",
@@ -172,12 +163,8 @@ def test_a_run_of_which_only_the_game_is_said(read: Read) -> None:
     assert (high_low.form, high_low.least) == (Form.ELIMINATION, 4)
     assert (poker.form, poker.least) == (Form.LEAGUE, 1)
     assert (blackjack.name, blackjack.form) == ("blackjack", Form.LEAGUE)
-    assert (gin.at, gin.who, gin.wait_s, gin.pause_s) == (
-        None,
-        Participants.CONNECTED,
-        WAIT_S,
-        PAUSE_S,
-    )
+    assert (gin.at, gin.who) == (None, Participants.CONNECTED)
+    assert (gin.wait_s, gin.pause_s) == (WAIT_S, PAUSE_S)
 
 
 def test_a_run_of_which_everything_is_said(read: Read) -> None:
@@ -455,11 +442,17 @@ def test_what_is_no_toml(refusal: Callable[[str], str], text: str) -> None:
     assert refusal(text).startswith("expected TOML")
 
 
-def test_bytes_that_are_no_text(tmp_path: Path) -> None:
+def test_a_file_as_windows_writes_it(tmp_path: Path) -> None:
     path = tmp_path / "class.toml"
-    path.write_bytes(b'a = "\xff"')
+    text = "# Müllers Klasse\n" + example()
+    path.write_text(text, encoding="utf-8")
+    read = read_config(path)
+    for encoding in ("utf-8-sig", "utf-16"):
+        path.write_text(text, encoding=encoding, newline="\r\n")
+        assert read_config(path) == read
+    path.write_text(text, encoding="cp1252")
 
-    with pytest.raises(UsageError, match=r"class\.toml: expected TOML: 'utf-8'"):
+    with pytest.raises(UsageError, match=r"class\.toml: expected .* like Windows-1252"):
         read_config(path)
 
 

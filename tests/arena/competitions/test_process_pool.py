@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -16,8 +17,9 @@ from arena.referee.bot_session import BotSession
 from arena.referee.compute_gate import ComputeGate
 from arena.sandbox.launcher import Program
 from arena.sandbox.process import StderrTail
+from arena.sandbox.scarcity import PAUSE_S
 from arena.server.gateway import Gateway
-from protocol.errors import UsageError
+from protocol.errors import ArenaError, UsageError
 from protocol.messages import Ending, Mechanism
 from tests.support.fake_bots import FakeBot
 from tests.support.not_none import not_none
@@ -53,7 +55,7 @@ class ArenaOfProcesses:
     def __init__(self) -> None:
         self.players: dict[str, BotSession] = {}
         self.running: dict[str, FakeSupervisedBot] = {}
-        self.starts: list[Finding] = []
+        self.starts: list[Finding | ArenaError] = []
         self.launched = 0
         self.most = 0
         self.ends_late = False
@@ -63,10 +65,13 @@ class ArenaOfProcesses:
     async def launch_process(self, program: Program, name: str, stderr_bytes: int) -> SupervisedBot:
         assert is_process(name)
         self.launched += 1
+        start = self.starts.pop(0) if self.starts else None
+        if isinstance(start, ArenaError):
+            raise start
         process = self.running[name] = FakeSupervisedBot()
         self.most = max(self.most, len(self.running))
-        if self.starts:
-            self.end(name, self.starts.pop(0))
+        if start is not None:
+            self.end(name, start)
         return cast(SupervisedBot, process)
 
     async def arrived(self, name: str) -> None:
@@ -260,6 +265,20 @@ async def test_three_crashes_before_a_hello_are_one(arena: ArenaOfProcesses) -> 
     assert failed.value.finding is CRASH
     assert (arena.launched, len(pool)) == (6, 1)
     assert pool.gate.waiting == 0
+
+
+async def test_a_start_waits_until_the_machine_has_room_for_it(
+    arena: ArenaOfProcesses, caplog: pytest.LogCaptureFixture
+) -> None:
+    loop, full = asyncio.get_running_loop(), ArenaError("cannot start ann")
+    full.__cause__ = BlockingIOError(errno.EAGAIN, "No more processes")
+    pool, began = PoolOfFakes(arena, 1, cores=1), loop.time()
+    arena.starts = [full] * 9
+
+    assert await played(pool, ("ann", 1))
+    assert (arena.launched, (loop.time() - began) // PAUSE_S, pool.gate.waiting) == (10, 9, 0)
+    [line] = caplog.messages
+    assert line == "no program can be started (no more processes): its match waits"
 
 
 async def test_what_is_no_crash_is_not_tried_again(arena: ArenaOfProcesses) -> None:

@@ -1,4 +1,4 @@
-"""What is left of a bot whose start is given up."""
+"""What is left of a bot whose start is given up, or that cannot be started now."""
 
 from __future__ import annotations
 
@@ -8,10 +8,13 @@ from typing import Any
 
 import pytest
 
-from arena.sandbox import launcher, workdir
+from arena.sandbox import bubblewrap, launcher, workdir
 from arena.sandbox.launcher import Launcher, Program
 from arena.sandbox.workdir import PreparedBot
+from protocol.errors import ArenaError
 from protocol.messages import Limits
+from tests.support.descriptors import no_descriptors
+from tests.support.needs import skip_without
 
 
 async def test_a_start_cancelled_while_made_leaves_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -35,3 +38,14 @@ async def test_a_start_cancelled_while_made_leaves_nothing(monkeypatch: pytest.M
 
     assert [bot.scratch.exists() for bot in made] == [False]
     await ours.close()
+
+
+async def test_no_shortage_makes_bots_start_without_a_sandbox() -> None:
+    skip_without("bwrap")
+    bubblewrap.probe.cache_clear()
+    ours = Launcher(Limits(), (), lambda name, finding: None)
+    with no_descriptors(), pytest.raises(ArenaError, match="Too many open files"):
+        await ours.start("ann", Program(("true",)))
+    await ours.close()
+
+    assert bubblewrap.probe() is None

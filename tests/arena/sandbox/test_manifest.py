@@ -245,8 +245,14 @@ def test_a_line_says_what_is_wrong_with_it(text: str, why: str, tmp_path: Path) 
     assert len(str(refused.value)) <= 420
 
 
-def test_text_that_is_no_utf8_is_no_toml(tmp_path: Path) -> None:
-    (tmp_path / "bot.toml").write_bytes(b"run = '\xff'")
+@pytest.mark.parametrize("file", ["bot.toml", "package.json"])
+def test_files_as_windows_writes_them(tmp_path: Path, file: str) -> None:
+    texts = {"bot.toml": "games = ['akq'] # für mich\n", "package.json": '{"ü": 1}\n'}
+    folder = folder_of(tmp_path, texts | {"main.js": ""})
+    for encoding in ("utf-8-sig", "utf-16"):
+        (folder / file).write_text(texts[file], encoding=encoding, newline="\r\n")
+        assert manifest_of(folder).games == ("ace_king_queen",)
+    (folder / file).write_text(texts[file], encoding="cp1252")
 
-    with pytest.raises(UsageError, match="expected TOML"):
-        manifest_of(tmp_path)
+    with pytest.raises(UsageError, match=f"{file}: expected text in UTF-8, .*Windows-1252"):
+        manifest_of(folder)

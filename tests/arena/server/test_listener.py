@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import errno
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -9,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from arena.server import listener
-from arena.server.listener import Certificate
-from protocol.errors import UsageError
+from arena.server.listener import Certificate, Listeners
+from protocol.errors import Unreachable, UsageError
 from tests.e2e.test_tls import make
 
 
@@ -103,6 +105,15 @@ def test_the_files_are_looked_at_every_other_second_at_most(
         certificate.current()
 
     assert len(looks) <= 2 * (1 + 5)
+
+
+async def test_a_machine_without_free_ports_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def create_server(*_: object, **options: object) -> None:
+        raise OSError(errno.EADDRINUSE, "address already in use")
+
+    monkeypatch.setattr(asyncio.get_running_loop(), "create_server", create_server)
+    with pytest.raises(Unreachable, match="cannot listen on h:0: this machine has no free port"):
+        await Listeners().open(asyncio.Protocol, "h", 0)
 
 
 def test_what_is_no_good_at_first_is_refused(files: tuple[Path, Path]) -> None:

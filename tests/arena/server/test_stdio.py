@@ -186,13 +186,9 @@ async def test_lines_may_come_in_any_pieces() -> None:
 
 
 LINES: dict[str, tuple[bytes, list[bytes], int]] = {
-    "the lines of windows are lines": (b"[1]\r\n  [2] \r\n", [b"[1]", b"[2]"], 0),
+    "the lines of windows are lines": (b"\xef\xbb\xbf[1]\r\n  [2] \r\n", [b"[1]", b"[2]"], 0),
     "empty lines are no frames but counted": (b"\n\r\n \t \n[1]\n", [b"[1]"], 3),
-    "what is no JSON is for the codec to refuse": (
-        b"hello\n\xff\x00\n",
-        [b"hello", b"\xff\x00"],
-        0,
-    ),
+    "what is no JSON is for the codec to refuse": (b"hello\n\xff\0\n", [b"hello", b"\xff\0"], 0),
     "the longest line is a frame": (b"x" * 1024 + b"\n", [b"x" * 1024], 0),
 }
 

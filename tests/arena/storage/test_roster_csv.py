@@ -46,6 +46,7 @@ LISTS = {
     "tabs": b"name\temail\tteam\nann\tann@school\tred\nben\n",
     "another order": b"Team, NAME ,email\nred , ann,ann@school\n,ben",
     "German Excel": b"\xef\xbb\xbfName;E-Mail;Team\r\nann;ann@school;red\r\nben;;\r\n",
+    "Excel's Unicode text": "name\temail\tteam\r\nann\tann@school\tred\r\nben\r\n".encode("utf-16"),
     "mail": b"name,Mail,team\nann,ann@school,red\nben,,\n",
     "empty lines": b'\n"name","email","team"\n\n"ann","ann@school","red"\n,,\nben,,,,\n',
 }
@@ -105,7 +106,8 @@ def test_letters_are_composed_and_separators_may_be_quoted(file: Path) -> None:
         ),
         (
             b"name\nann\nb\xe9n\n",
-            ":3: expected UTF-8, got b'\\xe9'; a spreadsheet saves it as 'CSV UTF-8'",
+            ": expected text in UTF-8, got what looks like Windows-1252 (b'\\xe9' in line 3); "
+            "save it as UTF-8",
         ),
     ],
 )

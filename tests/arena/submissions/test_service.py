@@ -6,7 +6,7 @@ import asyncio
 import os
 import sqlite3
 from collections.abc import AsyncIterator
-from contextlib import closing
+from contextlib import ExitStack, closing
 from pathlib import Path
 
 import msgspec
@@ -15,6 +15,7 @@ import pytest
 from arena.storage.submissions import Submission, SubmissionState
 from arena.submissions.settings import SubmissionSettings
 from protocol.errors import UsageError
+from tests.support.descriptors import no_descriptors
 from tests.support.not_none import not_none
 from tests.support.submitting import FakeFollower, RunningSubmissions, strategy
 
@@ -136,8 +137,9 @@ async def test_a_restarted_arena_goes_on_with_what_is_undecided(tmp_path: Path) 
     assert second.version == 1
 
 
-async def test_what_a_locked_database_keeps_from_being_decided_is_decided_afterwards(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("lacks", ["a lock", "descriptors"])
+async def test_what_cannot_be_decided_now_is_decided_afterwards(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, lacks: str
 ) -> None:
     monkeypatch.setattr("arena.storage.schema._BUSY_S", 0)
     monkeypatch.setattr("arena.submissions.pipeline._AGAIN_S", 0.01)
@@ -152,9 +154,13 @@ async def test_what_a_locked_database_keeps_from_being_decided_is_decided_afterw
             return await decided(submission)
 
         running.service.pipeline._decide = decide  # type: ignore[method-assign]
-        with closing(sqlite3.connect(tmp_path / "a.db", isolation_level=None)) as other:
+        with ExitStack() as until:
             one = await running.hand_in("ann", NASH)
-            other.execute("BEGIN IMMEDIATE")
+            if lacks == "a lock":
+                other = sqlite3.connect(tmp_path / "a.db", isolation_level=None)
+                until.enter_context(closing(other)).execute("BEGIN IMMEDIATE")
+            else:
+                until.enter_context(no_descriptors())
             is_locked.set()
             await tried_again.wait()
         done = await running.decided(one)

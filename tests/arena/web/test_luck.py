@@ -78,7 +78,7 @@ def test_an_export_has_the_luck_when_all_may_see_it(tmp_path: Path) -> None:
 
     assert not (tmp_path / "going_on/c/luck.csv").exists()
     assert (tmp_path / "for_me/c/luck.csv").exists()
-    heading, *lines = (tmp_path / "over/c/luck.csv").read_text().splitlines()
+    heading, *lines = (tmp_path / "over/c/luck.csv").read_text("utf-8-sig").splitlines()
     assert heading == "name,matches,rounds,gain,without_luck,low,high"
     assert [line.split(",")[:3] for line in lines] == [["ann", "2", "200"], ["ben", "2", "200"]]
 

@@ -14,7 +14,7 @@ from tests.support.browser import PHONE, BrowserWindow
 from tests.support.class_with_page import ROGUE
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Page, WebSocketRoute
+    from playwright.sync_api import FilePayload, Page, WebSocketRoute
 
     from tests.e2e.page.conftest import Windows
     from tests.support.class_with_page import ClassWithPage
@@ -52,8 +52,16 @@ def test_an_instructor_has_all_of_it_done(windows: Windows, school: ClassWithPag
     page.get_by_role("button", name="Start", exact=True).click()
     school.until(lambda: school.started() == started + 1, "one competition more")
 
-    page.get_by_label("or as text").fill("name,team\nZoë,blue")
+    for encoding in ("cp1252", "utf-16"):
+        data = "name\tteam\r\nZoë\tblue\r\n".encode(encoding)
+        file: FilePayload = {"name": "class.txt", "mimeType": "text/plain", "buffer": data}
+        page.get_by_label("From a file").set_input_files(file)
+        if encoding == "cp1252":
+            page.get_by_text("expected text in UTF-8, class.txt is something else").wait_for()
     page.get_by_role("button", name="Put on the roster").click()
+    with page.expect_download() as tokens:
+        page.get_by_role("button", name="Download tokens.csv").click()
+    assert tokens.value.path().read_bytes().startswith("\ufeffname,token\r\nZoë,".encode())
     page.get_by_role("button", name="Show them here").click()
     assert "Zoë" in page.get_by_role("region", name="Tokens", exact=True).inner_text()
 

@@ -17,7 +17,7 @@ export function Roster() {
   const show = (some) => setTokens((untaken = some));
   const picked = async (event) => {
     const file = event.target.files[0];
-    if (file) setText(await file.text());
+    if (file) await textOf(file).then(setText, say);
   };
   const submit = async (event) => {
     event.preventDefault();
@@ -39,6 +39,18 @@ export function Roster() {
     ${tokens && html`<${Tokens} tokens=${tokens} onDone=${() => show(null)} />`}
     <${Rename} />
   <//>`;
+}
+
+/** A file's text: UTF-8, or UTF-16 with a byte order mark, as Excel's "Unicode text" is. @param {File} file */
+async function textOf(file) {
+  const data = await file.arrayBuffer();
+  const [first, second] = new Uint8Array(data);
+  const encoding = first === 0xff && second === 0xfe ? "utf-16le" : first === 0xfe && second === 0xff ? "utf-16be" : "utf-8";
+  try {
+    return new TextDecoder(encoding, { fatal: true }).decode(data);
+  } catch {
+    throw new Error(`expected text in UTF-8, ${file.name} is something else; a spreadsheet saves it as 'CSV UTF-8'`);
+  }
 }
 
 /** Give somebody another name, or take somebody off the roster. */
@@ -98,8 +110,9 @@ function Tokens({ tokens, onDone }) {
   </div>`;
 }
 
+// With a byte order mark, as every CSV file of the arena: without one Excel reads Müller as MÃ¼ller.
 function csvOf(tokens) {
-  return "name,token\r\n" + tokens.map((row) => row.map(cellOf).join(",") + "\r\n").join("");
+  return "\ufeffname,token\r\n" + tokens.map((row) => row.map(cellOf).join(",") + "\r\n").join("");
 }
 
 // A spreadsheet takes what begins like a formula for one.

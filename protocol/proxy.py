@@ -1,0 +1,80 @@
+"""The proxy that the environment names for connections to an arena; none to one on this machine.
+
+`http_proxy`, `https_proxy`, `all_proxy` and `no_proxy` say it, as for most programs; where they say
+nothing, so do the settings of macOS and Windows. A WebSocket prefers a proxy for HTTPS, which knows
+`CONNECT` (RFC 6455, 4.1).
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import ipaddress
+from urllib.parse import urlsplit
+from urllib.request import getproxies, proxy_bypass
+
+from protocol.errors import UsageError, one_line
+
+__all__ = ["proxy_to", "through"]
+
+_SOCKS = ("socks5h", "socks5", "socks4a", "socks4")
+_SCHEMES = ("http", "https", *_SOCKS)
+
+
+def proxy_to(url: str) -> str | None:
+    """The proxy for connections to an address, with its password; None if there is to be none.
+
+    Raises:
+        UsageError: it is no proxy that can be used here.
+    """
+    proxy = _proxy_to(url)
+    if proxy is None:
+        return None
+    scheme = proxy.partition("://")[0]
+    if scheme not in _SCHEMES:
+        raise UsageError(
+            f"expected a proxy such as http://HOST:PORT in the environment, got {_shown(proxy)}"
+        )
+    if scheme in _SOCKS and importlib.util.find_spec("python_socks") is None:
+        raise UsageError(
+            f"expected the package python-socks for the proxy {_shown(proxy)}; "
+            f"pip install 'python-socks[asyncio]', or set no_proxy={urlsplit(url).hostname}"
+        )
+    return proxy
+
+
+def through(url: str) -> str:
+    """The words of an error about the proxy for an address; empty if there is none."""
+    proxy = _proxy_to(url)
+    return "" if proxy is None else f" through the proxy {_shown(proxy)}"
+
+
+def _proxy_to(url: str) -> str | None:
+    try:
+        address = urlsplit(url)
+        host, port = address.hostname or "", address.port
+    except ValueError:
+        return None  # the address is not valid, which is for others to say
+    if _is_here(host) or proxy_bypass(host if port is None else f"{host}:{port}"):
+        return None
+    own = ("wss", "socks", "https") if address.scheme == "wss" else ("ws", "socks", "https", "http")
+    proxies = getproxies()
+    for scheme in (*own, "all"):
+        if proxy := proxies.get(scheme):
+            proxy = proxy if "://" in proxy else f"http://{proxy}"
+            # macOS calls its SOCKS proxy http://…
+            return proxy.replace("http://", "socks5h://", 1) if scheme == "socks" else proxy
+    return None
+
+
+def _is_here(host: str) -> bool:
+    try:
+        address = ipaddress.ip_address(host)
+    except ValueError:
+        return host == "localhost" or host.endswith(".localhost")
+    return address.is_loopback or address.is_unspecified
+
+
+def _shown(proxy: str) -> str:
+    """A proxy without user and password."""
+    scheme, _, rest = proxy.partition("://")
+    return one_line(f"{scheme}://{rest.rpartition('@')[2].rstrip('/')}")

@@ -1,0 +1,43 @@
+"""The environment's proxy leads to arenas elsewhere, never to one on this machine."""
+
+from __future__ import annotations
+
+import pytest
+
+from protocol.errors import UsageError
+from protocol.proxy import proxy_to, through
+
+FAR = "ws://far.example:7700"
+
+
+@pytest.mark.parametrize(
+    ("url", "environment", "proxy"),
+    [
+        (FAR, "http_proxy=http://p:1", "http://p:1"),
+        (FAR, "http_proxy=http://p:1 https_proxy=http://q:2", "http://q:2"),
+        (FAR, "all_proxy=p:3", "http://p:3"),
+        ("wss://far.example/arena/", "http_proxy=http://p:1 all_proxy=http://q:2", "http://q:2"),
+        (FAR, "all_proxy=http://p:3 no_proxy=far.example", ""),
+        ("ws://127.0.0.1:7700", "all_proxy=http://p:3", ""),
+        ("ws://localhost:7700", "https_proxy=http://p:3", ""),
+        ("wss://[::1]:7700", "https_proxy=http://p:3", ""),
+        ("ws://0.0.0.0:7700", "http_proxy=http://p:3", ""),
+        ("ws://far:port", "http_proxy=http://p:3", ""),
+        (FAR, "all_proxy=ftp://me:secret@p:1", "expected a proxy such as .*, got ftp://p:1$"),
+        (FAR, "all_proxy=socks5://me:secret@p:1", "python-socks for the proxy socks5://p:1; "),
+    ],
+)
+def test_which_proxy_leads_to_an_arena(
+    monkeypatch: pytest.MonkeyPatch, url: str, environment: str, proxy: str
+) -> None:
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    for variable in environment.split():
+        monkeypatch.setenv(*variable.split("=", 1))
+    if "secret" in environment:
+        with pytest.raises(UsageError, match=proxy):
+            proxy_to(url)
+    else:
+        assert (proxy_to(url) or "", through(url)) == (
+            proxy,
+            proxy and f" through the proxy {proxy}",
+        )
