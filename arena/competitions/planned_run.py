@@ -254,9 +254,10 @@ def _check_players(run: PlannedRun) -> None:
             got = f"{other!r} and {name!r}, which look alike"
             got = f"{name!r} twice" if other == name else got
             raise UsageError(f"players: expected every bot once, got {got}")
-    if names and run.at_least > len(names):
+    most = len(names) + len(run.house)
+    if names and run.at_least > most:
         raise UsageError(
-            f"least: expected at most the {len(names)} that players names, got {run.at_least}"
+            f"least: expected at most the {most} that players and house name, got {run.at_least}"
         )
 
 
