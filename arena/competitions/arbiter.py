@@ -51,8 +51,9 @@ class Arbiter:
     """The matches of one competition.
 
     It begins with a pause if it was interrupted in one. If it is not attended, a match that is void
-    three times ends it, as there is no instructor to ask (J5). `wall` is the time of day in Unix
-    seconds. Without a `runner` there are no jobs, and without `submitted` no submissions.
+    three times ends it, as there is no instructor to ask (J5). If it `is_resumed`, an earlier arena
+    has begun it. `wall` is the time of day in Unix seconds. Without a `runner` there are no jobs,
+    and without `submitted` no submissions.
 
     Attributes:
         is_paused: whether the instructor has paused it.
@@ -72,6 +73,7 @@ class Arbiter:
         *,
         is_paused: bool = False,
         is_attended: bool = False,
+        is_resumed: bool = False,
         runner: JobRunner | None = None,
         submitted: SubmittedBots | None = None,
     ) -> None:
@@ -92,6 +94,8 @@ class Arbiter:
         self._settings = self.plan.read_settings()
         self.workload = Workload(self._rules.decisions(self._settings))
         self._loop = asyncio.get_running_loop()
+        self._began_at = self._loop.time()
+        self._unplayed = set(self.plan.players if is_resumed else ())  # since this arena began
         self._tables: dict[int, OpenMatch] = {}
         self._excused: set[str] = set()  # house bots whose offence made a match void
         self._calls = BackgroundTasks()
@@ -269,14 +273,20 @@ class Arbiter:
         """How many seconds the matches of a bot wait that is away; a house bot is started again.
 
         That of a bot which was lost in a match, or is silent, begins when its time for that is over
-        (J9): else it would be chance whether other matches of its wait. What is played again after
-        the end waits for ever, as nobody had to stay for it (K5).
+        (J9): else it would be chance whether other matches of its wait. Of a bot that has not come
+        back to an arena which was started again, nobody knows whether it is silent. What is played
+        again after the end waits for ever, as nobody had to stay for it (K5).
         """
         if name not in self.plan.house:
             if self.ledger.is_reopened:
                 return math.inf
             player = self.gateway.players.get(name)
             loss = None if player is None else player.loss
+            if player is None and name in self._unplayed:
+                limits = self.plan.limits
+                away_s = max(limits.grace_ms, limits.silence_ms) / 1000
+                left_s = self._began_at + away_s - self._loop.time()
+                return max(0.0, left_s) + self.plan.wait_s
             if player is None or loss is None or not (loss.is_silent or player.chairs):
                 return self.plan.wait_s
             return self.gateway.admission.left_s(player) + self.plan.wait_s
@@ -304,6 +314,7 @@ class Arbiter:
     def open(self, pairing: Pairing, on_over: OnMatchOver) -> OpenMatch:
         """Open a pairing's match; all its players are free."""
         names = pairing.players
+        self._unplayed.difference_update(names)
         submissions = tuple(map(self.submission, names))
         versions = self._versions(names, submissions)
         if self.plan.form is Form.LADDER:  # whose players are not known when it begins
@@ -591,18 +602,24 @@ class Arbiter:
     def _cause(self, name: str) -> str:
         """Why a bot that was here once does not come to its matches, as far as that is known."""
         player = self.gateway.players.get(name)
+        if player is None and name in self._unplayed:
+            at = self._time_of_day(self._began_at)
+            return f": it has not played since the arena was started again at {at}"
         if player is None:
             return ""
         table = next((f" in match {chair.table.id}" for chair in player.chairs.values()), "")
         if player.loss is not None:
-            lost_at = self.wall() - (self._loop.time() - player.loss.since)
-            at = time.strftime("%H:%M:%S", time.localtime(lost_at))
+            at = self._time_of_day(player.loss.since)
             return f": its connection was lost at {at}{table}"
         return (
             f": it was too late{table} and has not been heard since"
             if player.is_unresponsive
             else ""
         )
+
+    def _time_of_day(self, loop_s: float) -> str:
+        at = self.wall() - (self._loop.time() - loop_s)
+        return time.strftime("%H:%M:%S", time.localtime(at))
 
     def _verdict(self, match: str, pairing: Pairing, seat: int) -> Verdict:
         limits, name = self.plan.limits, pairing.players[seat]

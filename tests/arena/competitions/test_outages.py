@@ -77,13 +77,24 @@ class Class(Listener):
         self.lines.append(text)
 
     @asynccontextmanager
-    async def comes(self, folder: Path | None = None, **options: Any) -> AsyncIterator[HostArena]:
-        """All are connected to an arena, until it closes."""
+    async def comes(
+        self,
+        folder: Path | None = None,
+        *,
+        goes_on: bool = False,
+        away_s: float = 0.0,
+        **options: Any,
+    ) -> AsyncIterator[HostArena]:
+        """All are connected to an arena, until it closes; first it may go on without them."""
         virtual_loop().network.latency_s = 0.2
         limits = Limits()
         async with in_host(
             folder, limits=limits, is_attended=True, listener=self, **options
         ) as self._arena:
+            if goes_on:
+                [row] = self._arena.host.unfinished()
+                self.playing = self._arena.begin(self._arena.host.resume(row))
+            await asyncio.sleep(away_s)
             for name in self.names:
                 copy_context().run(self._connect, name)
                 await self._arena.until(lambda name=name: self._arena.plays(name))  # type: ignore[misc]
@@ -163,6 +174,23 @@ async def test_J9_the_order_in_which_connections_are_lost_decides_nothing(order:
         report = await playing
 
     assert report.verdicts == ()
+
+
+@pytest.mark.parametrize(("away_s", "ruled"), [(170, 0), (190, 2)])
+async def test_J9_a_restart_shortens_nobodys_time(
+    tmp_path: Path, away_s: float, ruled: int
+) -> None:
+    members = Class(GAMES["akq"], 2)
+    async with members.comes(tmp_path) as arena:
+        arena.begin(members.plan())
+        await asyncio.sleep(BEGUN_S)
+
+    async with members.comes(tmp_path, goes_on=True, away_s=away_s):
+        report = await members.playing
+
+    assert len(report.verdicts) == ruled
+    cause = "did not come within 60,000 ms: it has not played since the arena was started again at "
+    assert all(verdict.text.startswith(cause) for verdict in report.verdicts)
 
 
 async def test_J9_who_is_away_again_is_asked_again() -> None:
