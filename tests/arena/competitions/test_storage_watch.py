@@ -189,8 +189,12 @@ async def test_what_could_not_be_written_is_refused_and_no_run_starts() -> None:
             await asyncio.sleep(100)
 
             assert reopened == []
-            for action in (Action.VOID, Action.REMOVE, Action.START):
-                asked = Instruct(VERSION, "", action, bot="ann", match="m-1", competition="akq")
+            about = {"bot": "ann", "match": "m-1", "competition": "akq"}
+            asks = [
+                Instruct(VERSION, "", action, **about)
+                for action in (Action.VOID, Action.REMOVE, Action.START)
+            ]
+            for asked in (*asks, Instruct(VERSION, "", Action.VOID, since=0.0)):
                 with pytest.raises(UsageError, match="expected a database that is written, but"):
                     acts(asked, "prof")
             status = acts(Instruct(VERSION, "", Action.STATUS), "prof")
