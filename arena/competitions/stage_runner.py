@@ -33,7 +33,7 @@ _QUEUED = 4  # matches of a submitted bot, so that there are some between bots t
 _TRIES = 1_000  # pairings in a look: some 5 ms
 
 
-ARENA_STOPPED = "the arena was stopped; if it goes on, this match is played again"
+ARENA_STOPPED = "the arena was stopped, and this match does not count"
 """What bots are told of matches that a stop of the arena has made void."""
 
 
