@@ -368,7 +368,7 @@ def _show_competitions(competitions: Sequence[Progress]) -> None:
 
 
 def _show_verdicts(verdicts: Sequence[TimedVerdict]) -> None:
-    columns = ("time", "competition", "match", "bot", "verdict", "cannot be void")
+    columns = ("time", "competition", "match", "bot", "verdict", "refused")
     table = output.new_table(*columns, words=set(columns))
     for each in verdicts:
         at = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(each.at))
