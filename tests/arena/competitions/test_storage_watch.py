@@ -7,6 +7,7 @@ import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 
+import msgspec
 import pytest
 from sqlalchemy.exc import OperationalError
 
@@ -189,12 +190,10 @@ async def test_what_could_not_be_written_is_refused_and_no_run_starts() -> None:
             await asyncio.sleep(100)
 
             assert reopened == []
-            about = {"bot": "ann", "match": "m-1", "competition": "akq"}
-            asks = [
-                Instruct(VERSION, "", action, **about)
-                for action in (Action.VOID, Action.REMOVE, Action.START)
-            ]
-            for asked in (*asks, Instruct(VERSION, "", Action.VOID, since=0.0)):
+            void = Instruct(VERSION, "", Action.VOID, match="m-1")
+            remove = Instruct(VERSION, "", Action.REMOVE, bot="ann")
+            start = Instruct(VERSION, "", Action.START, competition="akq")
+            for asked in (void, msgspec.structs.replace(void, since=0.0), remove, start):
                 with pytest.raises(UsageError, match="expected a database that is written, but"):
                     acts(asked, "prof")
             status = acts(Instruct(VERSION, "", Action.STATUS), "prof")
