@@ -95,7 +95,12 @@ class Arbiter:
         self.workload = Workload(self._rules.decisions(self._settings))
         self._loop = asyncio.get_running_loop()
         self._began_at = self._loop.time()
-        self._unplayed = set(self.plan.players if is_resumed else ())  # since this arena began
+        # Why bots are away, as far as that was known when it was noticed.
+        self._restarted = (
+            ": it has not played since the arena was started again at "
+            f"{self._time_of_day(self._began_at)}"
+        )
+        self._causes = dict.fromkeys(self.plan.players if is_resumed else (), self._restarted)
         self._tables: dict[int, OpenMatch] = {}
         self._excused: set[str] = set()  # house bots whose offence made a match void
         self._calls = BackgroundTasks()
@@ -278,11 +283,13 @@ class Arbiter:
         again after the end waits for ever, as nobody had to stay for it (K5).
         """
         if name not in self.plan.house:
+            player = self.gateway.players.get(name)
+            if player is not None:
+                self._causes[name] = self._cause(player)
             if self.ledger.is_reopened:
                 return math.inf
-            player = self.gateway.players.get(name)
             loss = None if player is None else player.loss
-            if player is None and name in self._unplayed:
+            if player is None and self._causes.get(name) == self._restarted:
                 limits = self.plan.limits
                 away_s = max(limits.grace_ms, limits.silence_ms) / 1000
                 left_s = self._began_at + away_s - self._loop.time()
@@ -314,7 +321,8 @@ class Arbiter:
     def open(self, pairing: Pairing, on_over: OnMatchOver) -> OpenMatch:
         """Open a pairing's match; all its players are free."""
         names = pairing.players
-        self._unplayed.difference_update(names)
+        for name in names:
+            self._causes.pop(name, None)
         submissions = tuple(map(self.submission, names))
         versions = self._versions(names, submissions)
         if self.plan.form is Form.LADDER:  # whose players are not known when it begins
@@ -570,6 +578,9 @@ class Arbiter:
         verdict: Verdict | None,
     ) -> None:
         del self._tables[pairing.number]
+        for player in (chair.player for chair in table.chairs):
+            if player.loss is not None:  # its session may be over in a moment
+                self._causes[player.name] = self._cause(player)
         seat = result.termination.seat
         # An offence of a house bot in a final's free seat is a fault of the arena (J5).
         if seat is not None and pairing.players[seat] in self.plan.house:
@@ -593,29 +604,22 @@ class Arbiter:
         return noted
 
     def _finding(self, name: str) -> Finding:
+        text = f"did not come within {self.plan.wait_s * 1000:,.0f} ms"
         return self.findings.get(name) or Finding(
             kind=Ending.ABSENT,
-            text=f"did not come within {self.plan.wait_s * 1000:,.0f} ms{self._cause(name)}",
+            text=text + self._causes.get(name, ""),
             mechanism=Mechanism.SESSION,
         )
 
-    def _cause(self, name: str) -> str:
-        """Why a bot that was here once does not come to its matches, as far as that is known."""
-        player = self.gateway.players.get(name)
-        if player is None and name in self._unplayed:
-            at = self._time_of_day(self._began_at)
-            return f": it has not played since the arena was started again at {at}"
-        if player is None:
-            return ""
-        table = next((f" in match {chair.table.id}" for chair in player.chairs.values()), "")
+    def _cause(self, player: BotSession) -> str:
+        """Why a bot that was here does not come, as far as that is known."""
         if player.loss is not None:
-            at = self._time_of_day(player.loss.since)
-            return f": its connection was lost at {at}{table}"
-        return (
-            f": it was too late{table} and has not been heard since"
-            if player.is_unresponsive
-            else ""
-        )
+            table = f" in match {player.loss.match}" if player.loss.match else ""
+            return f": its connection was lost at {self._time_of_day(player.loss.since)}{table}"
+        if player.is_unresponsive:
+            table = next((f" in match {chair.table.id}" for chair in player.chairs.values()), "")
+            return f": it was too late{table} and has not been heard since"
+        return ""
 
     def _time_of_day(self, loop_s: float) -> str:
         at = self.wall() - (self._loop.time() - loop_s)

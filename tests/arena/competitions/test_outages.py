@@ -159,6 +159,9 @@ async def test_J9_who_is_out_after_an_outage(row: str) -> None:
     for forgiven in (False, True)[: 1 + min(1, forgive)]:
         given = [verdict for verdict in report.verdicts if verdict.forgiven == forgiven]
         assert {verdict.bot: verdict.kind.value for verdict in given} == ruled
+        absent = [verdict.text for verdict in given if verdict.kind.value == "absent"]
+        causes = [text.partition(": its connection was lost at ")[2][8:18] for text in absent]
+        assert causes == [" in match "] * len(absent)
 
 
 @pytest.mark.parametrize("order", ["01", "10"])
