@@ -606,9 +606,7 @@ class Arbiter:
     def _finding(self, name: str) -> Finding:
         text = f"did not come within {self.plan.wait_s * 1000:,.0f} ms"
         return self.findings.get(name) or Finding(
-            kind=Ending.ABSENT,
-            text=text + self._causes.get(name, ""),
-            mechanism=Mechanism.SESSION,
+            kind=Ending.ABSENT, text=text + self._causes.get(name, ""), mechanism=Mechanism.SESSION
         )
 
     def _cause(self, player: BotSession) -> str:
