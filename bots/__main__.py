@@ -137,17 +137,24 @@ def command(
         if not quiet:
             _print(line)
 
+    client: Client | Bridge
+
+    def on_event(line: str) -> None:
+        if not quiet or client.is_finishing:  # an answer to Ctrl-C, and what leaving costs
+            _print(line)
+
     common: dict[str, Any] = {
         "token": token,
         "batch": batch,
         "wait_s": wait_s,
         "patience_s": patience_s,
-        "on_event": say,
+        "on_event": on_event,
         "on_over": lambda match, over: say(_result(match, over)),
     }
     if bot[0].lstrip().startswith(STDIO):
         words = _program(bot, (encoding != Encoding.JSON, seed, session_file))
-        _run(Bridge(url, words, name=name, tables=tables, **common), token)
+        client = Bridge(url, words, name=name, tables=tables, **common)
+        _run(client, token)
         return
     cls, default_name = _bot(bot)
     name = name or default_name

@@ -157,6 +157,11 @@ class Bridge:
         self._link.leave(self._websocket, len(self._matches), self._running)
         self._say_goodbye()
 
+    @property
+    def is_finishing(self) -> bool:
+        """Whether `finish` has been called."""
+        return self._link.is_leaving
+
     async def _carry(self) -> None:
         self._hello = await self._greeting()
         outward = asyncio.create_task(self._outward())
@@ -392,7 +397,6 @@ class Bridge:
     # --- the end ---
 
     def _lost(self) -> None:
-        self._is_in_frame = False
         for bridged in self._matches.values():
             bridged.is_invited = bridged.is_asked = False
 

@@ -175,6 +175,11 @@ class Client:
         if is_open:
             self._flush()
 
+    @property
+    def is_finishing(self) -> bool:
+        """Whether `finish` has been called."""
+        return self._link.is_leaving
+
     def has_lost_arena(self) -> bool:
         """Whether the arena has ended the session; for another thread, while a strategy runs.
 

@@ -108,7 +108,8 @@ class Limits(Struct, frozen=True, kw_only=True):
     bank_ms: Annotated[int, Meta(ge=0, le=_DAY_MS)] = 20_000
     hard_ms: Annotated[int, Meta(ge=1, le=_DAY_MS)] = 15_000
     wall_ms: Annotated[int, Meta(ge=1, le=_DAY_MS)] = 30_000
-    wall_bank_ms: Annotated[int, Meta(ge=0, le=_DAY_MS)] = 120_000
+    # With less, what is measured by steps of the kernel would put an honest bot out.
+    wall_bank_ms: Annotated[int, Meta(ge=1_000, le=_DAY_MS)] = 120_000
     start_ms: Annotated[int, Meta(ge=1, le=_DAY_MS)] = 10_000
     grace_ms: Annotated[int, Meta(ge=0, le=_DAY_MS)] = 30_000
     silence_ms: Annotated[int, Meta(ge=0, le=_DAY_MS)] = 120_000

@@ -365,7 +365,7 @@ def _show_competitions(competitions: Sequence[Progress]) -> None:
 
 
 def _show_verdicts(verdicts: Sequence[TimedVerdict]) -> None:
-    columns = ("time", "competition", "match", "bot", "verdict", "cannot be void")
+    columns = ("time", "competition", "match", "bot", "verdict", "refused")
     table = output.new_table(*columns, words=set(columns))
     for each in verdicts:
         at = time_of(each.at, SECONDS)

@@ -71,10 +71,10 @@ class Absences:
         for name in tuple(self._timers):
             self.cancel(name)
 
-    def is_as_late(self, name: str) -> bool:
-        """Whether a bot is waited for, and its deadline has almost come."""
+    def is_due(self, name: str, within_s: float = _ALMOST_S) -> bool:
+        """Whether a bot is waited for, and its deadline comes within so many seconds."""
         timer = self._timers.get(name)
-        return timer is not None and timer.left_s <= _ALMOST_S
+        return timer is not None and timer.left_s <= within_s
 
     def extend(self, name: str, others: Iterable[str]) -> bool:
         """Extend the wait for a bot until these other absent bots are due.

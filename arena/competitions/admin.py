@@ -76,9 +76,9 @@ class AdminCommands:
             case Action.PAUSE | Action.RESUME | Action.STOP:
                 return self._done(self._steer(message, who))
             case Action.VOID:
+                self._host.storage.check()
                 if message.since is not None:
                     return self._list_away(message, message.since)
-                self._host.storage.check()
                 return self._done(self._void(message, who))
             case Action.REMOVE:
                 self._host.storage.check()
@@ -249,6 +249,8 @@ class AdminCommands:
                 act = self._act(message, who, competition.id, text)
                 competition.void(match, act)
                 self._host.restore(competition)
+                if competition.plan.form is Form.LADDER:
+                    return f"{match} is void; {competition.id} is rated without it"
                 return f"{match} is void and played again in {competition.id}"
         return self._void_afterwards(message, match, who, text)
 

@@ -51,8 +51,9 @@ class Arbiter:
     """The matches of one competition.
 
     It begins with a pause if it was interrupted in one. If it is not attended, a match that is void
-    three times ends it, as there is no instructor to ask (J5). `wall` is the time of day in Unix
-    seconds. Without a `runner` there are no jobs, and without `submitted` no submissions.
+    three times ends it, as there is no instructor to ask (J5). If it `is_resumed`, an earlier arena
+    has begun it. `wall` is the time of day in Unix seconds. Without a `runner` there are no jobs,
+    and without `submitted` no submissions.
 
     Attributes:
         is_paused: whether the instructor has paused it.
@@ -72,6 +73,7 @@ class Arbiter:
         *,
         is_paused: bool = False,
         is_attended: bool = False,
+        is_resumed: bool = False,
         runner: JobRunner | None = None,
         submitted: SubmittedBots | None = None,
     ) -> None:
@@ -92,6 +94,13 @@ class Arbiter:
         self._settings = self.plan.read_settings()
         self.workload = Workload(self._rules.decisions(self._settings))
         self._loop = asyncio.get_running_loop()
+        self._began_at = self._loop.time()
+        # Why bots are away, as far as that was known when it was noticed.
+        self._restarted = (
+            ": it has not played since the arena was started again at "
+            f"{time_of(self.wall(), '%H:%M:%S')}"
+        )
+        self._causes = dict.fromkeys(self.plan.players if is_resumed else (), self._restarted)
         self._tables: dict[int, OpenMatch] = {}
         self._excused: set[str] = set()  # house bots whose offence made a match void
         self._calls = BackgroundTasks()
@@ -269,14 +278,22 @@ class Arbiter:
         """How many seconds the matches of a bot wait that is away; a house bot is started again.
 
         That of a bot which was lost in a match, or is silent, begins when its time for that is over
-        (J9): else it would be chance whether other matches of its wait. What is played again after
-        the end waits for ever, as nobody had to stay for it (K5).
+        (J9): else it would be chance whether other matches of its wait. Of a bot that has not come
+        back to an arena which was started again, nobody knows whether it is silent. What is played
+        again after the end waits for ever, as nobody had to stay for it (K5).
         """
         if name not in self.plan.house:
+            player = self.gateway.players.get(name)
+            if player is not None:
+                self._causes[name] = self._cause(player)
             if self.ledger.is_reopened:
                 return math.inf
-            player = self.gateway.players.get(name)
             loss = None if player is None else player.loss
+            if player is None and self._causes.get(name) == self._restarted:
+                limits = self.plan.limits
+                away_s = max(limits.grace_ms, limits.silence_ms) / 1000
+                left_s = self._began_at + away_s - self._loop.time()
+                return max(0.0, left_s) + self.plan.wait_s
             if player is None or loss is None or not (loss.is_silent or player.chairs):
                 return self.plan.wait_s
             return self.gateway.admission.left_s(player) + self.plan.wait_s
@@ -304,6 +321,8 @@ class Arbiter:
     def open(self, pairing: Pairing, on_over: OnMatchOver) -> OpenMatch:
         """Open a pairing's match; all its players are free."""
         names = pairing.players
+        for name in names:
+            self._causes.pop(name, None)
         submissions = tuple(map(self.submission, names))
         versions = self._versions(names, submissions)
         if self.plan.form is Form.LADDER:  # whose players are not known when it begins
@@ -559,6 +578,9 @@ class Arbiter:
         verdict: Verdict | None,
     ) -> None:
         del self._tables[pairing.number]
+        for player in (chair.player for chair in table.chairs):
+            if player.loss is not None:  # its session may be over in a moment
+                self._causes[player.name] = self._cause(player)
         seat = result.termination.seat
         # An offence of a house bot in a final's free seat is a fault of the arena (J5).
         if seat is not None and pairing.players[seat] in self.plan.house:
@@ -582,26 +604,21 @@ class Arbiter:
         return noted
 
     def _finding(self, name: str) -> Finding:
+        text = f"did not come within {self.plan.wait_s * 1000:,.0f} ms"
         return self.findings.get(name) or Finding(
-            kind=Ending.ABSENT,
-            text=f"did not come within {self.plan.wait_s * 1000:,.0f} ms{self._cause(name)}",
-            mechanism=Mechanism.SESSION,
+            kind=Ending.ABSENT, text=text + self._causes.get(name, ""), mechanism=Mechanism.SESSION
         )
 
-    def _cause(self, name: str) -> str:
-        """Why a bot that was here once does not come to its matches, as far as that is known."""
-        player = self.gateway.players.get(name)
-        if player is None:
-            return ""
-        table = next((f" in match {chair.table.id}" for chair in player.chairs.values()), "")
+    def _cause(self, player: BotSession) -> str:
+        """Why a bot that was here does not come, as far as that is known."""
         if player.loss is not None:
+            table = f" in match {player.loss.match}" if player.loss.match else ""
             lost_at = self.wall() - (self._loop.time() - player.loss.since)
             return f": its connection was lost at {time_of(lost_at, '%H:%M:%S')}{table}"
-        return (
-            f": it was too late{table} and has not been heard since"
-            if player.is_unresponsive
-            else ""
-        )
+        if player.is_unresponsive:
+            table = next((f" in match {chair.table.id}" for chair in player.chairs.values()), "")
+            return f": it was too late{table} and has not been heard since"
+        return ""
 
     def _verdict(self, match: str, pairing: Pairing, seat: int) -> Verdict:
         limits, name = self.plan.limits, pairing.players[seat]

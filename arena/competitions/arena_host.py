@@ -353,7 +353,8 @@ class Host:
 
     def resume(self, row: CompetitionRow) -> Competition:
         """Set an interrupted competition up: its results stand, and `play` plays the rest."""
-        return self.competition(self.ledger_of(row), row.state is CompetitionState.PAUSED)
+        is_paused = row.state is CompetitionState.PAUSED
+        return self.competition(self.ledger_of(row), is_paused, is_resumed=True)
 
     def ledger_of(self, row: CompetitionRow) -> Ledger:
         store = self.store
@@ -368,7 +369,9 @@ class Host:
             store.outages(row.id),
         )
 
-    def competition(self, ledger: Ledger, is_paused: bool = False) -> Competition:
+    def competition(
+        self, ledger: Ledger, is_paused: bool = False, *, is_resumed: bool = False
+    ) -> Competition:
         """A competition that goes on from the results in its ledger."""
         self._check_take(ledger.plan)
         self.presence.keep_spellings(ledger.plan.players)
@@ -382,6 +385,7 @@ class Host:
             self._relay,
             is_paused=is_paused,
             is_attended=self._is_attended,
+            is_resumed=is_resumed,
             runner=self._runner,
             submitted=self._submitted,
         )

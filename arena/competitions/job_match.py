@@ -10,7 +10,7 @@ from msgspec import UNSET
 from arena.competitions.job_runner import JobRunner
 from arena.competitions.jobs import MatchJob
 from arena.engine.match import MatchResult
-from arena.engine.verdict import AGAIN, Finding
+from arena.engine.verdict import UNCOUNTED, Finding
 from arena.referee.live_match import Forgives, LiveMatch
 from arena.referee.seat import MatchSeat
 from protocol.messages import Verdict
@@ -141,8 +141,8 @@ def is_fault(table: OpenMatch, result: MatchResult) -> bool:
     """Whether a void match was spoilt by the arena or a worker (J5), or by bots that were away."""
     is_cancelled = isinstance(table, JobMatch) and table.is_cancelled
     is_elsewhere = result.record.worker is not UNSET
-    is_again = result.termination.text.endswith(AGAIN)
-    return is_again or (is_elsewhere and not is_cancelled)
+    is_uncounted = result.termination.text.endswith(UNCOUNTED)
+    return is_uncounted or (is_elsewhere and not is_cancelled)
 
 
 OpenMatch: TypeAlias = LiveMatch | JobMatch

@@ -13,7 +13,6 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
-from itertools import chain
 
 from arena.competitions.absences import Absences
 from arena.competitions.arbiter import Arbiter
@@ -31,9 +30,10 @@ __all__ = ["ARENA_STOPPED", "CompetitionStopped", "RunningStage"]
 _GROW_S = 0.5  # between looks whether there is room for more matches
 _QUEUED = 4  # matches of a submitted bot, so that there are some between bots that are warm
 _TRIES = 1_000  # pairings in a look: some 5 ms
+_TOGETHER_S = 10.0  # bots that an outage takes are missed one after another
 
 
-ARENA_STOPPED = "the arena was stopped; if it goes on, this match is played again"
+ARENA_STOPPED = "the arena was stopped, and this match does not count"
 """What bots are told of matches that a stop of the arena has made void."""
 
 
@@ -369,49 +369,91 @@ class RunningStage:
         return player is not None and player.tables < pairing.players.count(name)
 
     def _absent(self, name: str) -> None:
-        """Rule that a bot has not come in time to the matches that wait for it."""
+        """Rule that a bot has not come in time to the matches that wait for it.
+
+        All that are as late are ruled with it: else the order of deadlines would say who is out
+        (J9). So a bot waits for those that are late soon, or have no match left without it.
+        """
         if self._is_here(name):
             return
-        waiting = self.waiting_for(name)
-        if all(pairing.is_alone for pairing in waiting):  # a forfeit would count for nobody
-            for pairing in waiting:
-                self._settle(pairing, None)
-        else:
-            # Who is as late does not win that match: else the order of deadlines would say who is
-            # out when one absence is forgiven (J9).
-            players, is_late = self._first(waiting).players, self._absences.is_as_late
-            late = [other for other in players if other != name and is_late(other)]
-            others = self._left_without({name, *late})
-            if self._absences.extend(name, (*players, *others)):
-                return
-            for other in others:
-                if other not in players and is_late(other):
-                    self._forfeit(other)
-            self._forfeit(name, late)
+        late = {name, *(other for other in self._absences if self._absences.is_due(other))}
+        for bot in sorted(late):
+            waiting = self.waiting_for(bot)
+            if all(pairing.is_alone for pairing in waiting):  # a forfeit would count for nobody
+                late.discard(bot)
+                for pairing in waiting:
+                    self._settle(pairing, None)
+        if name not in late:
+            return
+        met = self._opponents(name)
+        soon = [other for other in met if self._absences.is_due(other, _TOGETHER_S)]
+        first = self._first(self.waiting_for(name)).players
+        if not self._absences.extend(name, (*first, *soon, *self._left_without(late))):
+            self._forfeit_together(late)
+
+    def _forfeit_together(self, late: Collection[str]) -> None:
+        """Have each of these bots forfeit one match, two of them the same where that can be.
+
+        Who is as late does not win a match. A bot for whom no other is left waits for the next
+        time, if there is one. Who has been absent least is first, then who has least choice.
+        """
+        book, left = self._arbiter.ledger.book, {bot: self._opponents(bot) for bot in late}
+        for met in left.values():
+            met.intersection_update(late)
+
+        def rank(bot: str) -> tuple[int, int, str]:
+            return book.events(bot), len(left[bot]), bot
+
+        tables: list[tuple[Pairing, list[str]]] = []
+        while others := [bot for bot in left if left[bot]]:
+            bot = min(others, key=rank)
+            other = min(left[bot], key=rank)
+            pairing = next(each for each in self.waiting_for(bot) if other in each.players)
+            names = [each for each in dict.fromkeys(pairing.players) if each in left]
+            tables.append((pairing, names))
+            for each in names:
+                del left[each]
+            for met in left.values():
+                met.difference_update(names)
+        stays = {
+            bot
+            for _, names in tables
+            for bot in names
+            if self._arbiter.ledger.forgives(bot, Ending.ABSENT, "")
+        }
+        byes = {bot: met for bot in sorted(left) if (met := self._opponents(bot) & stays)}
+        for bot in sorted(left.keys() - byes.keys()):  # before all that it could meet are out
+            self._forfeit(bot)
+        for pairing, names in tables:
+            self._forfeit(names[0], names[1:], pairing)
+        for bot, met in byes.items():
+            self._absences.cancel(bot)
+            self._absences.forgive(bot)
+            if not self._absences.extend(bot, met):
+                self._forfeit(bot)
+
+    def _opponents(self, name: str) -> set[str]:
+        """The bots of all matches that wait for a bot."""
+        return {other for each in self.waiting_for(name) for other in each.players} - {name}
 
     def _first(self, waiting: Sequence[Pairing]) -> Pairing:
         """The pairing that a bot forfeits: against others, as one of it alone counts for nobody."""
         return min(waiting, key=lambda pairing: pairing.is_alone)
 
-    def _left_without(self, names: set[str]) -> list[str]:
-        """The bots that are away and have no match left once these are out.
-
-        They are absent with it: else the order of deadlines would say who is (J9).
+    def _left_without(self, names: Collection[str]) -> list[str]:
+        """The bots that are away and have no match left once these are out: they are absent with
+        them.
         """
-        waiting = chain.from_iterable(map(self.waiting_for, names))
-        met = dict.fromkeys(chain.from_iterable(pairing.players for pairing in waiting))
+        met = set().union(*map(self._opponents, names)).difference(names)
         return [
             other
             for other in met
-            if other not in names
-            and other in self._absences
-            and all(
-                pairing.is_alone or not names.isdisjoint(pairing.players)
-                for pairing in self.waiting_for(other)
-            )
+            if other in self._absences and self._opponents(other).issubset(names)
         ]
 
-    def _forfeit(self, name: str, also: Collection[str] = ()) -> None:
+    def _forfeit(
+        self, name: str, also: Collection[str] = (), pairing: Pairing | None = None
+    ) -> None:
         """Have a bot forfeit one match that waits for it, and all of them if it is out by that.
 
         The bots `also` forfeit that match, too.
@@ -420,7 +462,7 @@ class RunningStage:
         if not waiting or self._done.done():
             return
         with self._failing():
-            pairing = self._first(waiting)
+            pairing = pairing or self._first(waiting)
             seat = pairing.players.index(name)
             late = [seat for seat, other in enumerate(pairing.players) if other in also]
             result = self._arbiter.forfeit(pairing, seat, late)

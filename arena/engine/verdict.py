@@ -13,14 +13,14 @@ import msgspec
 
 from protocol.messages import Ending, Limits, Mechanism
 
-__all__ = ["AGAIN", "FORGIVABLE", "OUTAGE", "Finding", "advice", "out_of_clock_time", "out_of_time"]
-__all__ += ["outage", "were_away"]
+__all__ = ["FORGIVABLE", "OUTAGE", "UNCOUNTED", "Finding", "advice", "out_of_clock_time"]
+__all__ += ["out_of_time", "outage", "were_away"]
 
 FORGIVABLE = frozenset((Ending.DISCONNECT, Ending.TIMEOUT, Ending.ABSENT, Ending.CRASH))
 """What can happen to anybody (J3); cheating, flooding and taking too much space never is."""
 
-AGAIN = "; the match is played again"
-"""How the text of a match ends that is void and dealt anew (J5, J9)."""
+UNCOUNTED = "; the match does not count"
+"""How the text of a match ends that is void by nobody's offence (J5, J9)."""
 OUTAGE = "an outage: "
 """How the text of a match begins that is void as bots were away (J9)."""
 
@@ -83,7 +83,7 @@ def out_of_clock_time(
 
 def outage(names: Sequence[str]) -> str:
     """Why a match is void in which these bots were away, in one line (J9)."""
-    return f"{OUTAGE}{were_away(names)}{AGAIN}"
+    return f"{OUTAGE}{were_away(names)}{UNCOUNTED}"
 
 
 def were_away(names: Sequence[str]) -> str:

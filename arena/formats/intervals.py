@@ -90,7 +90,7 @@ class IntervalUnit(msgspec.Struct, frozen=True):
             matches = "1 match" if self.without == 1 else f"{self.without:,} matches"
             line += (
                 f"; of {matches} without sums of the {self.name}s the unit is the match "
-                "(`arena luck` adds the sums that an older arena did not write)"
+                "(they are too short, or an older arena wrote them and `arena luck` adds the sums)"
             )
         return line
 

@@ -162,6 +162,10 @@ class Scorebook:
         """Whether an offence now would cost a bot no more than the match (J3)."""
         return name not in self.out and self._would_forgive(name, kind, event)
 
+    def events(self, name: str) -> int:
+        """How many events of a bot have been forgiven, or have put it out."""
+        return len(self._events.get(name, ()))
+
     def knows(self, name: str, event: str) -> bool:
         """Whether that event has already ended a match."""
         return event in self._events.get(name, ())

@@ -282,7 +282,8 @@ class BotSession:
         `lag_s` is the arena's total lag by now; `by_arena` says that a stall of it is the cause.
         A known loss keeps its beginning; if it was silent and is closed now, it goes on as lost.
         """
-        loss = self.loss = self.loss or ConnectionLoss(since, lag_s, by_arena, by_ping)
+        match = next((chair.table.id for chair in self.chairs.values()), "")
+        loss = self.loss = self.loss or ConnectionLoss(since, lag_s, by_arena, by_ping, match)
         if self.connection is None and loss.is_silent:
             loss.closed = since if closed_at is None else closed_at, lag_s
         return loss

@@ -43,6 +43,7 @@ class ConnectionLoss:
     lag_s: float  # the arena's total lag at that moment
     by_arena: bool  # a stall of the arena caused it: no seat's time is used up
     by_ping: bool = False  # what a kernel acknowledges does not end it
+    match: str = ""  # one that the bot was playing
     closed: tuple[float, float] | None = None  # when, and the lag then; None while it is silent
     timer: Timer | None = None
 

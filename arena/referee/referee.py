@@ -22,7 +22,7 @@ from functools import partial
 import msgspec
 
 from arena.engine.rules import EVERYONE, Game
-from arena.engine.verdict import AGAIN, OUTAGE, Finding
+from arena.engine.verdict import OUTAGE, UNCOUNTED, Finding
 from arena.referee.bot_session import BotSession
 from arena.referee.clock import Lag
 from arena.referee.compute_gate import ComputeGate
@@ -47,7 +47,7 @@ __all__ = ["FAULT", "MOST_VOIDS", "Referee"]
 
 log = logging.getLogger(__name__)
 
-FAULT = f"a fault of the arena{AGAIN}"
+FAULT = f"a fault of the arena{UNCOUNTED}"
 """What all seats are told when no bot is to blame (J5)."""
 MOST_VOIDS = 3
 """How often a match is played again; then it waits for the instructor (J5)."""
@@ -361,7 +361,7 @@ class Referee:
         table = chair.table
         is_away = finding.kind in (Ending.ABSENT, Ending.DISCONNECT)
         if table.spares_away and is_away and finding.mechanism is not Mechanism.WIRE:
-            text = f"{OUTAGE}{chair.player.public_name} {finding.text}{AGAIN}"
+            text = f"{OUTAGE}{chair.player.public_name} {finding.text}{UNCOUNTED}"
             self.void(table, text, (chair.seat,))
             return
         verdicts = []

@@ -184,7 +184,8 @@ class LiveResults:
         settled, scheduled = self._settled()
         left_s = None
         is_running = self.competition.state is CompetitionState.RUNNING
-        if is_running and self.plan.form is not Form.LADDER and not self.plan.settle:
+        is_unknown = self.plan.form is Form.LADDER or self.plan.settle or self._is_reopened
+        if is_running and not is_unknown:  # what was over waits for its bots, maybe for days
             left_s = self._pace.left_s(scheduled - settled, self._resumed_at)
         return Progress(
             competition=self.competition.id,

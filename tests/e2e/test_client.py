@@ -135,7 +135,7 @@ async def test_J10_the_first_signal_finishes_the_matches_that_are_on(
 
 
 async def test_the_second_signal_leaves_now(arena: GatewayArena, start: Start) -> None:
-    program = connect(start, arena, "akq", "random")
+    program = connect(start, arena, "akq", "random", "--quiet")
     await here(arena, "random")
     async with arena.bot("raw") as raw:
         table = arena.open("ace_king_queen", "random", "raw")

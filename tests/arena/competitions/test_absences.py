@@ -78,14 +78,14 @@ def test_who_has_not_come_is_told_once_and_not_waited_for_any_more() -> None:
     assert "ann" not in absences
 
 
-@pytest.mark.parametrize(("left_s", "is_as_late"), [(1.0, True), (1.1, False)])
-def test_deadlines_set_one_after_another_are_over_together(left_s: float, is_as_late: bool) -> None:
+@pytest.mark.parametrize(("left_s", "is_due"), [(1.0, True), (1.1, False)])
+def test_deadlines_set_one_after_another_are_over_together(left_s: float, is_due: bool) -> None:
     absences = AbsencesUnderTest()
     absences.begin("ann", 60.0)
     absences.set[-1].left_s = left_s
 
-    assert absences.is_as_late("ann") == is_as_late
-    assert not absences.is_as_late("ben")
+    assert absences.is_due("ann") == is_due
+    assert not absences.is_due("ben")
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@
 
 A row says how many bots play, how they lose their network, and for how many seconds: `close` breaks
 their connections, `drop` loses every packet, and so does `proxy`, where a proxy's kernel acknowledges
-all the same. It is lost by `all`, where the run may `forgive` one event, by one bot `alone`, or by
+all the same. It is lost by `all`, where the run may `forgive` one event or more, by one bot `alone`, or by
 two of one `team`. Then come the number of void matches, and by what all these bots are out.
 """
 
@@ -48,7 +48,8 @@ high_low 4 close 60 all > 1
 high_low 40 close 60 all > 10
 akq 5 close 300 all > some absent
 akq 6 drop 300 all > some absent
-akq 4|5 close 300 forgive > some absent
+akq 3|4|5 close 300 forgive > some absent
+akq 4|5|6 close|drop 500 forgive2 > some absent
 high_low 8 close 300 all > 2 absent
 akq 2 proxy 17|60 all > 1
 akq 6 proxy 60 all > some
@@ -77,13 +78,24 @@ class Class(Listener):
         self.lines.append(text)
 
     @asynccontextmanager
-    async def comes(self, folder: Path | None = None, **options: Any) -> AsyncIterator[HostArena]:
-        """All are connected to an arena, until it closes."""
+    async def comes(
+        self,
+        folder: Path | None = None,
+        *,
+        goes_on: bool = False,
+        away_s: float = 0.0,
+        **options: Any,
+    ) -> AsyncIterator[HostArena]:
+        """All are connected to an arena, until it closes; first it may go on without them."""
         virtual_loop().network.latency_s = 0.2
         limits = Limits()
         async with in_host(
             folder, limits=limits, is_attended=True, listener=self, **options
         ) as self._arena:
+            if goes_on:
+                [row] = self._arena.host.unfinished()
+                self.playing = self._arena.begin(self._arena.host.resume(row))
+            await asyncio.sleep(away_s)
             for name in self.names:
                 copy_context().run(self._connect, name)
                 await self._arena.until(lambda name=name: self._arena.plays(name))  # type: ignore[misc]
@@ -131,7 +143,7 @@ async def test_J9_who_is_out_after_an_outage(row: str) -> None:
     members = Class(GAMES[game], int(bots))
     who = {"alone": TWO[:1], "team": TWO}.get(whose, members.names)
     teams = dict.fromkeys(TWO, "red") if whose == "team" else {}
-    forgive = int(whose == "forgive")
+    forgive = int(whose[7:] or 1) if whose.startswith("forgive") else 0
     async with members.comes(proxies=["0.0.0.0/0"] if how == "proxy" else []) as arena:
         playing = arena.begin(members.plan(teams=teams, forgive=forgive))
         await asyncio.sleep(BEGUN_S)
@@ -144,9 +156,12 @@ async def test_J9_who_is_out_after_an_outage(row: str) -> None:
     void = sum(match.result.termination.kind == "void" for match in matches)
     assert voids == str(void) or (voids == "some" and void)
     ruled = {name: word for word in kind for name in who}
-    for forgiven in (False, True)[: 1 + forgive]:
+    for forgiven in (False, True)[: 1 + min(1, forgive)]:
         given = [verdict for verdict in report.verdicts if verdict.forgiven == forgiven]
         assert {verdict.bot: verdict.kind.value for verdict in given} == ruled
+        absent = [verdict.text for verdict in given if verdict.kind.value == "absent"]
+        causes = [text.partition(": its connection was lost at ")[2][8:18] for text in absent]
+        assert causes == [" in match "] * len(absent)
 
 
 @pytest.mark.parametrize("order", ["01", "10"])
@@ -163,6 +178,23 @@ async def test_J9_the_order_in_which_connections_are_lost_decides_nothing(order:
         report = await playing
 
     assert report.verdicts == ()
+
+
+@pytest.mark.parametrize(("away_s", "ruled"), [(170, 0), (190, 2)])
+async def test_J9_a_restart_shortens_nobodys_time(
+    tmp_path: Path, away_s: float, ruled: int
+) -> None:
+    members = Class(GAMES["akq"], 2)
+    async with members.comes(tmp_path) as arena:
+        arena.begin(members.plan())
+        await asyncio.sleep(BEGUN_S)
+
+    async with members.comes(tmp_path, goes_on=True, away_s=away_s):
+        report = await members.playing
+
+    assert len(report.verdicts) == ruled
+    cause = "did not come within 60,000 ms: it has not played since the arena was started again at "
+    assert all(verdict.text.startswith(cause) for verdict in report.verdicts)
 
 
 async def test_J9_who_is_away_again_is_asked_again() -> None:

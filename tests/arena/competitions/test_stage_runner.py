@@ -132,7 +132,7 @@ async def test_when_it_is_stopped_running_matches_are_void_and_standings_stay(
 
 
 @pytest.mark.parametrize("form", [Form.ROUND_ROBIN, Form.LADDER])
-async def test_when_the_arena_is_stopped_bots_are_told_that_their_match_is_played_again(
+async def test_bots_are_told_that_a_stopped_match_does_not_count(
     house: FakeArena, host: FakeHost, form: Form
 ) -> None:
     host.come("ann", "ben", plays=silent)
@@ -143,7 +143,7 @@ async def test_when_the_arena_is_stopped_bots_are_told_that_their_match_is_playe
 
     assert house.referee.tables == ()
     [text] = host.book.void_texts()
-    assert text == "the arena was stopped; if it goes on, this match is played again"
+    assert text == "the arena was stopped, and this match does not count"
 
 
 @pytest.mark.parametrize("is_paused", [False, True])

@@ -248,8 +248,10 @@ async def test_what_could_not_be_written_is_refused_and_no_run_starts() -> None:
             await asyncio.sleep(100)
 
             assert reopened == []
-            for action in (Action.VOID, Action.REMOVE, Action.START):
-                asked = Instruct(VERSION, "", action, bot="ann", match="m-1", competition="akq")
+            void = Instruct(VERSION, "", Action.VOID, match="m-1")
+            remove = Instruct(VERSION, "", Action.REMOVE, bot="ann")
+            start = Instruct(VERSION, "", Action.START, competition="akq")
+            for asked in (void, msgspec.structs.replace(void, since=0.0), remove, start):
                 with pytest.raises(UsageError, match="expected a database that is written, but"):
                     acts(asked, "prof")
             status = acts(Instruct(VERSION, "", Action.STATUS), "prof")

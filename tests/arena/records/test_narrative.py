@@ -275,7 +275,7 @@ def test_the_others_learn_one_word_of_it() -> None:
 def test_a_match_that_never_began(game: str) -> None:
     lines = text(void(game).record)
 
-    assert "void: a fault of the arena; the match is played again" in lines
+    assert "void: a fault of the arena; the match does not count" in lines
     assert not any("round" in line and "dealt" in line for line in lines)
 
 

@@ -143,7 +143,7 @@ function Void({ lobby }) {
   const [word, say] = useWord();
   const [match, setMatch] = useState("");
   const id = match.trim().replace(/^.*#\/m\/([^/]+).*$/, "$1");
-  return html`<${Danger} verb="Void" title=${`Void match ${id}?`} text="It does not count, and is played again with fresh cards." word=${word} onYes=${() => say({ action: "void", match: id })}>
+  return html`<${Danger} verb="Void" title=${`Void match ${id}?`} text="It does not count. Except on a ladder it is played again with fresh cards." word=${word} onYes=${() => say({ action: "void", match: id })}>
     <label class="field">The match's id, or a link to it
       <input required value=${match} list="matches-now" spellcheck="false" autocomplete="off" onInput=${(event) => setMatch(event.target.value)} />
     </label>
