@@ -128,10 +128,10 @@ def test_a_token_is_needed_unless_all_come_from_this_machine(
 @pytest.mark.parametrize(
     ("host", "named"),
     [
-        ("127.0.0.1", "--trusted-proxy 127.0.0.1 has"),
-        ("127.0.0.2", "--trusted-proxy 127.0.0.1 has"),
-        ("::1", "--trusted-proxy ::1 has"),
-        ("localhost", "--trusted-proxy 127.0.0.1 --trusted-proxy ::1 has"),
+        ("127.0.0.1", "with --trusted-proxy 127.0.0.1 everybody"),
+        ("127.0.0.2", "with --trusted-proxy 127.0.0.1 everybody"),
+        ("::1", "with --trusted-proxy ::1 everybody"),
+        ("localhost", "with --trusted-proxy 127.0.0.1 --trusted-proxy ::1 everybody"),
     ],
 )
 def test_a_proxy_on_this_machine_is_named_as_it_connects(host: str, named: str) -> None:
