@@ -208,8 +208,8 @@ class BegunMatch(NamedTuple):
                     self.worker.is_silent = act == "silent"
                 case ["unlisted"]:
                     self.worker.running.clear()
-                case ["listed" | "over"]:
-                    self.worker.lists(self.job, "attempt1", is_over=act == "over")
+                case ["over"]:
+                    self.worker.lists(self.job, "attempt1", is_over=True)
                 case ["cut" | "back"]:
                     self.arena.bus.is_cut = act == "cut"
                 case ["cancel"]:
