@@ -313,35 +313,6 @@ async def test_only_cheap_key_exchange_is_offered(
     await arena.emptied()
 
 
-def recorded_hello(group: str) -> bytes:
-    """What a client of OpenSSL says first that can do nothing but TLS 1.3 with one group."""
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        url = f"127.0.0.1:{server.getsockname()[1]}"
-        words = ("openssl", "s_client", "-tls1_3", "-groups", group, "-connect", url)
-        null = subprocess.DEVNULL
-        with subprocess.Popen(words, stdin=null, stdout=null, stderr=null) as client:
-            try:
-                server.settimeout(TIMEOUT_S)
-                with server.accept()[0] as connection, connection.makefile("rb") as file:
-                    head = file.read(5)
-                    return head + file.read(int.from_bytes(head[3:]))
-            finally:
-                client.kill()
-
-
-async def test_a_recorded_hello_with_a_finite_field_alone_is_refused(arena: Secure) -> None:
-    hello = recorded_hello("ffdhe8192")
-
-    for _ in range(30):
-        reader, writer = await arena.raw()
-        writer.write(hello)
-        with suppress(ConnectionError):
-            assert await reader.read() == b"", "an alert at most, no key of ours"
-        writer.close()
-    await arena.emptied()
-    await arena.still_plays()
-
-
 async def test_a_handshake_that_comes_byte_by_byte_ends_well(arena: Secure) -> None:
     async def carry(
         reader: asyncio.StreamReader, writer: asyncio.StreamWriter, at_once: int
@@ -366,28 +337,6 @@ async def test_a_handshake_that_comes_byte_by_byte_ends_well(arena: Secure) -> N
         assert (await RawBot(websocket, "ann").hello())["bot"] == "ann"
     await is_over.wait()
     server.close()
-
-
-async def test_after_failures_handshakes_wait_for_their_turns(in_arena: Any) -> None:
-    # In the queue hello may take as long as on the busiest machine.
-    async with (
-        in_arena(msgspec.structs.replace(LIMITS, hello_ms=60_000)) as arena,
-        arena.bot("ann") as ann,
-    ):
-        arena.open("blackjack", "ann", hands=1)
-        for _ in range(20):
-            _, writer = await arena.raw()
-            writer.write(b"GET / HTTP/1.1\r\n\r\n")
-            writer.write_eof()
-            await writer.wait_closed() if writer.is_closing() else writer.close()
-        while arena.gateway.login.throttle:
-            await asyncio.sleep(0.01)
-        waiting = [await arena.raw() for _ in range(30)]
-        async with arena.bot("ben"):
-            assert "ben" in arena.gateway.players
-        for _, writer in waiting:
-            writer.transport.abort()
-        await ann.play()
 
 
 # --- the files ---
