@@ -133,23 +133,6 @@ async def test_bots_play_over_tls_and_beside_it(arena: Secure, encoding: str) ->
         assert result.termination.kind == "completed"
 
 
-async def test_our_own_client_connects(arena: Secure, files: Files, start: Any) -> None:
-    environment = {**os.environ, "SSL_CERT_FILE": str(files[0])}
-    words = ("bots", "ace_king_queen", "honest", "--url", arena.url)
-    programs = [
-        start(*words, "--no-session", "--name", name, env=environment) for name in ("ann", "ben")
-    ]
-    await arena.until(lambda: len(arena.gateway.players) == 2)
-    table = arena.open("ace_king_queen", "ann", "ben", hands=50)
-    result, _ = await arena.result(table)
-
-    assert result.termination.kind == "completed"
-    await arena.gateway.close()
-    for program in programs:
-        status, _, said = await asyncio.to_thread(program.ends)
-        assert (status, "connected as" in said) == (0, True), said
-
-
 async def test_a_request_is_known_to_have_come_over_tls(arena: Secure) -> None:
     page = Mock()
     page.answer.side_effect = lambda visitor, _: visitor.cut()
@@ -174,21 +157,6 @@ async def test_who_does_not_trust_the_certificate_is_gone(arena: Secure) -> None
 
 
 # --- accidents and attacks ---
-
-
-async def test_J2_a_reader_that_never_reads_is_cut(in_arena: Any) -> None:
-    async with in_arena(msgspec.structs.replace(LIMITS, buffer_bytes=64 * 1024)) as arena:
-        async with arena.bot("ann") as ann:
-            player = arena.gateway.players["ann"]
-            ann.websocket.transport.pause_reading()
-            wire = player.connection
-            assert wire is not None
-            while wire.is_open:
-                wire.send(b'"' + b"x" * 60_000 + b'"', player._encoding)
-                await asyncio.sleep(0)
-            await arena.emptied()
-            ann.websocket.transport.abort()
-        await arena.still_plays()
 
 
 @pytest.mark.parametrize(
