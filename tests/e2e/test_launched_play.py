@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.e2e.test_pipe import PYTHON, SHELL
 from tests.support.arena_process import alive, below
 from tests.support.in_process import run_here
+from tests.support.stdio_bots import PYTHON, SHELL
 
 if TYPE_CHECKING:
     from tests.support.gateway_bots import StartedProgram

@@ -22,10 +22,10 @@ from urllib.request import urlopen
 import pytest
 
 from arena.storage.store import CompetitionState, Store
-from tests.e2e.test_pipe import CHEATS, INTERPRETER, PYTHON, bot, slow, write_bots
 from tests.e2e.test_tls import make
 from tests.support.arena_process import ROOT, RunningProcess, alive, below, printed
 from tests.support.in_process import run_here
+from tests.support.stdio_bots import CHEATS, INTERPRETER, PYTHON, bot, slow, write_bots
 
 if TYPE_CHECKING:
     from tests.support.gateway_bots import StartedProgram

@@ -18,9 +18,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pytest
 
-from tests.e2e.test_pipe import bot, slow, write_bots
 from tests.support import independent_audit
 from tests.support.in_process import run_here
+from tests.support.stdio_bots import bot, slow, write_bots
 
 if TYPE_CHECKING:
     from tests.support.gateway_bots import StartedProgram

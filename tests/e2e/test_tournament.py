@@ -14,10 +14,10 @@ import pytest
 
 from arena.storage.store import CompetitionState, Store
 from protocol.messages import Ending
-from tests.e2e.test_pipe import bot, slow, write_bots
 from tests.support.arena_process import printed
 from tests.support.in_process import run_here
 from tests.support.nats_server import NatsServer, nats_server
+from tests.support.stdio_bots import bot, slow, write_bots
 
 if TYPE_CHECKING:
     from tests.support.gateway_bots import StartedProgram
