@@ -20,7 +20,7 @@ from arena.engine.rules import Trial
 from arena.games import GAMES
 from arena.lab.bench import Group
 from arena.lab.bench.against import against, checked_out
-from arena.lab.bench.games import game_rate, worked
+from arena.lab.bench.games import worked
 from arena.lab.bench.network import Turns, network_rate
 from arena.lab.idle_connections import too_few_files
 from bots.ace_king_queen import Bluffer
@@ -96,14 +96,6 @@ async def test_an_arena_is_measured_beside_a_prototype_and_an_echo(
         assert figure > 0
     assert rate.server_us_range[0] <= rate.server_us <= rate.server_us_range[1]
     assert [*tmp_path.iterdir()] == []
-
-
-async def test_games_are_measured_in_process() -> None:
-    rate = await game_rate("three_card_poker", rounds=1, seconds=0.01)
-
-    assert (rate.game, rate.bot) == ("three_card_poker", "random")
-    assert rate.rounds_per_s > 0
-    assert rate.decisions_per_s > 0
 
 
 async def test_a_game_that_cannot_be_played_is_an_error_of_one_line(

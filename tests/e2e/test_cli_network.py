@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from arena.cli._addresses import urls_for_others
-from arena.storage.store import CompetitionState, Store
+from arena.storage.store import Store
 from tests.support.in_process import run_here
 
 if TYPE_CHECKING:
@@ -113,29 +113,6 @@ def test_a_taken_name_is_told_and_the_end_of_the_arena_is_said_to_its_bots(
     assert "stopped by SIGTERM; all matches that were over are in" in err
     assert "Traceback" not in err
     assert bot.ends()[0] == 0
-
-
-def test_an_arena_that_is_stopped_in_a_match_leaves_it_void(
-    start: Start, serve: Callable[..., Any], db: Path
-) -> None:
-    arena, url = serve("akq", "--set", "hands=1000000")
-    bots = [start("arena", "connect", "akq", name, "--url", url) for name in ("random", "honest")]
-    arena.until("2 bots compete")
-    arena.process.send_signal(signal.SIGINT)
-
-    status, _, err = arena.ends()
-    assert status == 130
-    assert "stopped; all matches that were over are in" in err
-    assert "Traceback" not in err
-    for bot in bots:
-        bot.until("the arena has stopped, and will go on where it is")
-        bot.process.kill()
-    with Store(db, create=False) as store:
-        [competition] = store.competitions()
-
-        assert competition.state is CompetitionState.RUNNING
-        assert [m.result.termination.kind for m in store.matches(competition.id)] in (["void"], [])
-        assert store.verdicts() == ()
 
 
 # --- what is called wrong ---

@@ -187,13 +187,10 @@ async def test_J10_a_terminal_that_is_closed_costs_the_match_nothing(
 NEVER_RETURNS = ("while True: pass", "time.sleep(600)", "input()")
 
 
+@pytest.mark.parametrize("seen", ["now", "mine.py has been in decide() for 3 s (line 10)"])
 @pytest.mark.parametrize(
     ("never_returns", "number"),
-    [
-        (NEVER_RETURNS[0], signal.SIGINT),
-        (NEVER_RETURNS[1], signal.SIGTERM),
-        (NEVER_RETURNS[2], signal.SIGINT),
-    ],
+    [*zip(NEVER_RETURNS, (signal.SIGINT, signal.SIGTERM, signal.SIGINT), strict=True)],
 )
 async def test_the_first_signal_ends_a_strategy_that_does_not_return(
     arena: GatewayArena,
@@ -201,15 +198,18 @@ async def test_the_first_signal_ends_a_strategy_that_does_not_return(
     bot_file: Callable[[str], str],
     never_returns: str,
     number: signal.Signals,
+    seen: str,
 ) -> None:
-    program = connect(start, arena, bot_file(never_returns), stdin=subprocess.PIPE)
+    """Whether it is known by then that the strategy takes long, or not."""
+    odd = f"print('now', file=sys.stderr, flush=True)\n        {never_returns}"
+    program = connect(start, arena, bot_file(odd), stdin=subprocess.PIPE)
     await here(arena, "mine")
     arena.open("blackjack", "mine")
-    line = await asyncio.to_thread(program.until, "mine.py has been in decide() for 3 s (line 9)")
+    await asyncio.to_thread(program.until, seen)
     program.process.send_signal(number)
+    await asyncio.to_thread(program.process.wait, 60)  # with its standard input open
     status, _, err = await ended(program)
 
-    assert line.startswith("arena: mine.py")
     assert status == 130
     assert err.splitlines()[-1].startswith("arena: ended, as mine.py has been in decide() for ")
 
@@ -236,25 +236,6 @@ async def test_a_strategy_that_does_not_return_ends_with_the_arena_and_learns_wh
     )
     assert closed is not None
     assert float(closed[1]) < 30  # a connection that was only lost could still come back
-
-
-@pytest.mark.parametrize("never_returns", NEVER_RETURNS)
-async def test_a_signal_that_comes_first_ends_it_as_well(
-    arena: GatewayArena, start: Start, bot_file: Callable[[str], str], never_returns: str
-) -> None:
-    odd = f"print('now', file=sys.stderr, flush=True); {never_returns}"
-    if never_returns.startswith("while"):
-        odd = "print('now', file=sys.stderr, flush=True)\n        while True: pass"
-    program = connect(start, arena, bot_file(odd), stdin=subprocess.PIPE)
-    await here(arena, "mine")
-    arena.open("blackjack", "mine")
-    await asyncio.to_thread(program.until, "now")
-    program.process.send_signal(signal.SIGTERM)
-    await asyncio.to_thread(program.process.wait, 60)
-    status, _, err = await ended(program)
-
-    assert status == 130
-    assert err.splitlines()[-1].startswith("arena: ended, as mine.py has been in decide() for ")
 
 
 async def test_a_slow_strategy_comes_back_to_an_arena_that_is_started_again(

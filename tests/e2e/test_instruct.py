@@ -19,8 +19,8 @@ from arena.storage.store import CompetitionRow, CompetitionState, Store
 from arena.storage.tokens import hashed
 from protocol.errors import ArenaError
 from protocol.messages import VERSION, Action, Instruct
-from tests.e2e.test_pipe import PYTHON, bot, slow, write_bots
 from tests.support.in_process import run_here
+from tests.support.stdio_bots import PYTHON, bot, slow, write_bots
 
 if TYPE_CHECKING:
     from tests.support.gateway_bots import StartedProgram

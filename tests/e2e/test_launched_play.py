@@ -1,21 +1,23 @@
-"""`arena play`, `cross` and `ruin` with bots that they launch: programs without a line of ours."""
+"""`arena play`, `cross`, `compare` and `ruin` with bots that they launch: programs without a line of ours."""
 
 from __future__ import annotations
 
 import json
+import re
 import shlex
 import signal
 import sys
 import time
 from collections.abc import Callable
+from itertools import combinations_with_replacement
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.e2e.test_pipe import PYTHON, SHELL
 from tests.support.arena_process import alive, below
 from tests.support.in_process import run_here
+from tests.support.stdio_bots import PYTHON, SHELL
 
 if TYPE_CHECKING:
     from tests.support.gateway_bots import StartedProgram
@@ -29,6 +31,7 @@ CAREFUL = GOOD.replace(
 )
 PROGRAMS = {
     "good": GOOD,
+    "folds": GOOD.replace('it["legal"][0]', 'it["legal"][-1]'),
     "cheat": GOOD.replace('it["legal"][0]', '"all in"'),
     "crash": "import sys\nprint('hello', file=sys.stderr)\nsys.exit('no such luck')",
     "breaks": GOOD.replace('it["legal"][0]', 'it["legal"][0] if it["round"] < 5 else 1 // 0'),
@@ -121,87 +124,80 @@ def test_the_others_of_a_table_of_four_may_be_house_bots(folder: Path) -> None:
     assert len(document["bots"]) == 4
 
 
-def test_J3_an_illegal_answer_is_told_with_what_was_legal() -> None:
-    document, err = done("play", "akq", "nash", *bot("cheat"), status=1)
+SLEEPS = f"{INTERPRETER} -c 'import time; time.sleep(60)'"
+OUT = {
+    "J3 an illegal answer is told with what was legal": (
+        "cheat",
+        'illegal: seat 2 answered "all in" to .*; legal: .*; answer with an element of `legal`',
+    ),
+    "J3 a crash is told with what the program said last": (
+        "breaks",
+        "crash: crashed: exit status 1; it said: ZeroDivisionError: integer .* by zero$",
+    ),
+    "a program that crashes at once": (
+        "crash",
+        "absent: did not say hello: crashed: exit status 1; it said: no such luck$",
+    ),
+    "a program that never connects": (
+        SLEEPS,
+        "absent: did not say hello with its ARENA_TOKEN within 2,500 ms$",
+    ),
+    "a program that never says hello in lines": (
+        f"stdio: {SLEEPS}",
+        r"absent: did not say hello within 2,500 ms; did it flush its output\?$",
+    ),
+}
+
+
+@pytest.mark.parametrize(("name", "why"), OUT.values(), ids=OUT)
+def test_J3_who_is_out_is_told_in_the_last_line(name: str, why: str) -> None:
+    rest = ("--bot", f"sleeper={name}", "--hello-ms", "1000", "--start-ms", "1500")
+    words = rest if SLEEPS in name else bot(name)
+    document, err = done("play", "akq", "nash", *words, "--hands", "50", status=1)
 
     assert document["winners"] == [0]
-    assert document["eliminated"]["kind"] == "illegal"
-    [line] = err
-    assert line.startswith("arena: cheat is eliminated in match 1: illegal: seat 2 ")
-    assert 'answered "all in" to ' in line
-    assert "; legal: " in line
-    assert "; answer with an element of `legal`" in line
-
-
-def test_J3_a_crash_is_told_with_what_the_program_said_last() -> None:
-    argv = ("play", "akq", *bot("breaks"), "nash", "--hands", "50")
-    document, err = done(*argv, status=1)
-
-    assert document["winners"] == [0]
-    assert document["bots"][0]["mean"] is not None  # of the hands before
-    *traceback, line = err
-    assert "breaks: Traceback (most recent call last):" in traceback
-    assert line == (
-        "arena: breaks is eliminated in match 1: crash: crashed: exit status 1; "
-        "it said: ZeroDivisionError: integer division or modulo by zero"
-    )
-
-
-def test_a_program_that_crashes_at_once() -> None:
-    document, err = done("play", "akq", "nash", *bot("crash"), status=1)
-
-    assert document["eliminated"]["kind"] == "absent"
-    assert err[-1] == (
-        "arena: crash is eliminated in match 1: absent: did not say hello: "
-        "crashed: exit status 1; it said: no such luck"
-    )
-
-
-@pytest.mark.parametrize(
-    ("by", "why"),
-    [
-        ("", "with its ARENA_TOKEN within 2,500 ms"),
-        ("stdio: ", "within 2,500 ms; did it flush its output?"),
-    ],
-)
-def test_a_program_that_never_connects(by: str, why: str) -> None:
-    sleeper = ("--bot", f"{by}{INTERPRETER} -c 'import time; time.sleep(60)'")
-    limits = ("--hello-ms", "1000", "--start-ms", "1500")
-    argv = ("play", "akq", *bot("good"), *sleeper, *limits)
-    document, err = done(*argv, status=1)
-
+    called = "sleeper" if SLEEPS in name else name
+    assert re.match(f"arena: {called} is eliminated in match 1: {why}", err[-1])
     assert document["eliminated"]["bot"] == 1
-    assert err[-1].endswith(f": absent: did not say hello {why}")
+    assert document["eliminated"]["kind"] == why.partition(":")[0]
+    assert ("breaks: Traceback (most recent call last):" in err) is (name == "breaks")
+    assert name != "breaks" or document["bots"][0]["mean"] is not None, "of the hands before"
 
 
 # --- cross ---
 
 
-def test_every_program_meets_every_bot_and_itself() -> None:
-    argv = ("cross", "akq", "nash", *bot("good", "ann"), *bot("good", "ben"))
-    document, err = done(*argv, "--hands", "20")
-
-    assert err == []
-    assert [table["bots"] for table in document["tables"]] == [
-        ["nash", "nash"],
-        ["nash", "ann"],
-        ["nash", "ben"],
-        ["ann", "ann"],
-        ["ann", "ben"],
-        ["ben", "ben"],
-    ]
-    assert all(sum(table["scores"]) == 0 for table in document["tables"])
-    assert {each["units"] for each in document["bots"]} == {40}
-
-
 def test_J3_an_offender_counts_for_nobody() -> None:
-    argv = ("cross", "akq", "nash", "honest", *bot("cheat"), *bot("good"))
+    argv = ("cross", "akq", "nash", *bot("good", "ann"), *bot("cheat"), *bot("good"))
     document, err = done(*argv, "--hands", "20", status=1)
 
     units = {each["name"]: each["units"] for each in document["bots"]}
-    assert units == {"nash": 40, "honest": 40, "good": 40, "cheat": 0}
+    assert units == {"nash": 40, "ann": 40, "good": 40, "cheat": 0}
+    tables = [table["bots"] for table in document["tables"] if "cheat" not in table["bots"]]
+    assert tables == [[*pair] for pair in combinations_with_replacement(("nash", "ann", "good"), 2)]
     assert document["bots"][-1]["eliminated"]["kind"] == "illegal"
     assert len(err) == 1
+
+
+# --- compare ---
+
+
+def test_two_programs_are_told_apart() -> None:
+    words = ("compare", "akq", *bot("folds"), *bot("good"), "--set", "hands=250")
+    document, _ = done(*words, "--jobs", "2")
+
+    assert document["bots"] == ["folds", "good"]
+    assert (document["verdict"], document["better"], document["seed"]) == ("better", 1, None)
+    assert document["units"] % 500 == 0  # whole parts: both seatings
+
+
+def test_a_program_is_compared_with_a_file_against_the_dealer(folder: Path) -> None:
+    (folder / "file.py").write_text("from bots.blackjack import Simple\nclass Mine(Simple): pass")
+    document, _ = done("compare", "file.py", *bot("stander"), "--set", "hands=5", "--most", "21")
+
+    assert document["bots"] == ["file.py", "stander"]
+    assert document["units"] >= 20
+    assert len(document["measures"]) == 2
 
 
 # --- ruin ---
@@ -250,15 +246,32 @@ def interrupted(
     return ended
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_whoever_stops_it_stops_all_bots(
-    start: Callable[..., StartedProgram], number: signal.Signals
-) -> None:
-    argv = ("play", "akq", "nash", *bot("good"), "--hands", "1000000")
-    status, out, err = interrupted(start("arena", *argv), "good.py", number)
+STOPPED = {
+    "play": (
+        ("nash", "--hands", "1000000"),
+        *("", "of 1,000,000 hands, all bots are stopped; a smaller"),
+    ),
+    "compare": (
+        ("nash", "--set", "hands=50", "--level", "0.01"),
+        *("Ace-King-Queen", "all bots are stopped"),
+    ),
+}
+"""By command: its words, the title that it prints, and what ends its line."""
 
-    assert (status, out) == (130, "")
+
+@pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
+@pytest.mark.parametrize(
+    ("command", "number"),
+    [("play", signal.SIGINT), ("play", signal.SIGTERM), ("compare", signal.SIGINT)],
+)
+def test_whoever_stops_it_stops_all_bots(
+    start: Callable[..., StartedProgram], command: str, number: signal.Signals
+) -> None:
+    words, title, end = STOPPED[command]
+    program = start("arena", command, "akq", *words, *bot("good"))
+    status, out, err = interrupted(program, "good.py", number)
+
+    assert (status, out.partition("\n")[0]) == (130, title)
     [line] = err.splitlines()
     assert line.startswith("arena: interrupted after ")
-    assert "of 1,000,000 hands, all bots are stopped; a smaller" in line
+    assert end in line

@@ -136,27 +136,6 @@ async def test_clients_are_counted_apart_whatever_they_claim(behind: Any) -> Non
             await ben.hello()
 
 
-async def test_who_guesses_through_it_waits_and_others_do_not(arena: Proxied) -> None:
-    direct = GatewayArena(arena.gateway, arena.port)
-    async with direct.stranger("ann") as ann, direct.stranger("ben") as ben:
-        await ann.hello(token=ANN)
-        arena.open("blackjack", "ann", hands=1)
-        for _ in range(10):
-            async with arena.stranger() as bot:
-                await bot.say(**bot.a_hello(token="guessed"))
-                await bot.closed()
-        throttle = arena.gateway.login.throttle
-        arena.gateway.login.throttle.tick()
-
-        assert throttle._is_failing(ELSEWHERE)
-        assert not throttle._is_failing("127.0.0.1")
-        assert not throttle._is_failing(FARTHER)
-
-        async with arena.stranger("late") as late:  # its request waits, and is heard
-            await late.hello(token=BEN)
-        await ben.websocket.close()
-
-
 # --- without nginx: what a request that waits must not lose ---
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import os
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -49,44 +48,38 @@ async def test_it_runs_in_its_directory(tmp_path: Path) -> None:
     assert (tmp_path / "mine").exists()
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="nothing is polite there")
-async def test_it_is_asked_before_it_is_killed(tmp_path: Path) -> None:
-    source = """
+POLITE = """
 import pathlib, signal, sys, time
 signal.signal(signal.SIGTERM, lambda *_: sys.exit(9))
 pathlib.Path("up").touch()
 time.sleep(1000)
 """
+DEAF = POLITE.replace("lambda *_: sys.exit(9)", "signal.SIG_IGN").replace(
+    "pathlib.Path",
+    "import subprocess\n"
+    "subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(1000)'])\n"
+    "pathlib.Path",
+)
+"""Its child holds its stderr."""
 
-    process = await runs(source, tmp_path)
+
+@pytest.mark.parametrize(
+    "is_polite",
+    [
+        pytest.param(
+            True, marks=pytest.mark.skipif(sys.platform == "win32", reason="nothing is polite")
+        ),
+        False,
+    ],
+)
+async def test_it_is_asked_before_it_is_killed(tmp_path: Path, is_polite: bool) -> None:
+    process = await runs(POLITE if is_polite else DEAF, tmp_path)
     async with asyncio.timeout(TIMEOUT_S):
         while not (tmp_path / "up").exists():
             await asyncio.sleep(0.01)
-    await process.stop()
+        await process.stop()
 
-    assert await ended(process) == 9
-
-
-async def test_one_that_does_not_listen_and_its_child_that_holds_stderr_are_ended(
-    tmp_path: Path,
-) -> None:
-    source = """
-import pathlib, signal, subprocess, sys, time
-signal.signal(signal.SIGTERM, signal.SIG_IGN)
-subprocess.Popen([sys.executable, "-c", "import time; time.sleep(1000)"])
-pathlib.Path("up").touch()
-time.sleep(1000)
-"""
-
-    process = await runs(source, tmp_path)
-    async with asyncio.timeout(TIMEOUT_S):
-        while not (tmp_path / "up").exists():
-            await asyncio.sleep(0.01)
-    began_s = time.monotonic()
-    await process.stop()
-
-    assert time.monotonic() - began_s < 4
-    assert await ended(process) != 0
+    assert (await ended(process) == 9) is is_polite
 
 
 async def test_what_cannot_be_started_is_told(tmp_path: Path) -> None:

@@ -22,10 +22,10 @@ from urllib.request import urlopen
 import pytest
 
 from arena.storage.store import CompetitionState, Store
-from tests.e2e.test_pipe import CHEATS, INTERPRETER, PYTHON, bot, slow, write_bots
 from tests.e2e.test_tls import make
 from tests.support.arena_process import ROOT, RunningProcess, alive, below, printed
 from tests.support.in_process import run_here
+from tests.support.stdio_bots import CHEATS, INTERPRETER, PYTHON, bot, slow, write_bots
 
 if TYPE_CHECKING:
     from tests.support.gateway_bots import StartedProgram
@@ -75,23 +75,6 @@ def test_launched_bots_play_and_what_becomes_of_them_is_told(serve: Serve, tmp_p
     assert "bad has ended: crashed: exit status 1; it said: no such luck" in err.splitlines()
     assert "sleeper did not say hello with its ARENA_TOKEN within 5,000 ms" in err.splitlines()
     assert "Traceback" not in err
-
-
-def test_in_practice_an_illegal_answer_puts_nobody_out(serve: Serve, tmp_path: Path) -> None:
-    learns = (
-        "for line in sys.stdin:\n    if '\"refused\"' in line:\n"
-        "        it = json.loads(line)\n"
-        '        say(type="answer", match=it["match"], ask=it["ask"], value=it["legal"][0])\n'
-        "        continue"
-    )
-    write_bots(tmp_path, learner=CHEATS.replace("for line in sys.stdin:", learns))
-    arena = serve("--practice", *bot("good.py"), *bot("learner.py"))
-    status, out, err = arena.ends()
-    report = json.loads(out)
-
-    assert status == 0, err
-    assert (report["played"], report["verdicts"]) == (2, [])
-    assert "eliminated" not in err
 
 
 def test_a_command_that_can_never_work_is_called_wrong(
@@ -232,17 +215,6 @@ def test_a_signal_ends_an_arena_in_the_middle_of_matches_with_its_bots(
     with Store(tmp_path / "arena.db", create=False) as store:
         [competition] = store.competitions()
         assert competition.state is CompetitionState.RUNNING
-
-
-@needs_signals
-def test_a_signal_ends_an_arena_that_waits_for_the_bots_that_it_launched(service: Serve) -> None:
-    arena = service("--bot", f"slow={SLEEPER}")
-    arena.until("the page is at")
-    started = processes_of(arena)
-    arena.process.send_signal(signal.SIGTERM)
-
-    is_stopped(arena, "SIGTERM")
-    assert alive(started) == {}
 
 
 SLOW_START = """

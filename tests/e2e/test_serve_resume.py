@@ -18,9 +18,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pytest
 
-from tests.e2e.test_pipe import bot, slow, write_bots
 from tests.support import independent_audit
 from tests.support.in_process import run_here
+from tests.support.stdio_bots import bot, slow, write_bots
 
 if TYPE_CHECKING:
     from tests.support.gateway_bots import StartedProgram
@@ -133,7 +133,7 @@ class Lives:
                 [progress] = printed("status", *self.to)["competitions"]
                 assert (progress["state"], progress["settled"]) == ("paused", len(before))
             elif name == "void":
-                self.voided = line.split()[4]
+                self.voided = line.split()[5]  # after date, time, zone and competition
                 printed("void", self.voided, *self.to)
                 while independent_audit.read(self.db).matches[self.voided].counts:
                     time.sleep(0.05)  # it is answered before it is written

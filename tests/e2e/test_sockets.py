@@ -7,7 +7,6 @@ slow machine keeps; who is expected to miss one waits for it.
 from __future__ import annotations
 
 import asyncio
-import os
 import signal
 import socket
 import sys
@@ -82,20 +81,6 @@ async def test_a_flood_of_strangers_does_not_keep_a_bot_out() -> None:
         finally:
             for _, writer in flood:
                 writer.transport.abort()
-
-
-@pytest.mark.parametrize(
-    "noise",
-    [b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03" + bytes(range(256)), os.urandom(100_000)],
-    ids=["tls", "noise"],
-)
-async def test_what_is_no_request_is_cut(
-    arena: GatewayArena, noise: bytes, caplog: pytest.LogCaptureFixture
-) -> None:
-    await arena.answer_to(noise)
-    await arena.still_plays()
-
-    assert caplog.text == ""
 
 
 # --- what waits in the kernel ---

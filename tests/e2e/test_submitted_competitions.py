@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import asyncio
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from arena.formats.spec import Form, Take
 from arena.storage.store import CompetitionState
 from protocol.messages import Ending
 from tests.support.submitted_arena import submitted_arena
@@ -51,35 +49,3 @@ async def test_a_program_that_does_not_start_is_out_with_what_it_said(tmp_path: 
     assert "no such model" in (verdict.stderr or "")
     assert [text for *_, text in arena.stderr if "model" in text]
     assert {row.name for row in report.standings if not row.eliminated} == {"ann", "ben"}
-
-
-async def test_an_elimination_of_more_bots_than_processes_fit(tmp_path: Path) -> None:
-    owners: dict[str, Any] = {f"bot{n}": n * 10 + 1 for n in range(1, 7)}
-    async with asyncio.timeout(TIMEOUT_S), submitted_arena(tmp_path, most=4, **owners) as arena:
-        report = await arena.play(arena.plan("high_low", *owners))
-
-    assert report.state is CompetitionState.FINISHED
-    assert not report.verdicts
-    assert report.ranking
-
-
-async def test_another_version_takes_over_on_a_ladder(tmp_path: Path) -> None:
-    async with asyncio.timeout(TIMEOUT_S), submitted_arena(tmp_path, ann=11, ben=21) as arena:
-        plan = arena.plan("ace_king_queen", take=Take.EITHER, form=Form.LADDER)
-        competition = arena.host.compete(plan)
-        playing = asyncio.create_task(arena.host.play(competition))
-        while competition.played < 2:
-            await asyncio.sleep(0.01)
-        arena.service.plays("ann", 12)
-        while ("ann", "v2") not in competition.ledger.book.versions.items():
-            await asyncio.sleep(0.01)
-        competition.close()
-        report = await playing
-        await arena.store.flushed()
-        acts = [act.text for act in arena.store.actions(report.competition)]
-
-    assert [text for text in acts if text.startswith("ann")] == [
-        "ann v1 is in play",
-        "ann v2 is in play",
-    ]
-    assert not report.verdicts

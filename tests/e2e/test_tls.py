@@ -133,23 +133,6 @@ async def test_bots_play_over_tls_and_beside_it(arena: Secure, encoding: str) ->
         assert result.termination.kind == "completed"
 
 
-async def test_our_own_client_connects(arena: Secure, files: Files, start: Any) -> None:
-    environment = {**os.environ, "SSL_CERT_FILE": str(files[0])}
-    words = ("bots", "ace_king_queen", "honest", "--url", arena.url)
-    programs = [
-        start(*words, "--no-session", "--name", name, env=environment) for name in ("ann", "ben")
-    ]
-    await arena.until(lambda: len(arena.gateway.players) == 2)
-    table = arena.open("ace_king_queen", "ann", "ben", hands=50)
-    result, _ = await arena.result(table)
-
-    assert result.termination.kind == "completed"
-    await arena.gateway.close()
-    for program in programs:
-        status, _, said = await asyncio.to_thread(program.ends)
-        assert (status, "connected as" in said) == (0, True), said
-
-
 async def test_a_request_is_known_to_have_come_over_tls(arena: Secure) -> None:
     page = Mock()
     page.answer.side_effect = lambda visitor, _: visitor.cut()
@@ -174,21 +157,6 @@ async def test_who_does_not_trust_the_certificate_is_gone(arena: Secure) -> None
 
 
 # --- accidents and attacks ---
-
-
-async def test_J2_a_reader_that_never_reads_is_cut(in_arena: Any) -> None:
-    async with in_arena(msgspec.structs.replace(LIMITS, buffer_bytes=64 * 1024)) as arena:
-        async with arena.bot("ann") as ann:
-            player = arena.gateway.players["ann"]
-            ann.websocket.transport.pause_reading()
-            wire = player.connection
-            assert wire is not None
-            while wire.is_open:
-                wire.send(b'"' + b"x" * 60_000 + b'"', player._encoding)
-                await asyncio.sleep(0)
-            await arena.emptied()
-            ann.websocket.transport.abort()
-        await arena.still_plays()
 
 
 @pytest.mark.parametrize(
@@ -313,35 +281,6 @@ async def test_only_cheap_key_exchange_is_offered(
     await arena.emptied()
 
 
-def recorded_hello(group: str) -> bytes:
-    """What a client of OpenSSL says first that can do nothing but TLS 1.3 with one group."""
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        url = f"127.0.0.1:{server.getsockname()[1]}"
-        words = ("openssl", "s_client", "-tls1_3", "-groups", group, "-connect", url)
-        null = subprocess.DEVNULL
-        with subprocess.Popen(words, stdin=null, stdout=null, stderr=null) as client:
-            try:
-                server.settimeout(TIMEOUT_S)
-                with server.accept()[0] as connection, connection.makefile("rb") as file:
-                    head = file.read(5)
-                    return head + file.read(int.from_bytes(head[3:]))
-            finally:
-                client.kill()
-
-
-async def test_a_recorded_hello_with_a_finite_field_alone_is_refused(arena: Secure) -> None:
-    hello = recorded_hello("ffdhe8192")
-
-    for _ in range(30):
-        reader, writer = await arena.raw()
-        writer.write(hello)
-        with suppress(ConnectionError):
-            assert await reader.read() == b"", "an alert at most, no key of ours"
-        writer.close()
-    await arena.emptied()
-    await arena.still_plays()
-
-
 async def test_a_handshake_that_comes_byte_by_byte_ends_well(arena: Secure) -> None:
     async def carry(
         reader: asyncio.StreamReader, writer: asyncio.StreamWriter, at_once: int
@@ -366,28 +305,6 @@ async def test_a_handshake_that_comes_byte_by_byte_ends_well(arena: Secure) -> N
         assert (await RawBot(websocket, "ann").hello())["bot"] == "ann"
     await is_over.wait()
     server.close()
-
-
-async def test_after_failures_handshakes_wait_for_their_turns(in_arena: Any) -> None:
-    # In the queue hello may take as long as on the busiest machine.
-    async with (
-        in_arena(msgspec.structs.replace(LIMITS, hello_ms=60_000)) as arena,
-        arena.bot("ann") as ann,
-    ):
-        arena.open("blackjack", "ann", hands=1)
-        for _ in range(20):
-            _, writer = await arena.raw()
-            writer.write(b"GET / HTTP/1.1\r\n\r\n")
-            writer.write_eof()
-            await writer.wait_closed() if writer.is_closing() else writer.close()
-        while arena.gateway.login.throttle:
-            await asyncio.sleep(0.01)
-        waiting = [await arena.raw() for _ in range(30)]
-        async with arena.bot("ben"):
-            assert "ben" in arena.gateway.players
-        for _, writer in waiting:
-            writer.transport.abort()
-        await ann.play()
 
 
 # --- the files ---

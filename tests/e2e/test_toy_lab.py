@@ -6,7 +6,6 @@ They are packages that are written at run time, and found by PYTHONPATH in proce
 from __future__ import annotations
 
 import json
-import re
 import sys
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -112,25 +111,6 @@ def test_everybody_meets_everybody_in_any_number_of_processes(
 
 
 @EACH_TOY
-def test_a_launched_bot_meets_everybody(printed: Callable[..., Any], seats: int) -> None:
-    game = toy_name(seats)
-    mine = f"mine={sys.executable} -m bots {game} timid"
-    words = ("cross", game, *BOTS, "--games", "2", "--bot", mine, "--jobs", "2")
-    standings = printed(*words)["bots"]
-
-    assert {bot["name"] for bot in standings} == {*BOTS, "mine"}
-    assert all(bot["eliminated"] is None and bot["units"] > 0 for bot in standings)
-
-
-@EACH_TOY
-def test_a_cross_table_is_shown(arena: Run, seats: int) -> None:
-    shown = arena("cross", toy_name(seats)).out
-
-    assert f"120 matches per {({1: 'bot', 2: 'pairing'}).get(seats, 'table')}" in shown
-    assert "95 % interval" in shown
-
-
-@EACH_TOY
 def test_it_is_no_game_to_go_broke_in(arena: Run, seats: int) -> None:
     done = arena("ruin", toy_name(seats), "bold", "--stake", "5", "--goal", "10")
 
@@ -165,7 +145,8 @@ def test_all_are_timed(printed: Callable[..., Any]) -> None:
     toys = {row["game"]: row for row in rows if row["game"].startswith("toy_")}
 
     assert {*toys} == {toy_name(seats) for seats in SEATS}
-    assert all(row["decisions_per_s"] > 0 and row["peers"] == [] for row in toys.values())
+    assert all(row["peers"] == [] for row in toys.values())
+    assert all(min(row["rounds_per_s"], row["decisions_per_s"]) > 0 for row in toys.values())
 
 
 def test_the_demo_has_a_competition_in_each(python: Run) -> None:
@@ -179,25 +160,6 @@ def test_the_demo_has_a_competition_in_each(python: Run) -> None:
         assert contests[toy_name(seats)] > seats
 
 
-@EACH_TOY
-def test_the_competition_of_the_demo_is_played(python: Run, seats: int) -> None:
-    done = python(
-        "import asyncio, sys\n"
-        "from arena.lab.demo import demo, field\n"
-        "from arena.storage.store import Store\n"
-        "async def main(game):\n"
-        "    with Store('demo.db') as store:\n"
-        "        return await demo(store, [c for c in field() if c.game == game])\n"
-        "[report] = asyncio.run(main(sys.argv[1]))\n"
-        "print(report.played, *(v.bot for v in report.verdicts))\n",
-        toy_name(seats),
-    )
-
-    assert done.status == 0, done.err
-    [played] = done.out.split()
-    assert int(played) > 0
-
-
 @pytest.fixture(scope="module")
 def trial(packages: Path, tmp_path_factory: pytest.TempPathFactory) -> Callable[..., StarterTrial]:
     def make(seats: int, language: Language) -> StarterTrial:
@@ -205,25 +167,6 @@ def trial(packages: Path, tmp_path_factory: pytest.TempPathFactory) -> Callable[
         return StarterTrial(folder, toy_name(seats), language, ROUNDS, packages=packages)
 
     return make
-
-
-@EACH_TOY
-def test_a_starter_is_written_in_every_language(arena: Run, tmp_path: Path, seats: int) -> None:
-    game = toy_name(seats)
-    for language in Language:
-        assert arena("new", game, language, "--lang", language).status == 0
-    for language in Language:
-        folder = tmp_path / language
-        files = [file for file in folder.iterdir() if file.is_file()]
-        texts = {file.name: file.read_text(encoding="utf-8") for file in files}
-        readme = texts["README.md"]
-        [tried] = re.findall(rf"^arena play {game} .*", readme, re.MULTILINE)
-        assert [word for word in tried.split() if word in HOUSE] == [
-            *islice(cycle(HOUSE), seats - 1)
-        ]
-        assert (f"begins when {seats} bots" in readme) == (seats > 1)
-        for kind in ("bid", "shown"):
-            assert any(kind in text for name, text in texts.items() if name != "samples.jsonl")
 
 
 def test_a_starter_passes_its_test_and_the_check(trial: Callable[..., StarterTrial]) -> None:
@@ -241,16 +184,3 @@ def test_a_starter_in_bash_passes_its_test(trial: Callable[..., StarterTrial]) -
     shown = [mine.step(step) for step in ("build", "test", "try")]
 
     assert shown[-1]
-
-
-@EACH_TOY
-def test_for_another_language_the_page_of_the_game_is_written(
-    printed: Callable[..., Any], tmp_path: Path, seats: int
-) -> None:
-    game = toy_name(seats)
-    made = printed("new", game, "other", "--lang", "other")
-    page = (tmp_path / "other" / f"{game}.md").read_text(encoding="utf-8")
-
-    assert made["files"] == [f"{game}.md", "session.md"]
-    assert "### `bid`" in page
-    assert "a whole number from `legal.min` to `legal.max`" in page

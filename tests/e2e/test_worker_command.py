@@ -102,38 +102,24 @@ async def test_worker_says_what_it_can_play_and_finishes_it_at_ctrl_c(
     assert living(worker.name) == []
 
 
-async def test_second_ctrl_c_stops_a_worker_at_once(worker: WorkerCommand) -> None:
+@pytest.mark.parametrize(("number", "status"), [("SIGINT", 130), ("SIGTERM", 0), ("SIGKILL", -9)])
+async def test_a_worker_that_is_stopped_at_once_leaves_nothing(
+    worker: WorkerCommand, number: str, status: int
+) -> None:
     await worker.begin(LONG)
-    worker.process.send_signal(signal.SIGINT)
-    await worker.until_event("leaving")
-    while worker.process.returncode is None:  # an impatient user presses it again
-        with contextlib.suppress(ProcessLookupError):
-            os.kill(worker.process.pid, signal.SIGINT)  # asyncio's own would reap it
-        await asyncio.sleep(0.01)
-    status = await worker.process.wait()
+    worker.process.send_signal(signal.Signals[number])
+    if number == "SIGINT":
+        await worker.until_event("leaving")
+        while worker.process.returncode is None:  # an impatient user presses it again
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(worker.process.pid, signal.SIGINT)  # asyncio's own would reap it
+            await asyncio.sleep(0.01)
 
-    assert status == 130
+    assert await worker.process.wait() == status
     assert worker.arena.results == []
+    if number == "SIGKILL":
+        await worker.until_nothing_is_left()
     assert living(worker.name) == []
-
-
-async def test_SIGTERM_stops_a_worker_at_once(worker: WorkerCommand) -> None:
-    await worker.begin(LONG)
-    worker.process.terminate()
-    status = await worker.process.wait()
-
-    assert status == 0
-    assert worker.arena.results == []
-    assert living(worker.name) == []
-
-
-async def test_bots_die_with_a_worker_that_is_killed(worker: WorkerCommand) -> None:
-    await worker.begin(LONG)
-    worker.process.kill()
-    await worker.process.wait()
-    await worker.until_nothing_is_left()
-
-    assert worker.arena.results == []
 
 
 def test_wrong_name_game_or_bus_is_one_line(

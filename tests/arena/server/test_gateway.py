@@ -97,21 +97,6 @@ async def test_the_headers_of_a_bot_that_is_here_are_forgotten(arena: GatewayAre
         assert [[*request.headers.raw_items()] for request in requests if request.headers] == []
 
 
-async def test_many_tables_over_one_connection(arena: GatewayArena) -> None:
-    async with (
-        arena.bot("ann", tables=4096, batch=True) as ann,
-        arena.bot("ben", tables=16, batch=True) as ben,
-    ):
-        assert arena.gateway.players["ann"].tables == arena.gateway.limits.tables
-
-        for _ in range(16):
-            arena.open("ace_king_queen", "ann", "ben", hands=10)
-        await asyncio.gather(ann.play(16), ben.play(16))
-
-        assert len(arena.over) == 16
-        assert {kind_of(over) for over in ann.overs} == {("completed", None)}
-
-
 async def test_a_message_may_come_in_fragments(arena: GatewayArena) -> None:
     async with arena.stranger("ann") as ann:
         hello = json.dumps(ann.a_hello())

@@ -289,21 +289,6 @@ def test_all_turns_together_take_no_more_than_their_share_of_the_time(door: Thro
     assert 0.8 * SHARE < share <= SHARE
 
 
-def test_handshakes_and_accepting_count_too(door: ThrottledArena) -> None:
-    door.fails()
-    began, handshakes = door.now, 0
-    while door.now - began < 2.0:
-        if len(door.throttle) < 100:
-            FakeUnknownConnection(door).handshake_s = 0.002
-        for place in list(door.throttle._turn):
-            handshakes += 1
-            place.stranger.cut()
-        door.tick()
-
-    spent_s = handshakes * 0.002
-    assert 0.5 * SHARE < spent_s / (door.now - began) <= SHARE
-
-
 def test_of_all_handshakes_so_many_steps_are_worked_off_in_a_tick(door: ThrottledArena) -> None:
     guests = [FakeUnknownConnection(door, f"10.0.0.{number}") for number in range(30)]
     steps: list[int] = []
@@ -318,24 +303,6 @@ def test_of_all_handshakes_so_many_steps_are_worked_off_in_a_tick(door: Throttle
         door.tick()
 
     assert steps == [8, 8, 8, 6]
-
-
-@pytest.mark.parametrize("is_busy", [True, False])
-def test_more_than_a_tick_has_room_for_waits_for_the_next(
-    door: ThrottledArena, is_busy: bool
-) -> None:
-    door.is_busy = is_busy
-    guest, later = FakeUnknownConnection(door), FakeUnknownConnection(door)
-    guest.shakes_s = 0.000_4
-    for _ in range(8):
-        guest.greets()
-    later.greets()
-
-    assert (guest.shaken, later.shaken) == (8, 0)
-
-    door.tick()
-
-    assert (guest.shaken, later.shaken) == (8, 1)
 
 
 @pytest.mark.parametrize("is_busy", [True, False])
@@ -386,22 +353,6 @@ def test_handshakes_after_failures_take_no_more_than_the_share(door: ThrottledAr
     assert 0.5 * SHARE < door.spent_s / (door.now - began) <= SHARE
 
 
-def test_what_a_handshake_cost_is_paid_back_before_the_next_begins(door: ThrottledArena) -> None:
-    """As when a recorded handshake that takes 130 ms is sent twice a second."""
-    door.fails()
-    began, door.spent_s, shaken = door.now, 0.0, 0
-    while door.now - began < 20.0:
-        guest = FakeUnknownConnection(door)
-        guest.shakes_s = 0.130
-        guest.greets()
-        for _ in range(50):
-            door.tick()
-        shaken += guest.shaken
-        guest.goes()
-
-    assert 0 < shaken <= 20.0 * SHARE / 0.130 + 1
-
-
 def test_a_long_turn_is_paid_back(door: ThrottledArena) -> None:
     door.fails()
     guest, other = FakeUnknownConnection(door), FakeUnknownConnection(door)
@@ -448,46 +399,6 @@ def test_in_a_full_line_the_newest_has_no_place() -> None:
     waiting[0].says("a good hello")
 
     assert not FakeUnknownConnection(door).is_cut, "there is a place again"
-
-
-def test_who_has_a_good_token_gets_in_whatever_the_others_do(door: ThrottledArena) -> None:
-    door.fails()
-    flood = [FakeUnknownConnection(door) for _ in range(60)]
-    guest = FakeUnknownConnection(door)
-    words = 0
-    for _ in range(400):
-        door.tick()
-        for attacker in tuple(flood):
-            if attacker.is_read:
-                attacker.says("a bad hello")
-                attacker.goes()
-                flood.remove(attacker)
-                flood.append(FakeUnknownConnection(door))
-        if guest.is_read:
-            words += 1
-            guest.says("something" if words == 1 else "a good hello")
-            if words == 2:
-                break
-
-    assert words == 2, "the handshake, and its hello"
-
-
-# --- those who only ask for the page ---
-
-
-def test_what_asking_costs_the_line_is_no_more_than_its_share(door: ThrottledArena) -> None:
-    door.requests(3010)
-    waiting = [FakeUnknownConnection(door) for _ in range(90)]
-    door.spent_s = 0.0
-    for _ in range(100):  # a second
-        door.tick()
-        for guest in [guest for guest in waiting if guest.is_read]:
-            guest.says("a request")
-            guest.goes()
-            waiting.remove(guest)
-            waiting.append(FakeUnknownConnection(door))
-
-    assert door.spent_s <= 1.2 * SHARE
 
 
 # --- the requests of an address ---

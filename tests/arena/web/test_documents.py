@@ -283,14 +283,6 @@ def test_nobody_knows_how_long_a_ladder_is_nor_who_will_come(file: Path) -> None
     assert library.get("competitions/c.json")["scheduled"] is None
 
 
-def test_the_standings_are_those_of_the_results(file: Path) -> None:
-    with Store(write(file, ["gin_rummy"])) as store:
-        rows = LiveResults(store, "gin_rummy-00000000").standings
-    overview = InProcessReader(file).get("competitions/gin_rummy-00000000.json")
-
-    assert overview["standings"] == msgspec.json.decode(msgspec.json.encode(rows))
-
-
 def test_documents_say_which_versions_have_played_and_who_refereed(file: Path) -> None:
     with Store(file) as store:
         writer = SampleWriter(store, plan("ace_king_queen"), "c")
@@ -355,13 +347,6 @@ def test_a_bracket_has_its_stages_byes_and_who_went_on(file: Path) -> None:
     assert overview["ranking"][0]["rank"] == 1
     match = first["tables"][0]["match"]
     assert library.get(f"matches/{match}.json")["competition"] == "c"
-
-
-def test_documents_are_cached_until_there_are_new_results(file: Path) -> None:
-    with going_on(file) as (_, library):
-        first = library.reply("competitions/c/cross.json")
-
-        assert library.reply("competitions/c/cross.json").body is first.body
 
 
 def test_what_was_read_in_part_is_read_anew(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -566,17 +551,6 @@ def test_rounds_of_a_long_match_are_found_wherever_they_are(file: Path) -> None:
         told = library.get(f"matches/{match}/rounds.json", from_=str(first), to=str(last))["rounds"]
 
         assert [round_["round"] for round_ in told] == list(range(first, last + 1))
-
-
-def test_what_was_told_is_forgotten_when_it_is_too_much(
-    file: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(match_rounds, "_BYTES", 1)
-    with running(file) as store:
-        matches = [played.id for played in store.results("c")]
-    library = InProcessReader(file)
-    for match in (*matches, *matches):
-        assert library.get(f"matches/{match}.json")["rounds"]
 
 
 def test_what_was_asked_for_last_is_forgotten_last(monkeypatch: pytest.MonkeyPatch) -> None:

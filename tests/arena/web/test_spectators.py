@@ -271,42 +271,7 @@ def test_who_looks_on_sees_the_whole_match_as_it_is_told(arena: WatchedArena, ga
     assert [frame["reset"] for frame in frames] == [True] + [False] * (len(frames) - 1)
 
 
-def test_the_round_of_a_frame_is_that_of_its_first_event(arena: WatchedArena) -> None:
-    played = arena.begun(hands=20)
-    spectator = arena.comes(played.table)
-    arena.passes(0.1)
-    for _ in range(10):
-        played.goes_on(1, "check")
-        arena.passes(0.1)
-    _, *frames = spectator.read()
-    number, is_complete = 1, False
-    for frame in frames:
-        for place, event in enumerate(frame["events"]):
-            number += is_complete
-            is_complete = event.get("news", {}).get("kind") == "hand_over"
-            if place == 0:
-                assert frame["round"] == number
-
-    assert number == 11
-
-
 # ---- Late and slow
-
-
-def test_two_who_come_at_different_times_see_the_same_from_then_on(arena: WatchedArena) -> None:
-    played = arena.begun("gin_rummy", max_rounds=3)
-    early = arena.comes(played.table)
-    for _ in range(15):
-        played.goes_on(1)
-        arena.passes(0.1)
-    late = arena.comes(played.table)
-    arena.passes(0.1)
-    early_so_far, late_so_far = events(early.read()), events(late.read())
-    assert early_so_far[-len(late_so_far) :] == late_so_far
-    while played.goes_on(1):
-        arena.passes(0.1)
-
-    assert early.read() == late.read()
 
 
 def test_a_long_match_is_caught_up_with_in_slices(arena: WatchedArena) -> None:
@@ -404,17 +369,6 @@ def test_sending_stops_where_the_time_is_up_and_goes_on_with_the_next_tick(
     assert len(frames) == 1
 
 
-def test_a_frame_is_made_once_for_each_way_to_see_the_match(arena: WatchedArena) -> None:
-    played = arena.begun()
-    viewers = [PUBLIC, INSTRUCTOR, owner("ann"), PUBLIC]
-    spectators = [arena.comes(played.table, viewer) for viewer in viewers]
-    arena.passes(0.1)
-
-    frames = [spectator.frames[-1] for spectator in spectators]
-    assert frames[0] is frames[3]
-    assert len(set(frames)) == 3
-
-
 def test_telling_many_matches_takes_no_longer_than_telling_one(arena: WatchedArena) -> None:
     """Matches that do not fit into a tick are replayed in the next one."""
     many = [arena.begun(hands=1_000) for _ in range(60)]
@@ -461,19 +415,6 @@ def test_those_who_have_waited_longest_get_the_next_frames(arena: WatchedArena) 
     counts = [len(spectator.frames) for spectator in spectators]
     assert min(counts) > 3
     assert max(counts) < 2 * min(counts)
-
-
-def test_what_cannot_be_sent_in_time_does_not_pile_up(arena: WatchedArena) -> None:
-    """There are fewer frames then, and those are of this moment."""
-    played = arena.begun(hands=10_000)
-    spectators = [arena.comes(played.table) for _ in range(40)]
-    arena.work_s = 0.002  # one frame is sent in a tick
-    for _ in range(400):
-        played.goes_on(1, "check")
-        arena.passes(0.05)
-
-    latest = [spectator.read()[-1]["decisions"] for spectator in spectators]
-    assert min(latest) > 250
 
 
 def test_a_match_that_cannot_be_told_is_no_reason_to_stop_all(
@@ -525,25 +466,6 @@ def test_a_spectator_sees_what_one_of_the_same_match_in_process_sees(
     assert of_type(shown, "events")[-1]["scores"] == of_type(wanted, "events")[-1]["scores"]
     expected = of_type(wanted, "scene")[0] | {"elsewhere": True}
     assert of_type(shown, "scene") == [expected]
-
-
-def test_a_latecomer_gets_the_present_round(arena: WatchedArena) -> None:
-    played, other = elsewhere(arena, "high_low")
-    first = arena.comes(other.remote)
-    for _ in range(12):
-        played.goes_on()
-        other.passes(0.3)
-    late = arena.comes(other.remote)
-    other.passes(0.3)
-    frames = late.read()
-
-    rules = played.table.game
-    [scene], [news] = of_type(frames, "scene"), of_type(frames, "events")
-    assert news["reset"]
-    assert news["round"] == scene["round"]
-    seen = rounds_of_frames(first.read(), rules)
-    assert rounds_of_frames(frames, rules) == {news["round"]: seen[news["round"]]}
-    assert other.orders == [True], "the worker is not asked for it"
 
 
 def shows_all(spectator: FakeSpectator, played: PlayedOnDemand) -> dict[int, list[Any]]:

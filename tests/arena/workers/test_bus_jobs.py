@@ -208,8 +208,8 @@ class BegunMatch(NamedTuple):
                     self.worker.is_silent = act == "silent"
                 case ["unlisted"]:
                     self.worker.running.clear()
-                case ["listed" | "over"]:
-                    self.worker.lists(self.job, "attempt1", is_over=act == "over")
+                case ["over"]:
+                    self.worker.lists(self.job, "attempt1", is_over=True)
                 case ["cut" | "back"]:
                     self.arena.bus.is_cut = act == "cut"
                 case ["cancel"]:
@@ -605,25 +605,6 @@ async def test_cancelled_what_an_earlier_arena_began_ends_there(begun: BegunMatc
     assert watcher.ended == [("", "its competition is over")]
     assert worker.of(Cancel)
     assert arena.states() == [VOID]
-
-
-async def test_cancelled_when_lost_again_a_job_goes_to_no_worker(begun: BegunMatch) -> None:
-    arena, watcher = begun.arena, begun.arena.put()
-
-    def lost(job: str, match: str) -> None:
-        watcher.losses.append(match)
-        if len(watcher.losses) > 1:
-            asyncio.get_running_loop().call_soon(arena.jobs.cancel, job, "not now")
-
-    watcher.lost = lost  # type: ignore[method-assign]
-    await begun.happens("unlisted 7 listed 1 unlisted 7")
-    arena.put(1)
-    await asyncio.sleep(1)
-    await arena.jobs.drain("w1", True)
-
-    assert watcher.losses == ["attempt1"] * 2
-    assert watcher.ended == [("", "not now")]
-    assert (await arena.jobs.take()).id == "c-1-0"
 
 
 async def test_unreadable_attempts_do_not_stop_a_job(arena: HandArena, worker: HandWorker) -> None:

@@ -280,20 +280,6 @@ def test_a_lost_connection_comes_back_to_the_same_table(
     person.stand_up()
 
 
-def test_two_guests_behind_one_address_sit_down_as_they_find_it(
-    windows: Windows, school: ClassWithPage
-) -> None:
-    people = [sit_down(windows.at(school.url, PHONE), "ace_king_queen") for _ in range(2)]
-    for person in people:
-        person.may_move()
-
-    tables = [person.page.locator(".felt").inner_text() for person in people]
-    assert all("Guest" in table for table in tables)
-    assert "Guest 2" in "".join(tables)
-    for person in people:
-        person.stand_up()
-
-
 def test_the_pace_is_shown_and_does_what_it_says(windows: Windows, school: ClassWithPage) -> None:
     page = sit_down(windows.at(school.url), "ace_king_queen", "Quinn").page
     pace = page.get_by_label("Pace")
