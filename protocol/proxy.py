@@ -67,10 +67,12 @@ def _proxy_to(url: str) -> str | None:
 
 
 def _is_here(host: str) -> bool:
+    host = host.removesuffix(".")
     try:
         address = ipaddress.ip_address(host)
     except ValueError:
         return host == "localhost" or host.endswith(".localhost")
+    address = getattr(address, "ipv4_mapped", None) or address
     return address.is_loopback or address.is_unspecified
 
 

@@ -226,7 +226,8 @@ class Pipeline:
         except BuildFailed as error:
             await self._log(submission, "build", error.log)
             raise
-        await self._log(submission, "build", built.log)
+        if built.log:  # one that was begun again after its build is not built twice
+            await self._log(submission, "build", built.log)
         languages = self._settings.languages
         if languages and built.manifest.language not in languages:
             taken = ", ".join(languages)

@@ -115,7 +115,7 @@ def pass_time(monkeypatch: pytest.MonkeyPatch) -> None:
         await asyncio.sleep(float(manifest.build[-1]))
         with tarfile.open(into, "w") as tar:
             tar.add(source, ".")
-        return BuildOutcome("", "")
+        return BuildOutcome("a warning", "")
 
     async def check(_: object, job: CheckJob, __: float, tell: Callable[[StepDone], None]) -> Any:
         tell(StepDone("starts", "ok", "at once", ()))

@@ -112,6 +112,7 @@ async def test_what_is_begun_again_waits_and_says_why(
         expected_s += [pipeline.expected_s(one.number) for one in (bob, more, slow)]
         await running.decided(slow)
         assert not pipeline.feed.follow(slow.number, late)
+        assert running.service.submissions.logs(slow.number)["build"] == "a warning"
 
     assert undecided == [("ann", "bob", "eve"), (), ("ann", "bob", "eve")]
     assert places == [None, 1, 3, 2]
