@@ -39,7 +39,7 @@ Found = Iterator[tuple[str, str]]
 """Broken conventions: the name of each, and what is wrong."""
 
 _MOST_DECISIONS = 20_000  # of a match, which takes a second or less
-_TIMES = 200  # a match with bots has at most so many times the decisions that are expected
+_TIMES = 200  # the expected decisions, at most, in a match of bots
 _FACTOR = 10  # an estimate may be wrong by so much: random players are not like others
 _SMALL = 20  # decisions below which an estimate need not be any good
 _DEALS = 1000  # that `deals` must give
@@ -368,7 +368,7 @@ class _Lineups:
         self.decided: list[int] = []
 
     def check(self, matches: int) -> Found:
-        """Play so many matches of each two, and stop at the first that does not end."""
+        """Play this many matches of each two, and stop at the first that does not end."""
         pairs = [*combinations_with_replacement(self._players, min(self._game.seats, 2))]
         for number, pair in enumerate(pairs * matches):
             match = MatchState(self._game, self._settings, seed=self._drawn(number))

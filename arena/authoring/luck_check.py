@@ -2,7 +2,7 @@
 
 A wrong meter shows in no match: standings only print wrong scores without luck. What can be known
 is that it has a round for each that was closed, that the gains are the payoffs, and that luck is 0
-on average, whoever plays.
+on average, no matter who plays.
 """
 
 from __future__ import annotations

@@ -425,7 +425,8 @@ class RunningStage:
         for bot in sorted(left.keys() - byes.keys()):  # before all that it could meet are out
             self._forfeit(bot)
         for pairing, names in tables:
-            self._forfeit(names[0], names[1:], pairing)
+            if pairing in self.waiting_for(names[0]):  # an earlier ruling may have settled it
+                self._forfeit(names[0], names[1:], pairing)
         for bot, met in byes.items():
             self._absences.cancel(bot)
             self._absences.forgive(bot)
@@ -445,10 +446,15 @@ class RunningStage:
         them.
         """
         met = set().union(*map(self._opponents, names)).difference(names)
+        out = {*names}
         return [
             other
             for other in met
-            if other in self._absences and self._opponents(other).issubset(names)
+            if other in self._absences
+            # The first that is left ends the search, as a whole class may be away at once.
+            and all(
+                out.union((other,)).issuperset(left.players) for left in self.waiting_for(other)
+            )
         ]
 
     def _forfeit(

@@ -131,6 +131,7 @@ class Pipeline:
             except Exception as error:
                 if _can_pass(error):
                     log.warning("submission %d is decided later: %s", number, error)
+                    self._used_s[owner] += self._clock() - self._began_at
                     self._queue.put(owner, submission)
                     await asyncio.sleep(_AGAIN_S)
                     continue
@@ -192,10 +193,10 @@ class Pipeline:
                     self._turn = None
             if not verdict.games:
                 raise UsageError(verdict.why)
-        except TimeoutError:
-            await self._write_state(submission, SubmissionState.WAITING)
-            return False
         except Exception as error:
+            if turn.expired():
+                await self._write_state(submission, SubmissionState.WAITING)
+                return False
             if _can_pass(error):
                 raise
             if isinstance(error, ArenaError):

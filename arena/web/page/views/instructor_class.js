@@ -85,7 +85,7 @@ function Rename() {
       <button type="button" class="danger" disabled=${word.busy || !name.trim()} onClick=${() => setAsking(true)}>Take off the roster…</button>
     </p>
     <${Heard} word=${word} />
-    ${asking && html`<${Ask} title=${`Take ${name.trim()} off the roster?`} text="The token is good no longer, e-mail and team are forgotten, and the name is free for somebody else. Results keep the name, and programs that were handed in stay."
+    ${asking && html`<${Ask} title=${`Take ${name.trim()} off the roster?`} text="The token is no longer valid, e-mail and team are forgotten, and the name is free for somebody else. Results keep the name, and programs that were handed in stay."
       yes="Take off" onYes=${unlist} onEnd=${() => setAsking(false)} />`}
   </form>`;
 }
