@@ -155,8 +155,9 @@ class SubmissionRequests:
         return submitter.viewer.name
 
     async def _follow(self, submitter: Submitter, number: int) -> None:
-        one = await self._visible(submitter, number)
+        await self._visible(submitter, number)
         if not self.service.pipeline.feed.follow(number, submitter):
+            one = await self._visible(submitter, number)  # it may have been decided meanwhile
             said = Progressing(number, one.state, text=one.text, version=one.version)
             submitter.tell(said)
 
