@@ -13,6 +13,7 @@ FAR = "ws://far.example:7700"
 @pytest.mark.parametrize(
     ("url", "environment", "proxy"),
     [
+        (FAR, "no_proxy=near.example", ""),
         (FAR, "http_proxy=http://p:1", "http://p:1"),
         (FAR, "http_proxy=http://p:1 https_proxy=http://q:2", "http://q:2"),
         (FAR, "all_proxy=p:3", "http://p:3"),

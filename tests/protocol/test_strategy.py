@@ -7,19 +7,22 @@ import re
 import statistics
 import sys
 from contextlib import suppress
+from fractions import Fraction
 from importlib.metadata import EntryPoint
 from pathlib import Path
 from types import ModuleType
 
+import numpy as np
 import pytest
 
 import arena
 from bots.strategy import BaseStrategy
 from protocol import strategy
+from protocol.cards import Coded
 from protocol.entry_points import LeftOut
 from protocol.errors import UnknownBot
 from protocol.games import VOCABULARIES
-from protocol.strategy import find, house_bots, load_file, load_others
+from protocol.strategy import as_sent, find, house_bots, load_file, load_others
 
 BOT = """
 class Bot:
@@ -477,3 +480,28 @@ def test_a_module_that_is_left_out_is_not_run_again(
         house_bots("high_low")
 
     assert vars(sys)["runs"] == 1
+
+
+class CodedAce(Coded):
+    code = "As"
+
+
+class OwnText(str):
+    """A text of a class of its own."""
+
+
+class IndexOnly:
+    def __index__(self) -> int:
+        return 5
+
+
+@pytest.mark.parametrize(
+    ("given", "sent"),
+    [
+        *((5, 5), (np.int64(5), 5), (IndexOnly(), 5), (Fraction(5), 5.0), ([OwnText("5")], ["5"])),
+        *(([CodedAce()], ["As"]), (range(5), "<range(0, 5)>"), ({(5,): 5}, "<{(5,): 5}>")),
+    ],
+    ids=repr,
+)
+def test_J1_an_answer_has_the_types_that_are_sent(given: object, sent: object) -> None:
+    assert (as_sent(given), type(as_sent(given))) == (sent, type(sent))
