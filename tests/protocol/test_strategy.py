@@ -501,7 +501,6 @@ class IndexOnly:
         *((5, 5), (np.int64(5), 5), (IndexOnly(), 5), (Fraction(5), 5.0), ([OwnText("5")], ["5"])),
         *(([CodedAce()], ["As"]), (range(5), "<range(0, 5)>"), ({(5,): 5}, "<{(5,): 5}>")),
     ],
-    ids=repr,
 )
 def test_J1_an_answer_has_the_types_that_are_sent(given: object, sent: object) -> None:
     assert (as_sent(given), type(as_sent(given))) == (sent, type(sent))
