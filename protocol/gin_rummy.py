@@ -81,8 +81,8 @@ class GinRummySettings(Settings, frozen=True):
         starter: the seat that starts round 1 of every game; `null` leaves it to the deal (G4).
         max_turns: after so many turns a round is a tie (G13).
         target: the points that end a game (G15).
-        max_rounds: a game still undecided after so many rounds is drawn; competitions use 25 for a
-            `target` of 50 (G15).
+        max_rounds: a game still undecided after this many rounds is drawn; competitions use 25
+            for a `target` of 50 (G15).
         games: how many games a match has (G15).
     """
 

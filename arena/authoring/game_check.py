@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import random
+import re
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Mapping
@@ -43,6 +44,7 @@ _TIMES = 200  # the expected decisions, at most, in a match of bots
 _FACTOR = 10  # an estimate may be wrong by so much: random players are not like others
 _SMALL = 20  # decisions below which an estimate need not be any good
 _DEALS = 1000  # that `deals` must give
+_PLACE = re.compile(r" at (\S+:\d+)")
 _TEXT = 600  # characters of a line, which may have the path of a file
 _PER_LINEUP = 25  # random matches for each of two bots, which take longer
 _EXCHANGES = 4  # cards that are exchanged in a match
@@ -101,9 +103,13 @@ def check_game(
     `tick` is called after every match.
     """
     found: dict[tuple[str, str], BrokenConvention] = {}
+    places = set[str]()  # where something was raised: what follows from it says no more
 
     def note(broken: Found) -> None:
         for convention, text in broken:
+            if (place := _PLACE.search(text)) and not places.isdisjoint(place.groups()):
+                continue
+            places.update(place.groups() if place else ())
             # The same mistake has other numbers and cards in every match.
             kind = "".join(filter(str.isalpha, text))[:30]
             found.setdefault(
@@ -113,7 +119,6 @@ def check_game(
     note(_imports(game))
     note(_deals(game, seed))
     decided = []
-    raised = ""
     luck = LuckCheck(game, game.vocabulary.read_settings(game.short))
     seats = [f"seat {seat + 1}" for seat in range(game.seats)]
     for number in range(matches):
@@ -122,11 +127,10 @@ def check_game(
         decided.append(len(trial.played.answers))
         tick()
         if trial.is_broken:
-            raised = trial.played.place
             break
         note(luck.check(trial.played, seats))
     average = sum(decided) / max(len(decided), 1)  # the house bots have other matches
-    note(_settings(game, seed, raised))
+    note(_settings(game, seed))
     if not any(convention in ("rules", "seats") for convention, _ in found):
         note(_house(game))  # who could else be blamed for what the rules do
         lineups = _Lineups(game, seed, luck)
@@ -297,8 +301,8 @@ def _deals(game: Game, seed: int) -> Found:
         yield "deals", f"ended after {count} deals, expected deals without end"
 
 
-def _settings(game: Game, seed: int, raised: str) -> Found:
-    """The matches that other commands play must end; `raised` is where rules have raised before."""
+def _settings(game: Game, seed: int) -> Found:
+    """The matches that other commands play must end."""
     settings: dict[str, Mapping[str, object]] = {
         "short": game.short,
         "for_people": game.for_people,
@@ -311,9 +315,6 @@ def _settings(game: Game, seed: int, raised: str) -> Found:
         trial = _Trial(game, chosen, seed, number)
         decided = len(trial.played.answers)
         if trial.played.error is not None:
-            if trial.played.place and trial.played.place == raised:
-                continue
-            raised = trial.played.place
             yield field, f"a match with {_shown(read(chosen))} {_raised(trial.played.error)}"
         elif not trial.played.is_over and decided > _FACTOR * estimate:
             yield (

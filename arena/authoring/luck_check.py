@@ -45,6 +45,8 @@ class LuckCheck:
             return
         if self._game.unit is not None:
             yield from self._unit(played, paid)
+        if any(len(payoffs) != self._game.seats for payoffs in paid):
+            return
         luck = self._game.luck
         try:
             if luck is None or luck.refuses(self._settings) is not None:
@@ -94,14 +96,15 @@ class LuckCheck:
                 and event.seat in (EVERYONE, 0)
                 and event.news.kind == self._kind
             ):
-                paid = tuple(payoffs(event.news))
-                if len(paid) != self._game.seats:
-                    raise ValueError(f"expected {self._game.seats} payoffs, got {paid}")
-                yield paid
+                yield tuple(payoffs(event.news))
 
     def _unit(self, played: Playout, paid: Sequence[tuple[float, ...]]) -> Found:
         unit = self._game.unit
         assert unit is not None, "the caller has asked"
+        for payoffs in paid:
+            if len(payoffs) != self._game.seats:
+                yield "unit", f"`payoffs`: expected {self._game.seats} numbers, got {payoffs}"
+                return
         most = getattr(self._settings, unit.setting)
         if len(paid) > most:
             yield (

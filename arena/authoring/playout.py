@@ -48,8 +48,7 @@ class Playout(msgspec.Struct):
 
     Attributes:
         is_over: whether its rules returned; not if there were too many decisions.
-        error: what its rules raised, in words.
-        place: where they raised it: ` at FILE:LINE`.
+        error: what its rules raised, and where, in words.
     """
 
     events: list[PlayoutEvent] = []
@@ -57,7 +56,6 @@ class Playout(msgspec.Struct):
     points: list[tuple[int, ...]] = []
     is_over: bool = False
     error: str | None = None
-    place: str = ""
 
     @property
     def answers(self) -> list[Any]:
@@ -102,8 +100,8 @@ def play_out(
             note(SeatDecided(NOBODY, None))  # the scores at the end
             return played
         except Exception as error:
-            played.place = place_of(error.__traceback__)
-            played.error = f"{in_words(error)}{played.place}, after {decided} answers"
+            place = place_of(error.__traceback__)
+            played.error = f"{in_words(error)}{place}, after {decided} answers"
             return played
         reply = None
         if type(step) is TellSeat:

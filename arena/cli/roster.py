@@ -122,16 +122,21 @@ def rotate(name: str, db: str, as_json: bool) -> None:
     """Give somebody another token.
 
     Use it when a token was lost, seen by others, or revoked. The old one is no longer valid: a
-    bot that is connected with it is out of its matches.
+    bot that is connected with it is out of its matches, and absent if it does not come back in
+    time with the new one.
 
     --json prints {name, email, team, token}.
     """
     with _opened(db) as engine:
-        issued = Roster(engine).rotate(name)
+        roster = Roster(engine)
+        issued = roster.rotate(name)
+        bots = roster.taking_part(issued.name)
     if as_json:
         output.print_json(issued)
-    else:
-        _show_tokens([issued])
+        return
+    _show_tokens([issued])
+    if bots:
+        click.echo(f"{_listed(bots)}, not over yet: come back with the new token, or be absent")
 
 
 @command.command()
@@ -208,10 +213,14 @@ def _confirm_strike(roster: Roster, name: str, from_running: bool) -> bool:
     """
     bots = roster.taking_part(name)
     if bots and not from_running:
-        listed = some([f"{bot} is in {competition}" for bot, competition in bots])
-        if not output.confirm(f"{listed}, not over yet; take them out?", "--from-running"):
+        question = f"{_listed(bots)}, not over yet; take them out?"
+        if not output.confirm(question, "--from-running"):
             raise UsageError(f"{name} stays, nothing has changed")
     return from_running or bool(bots)
+
+
+def _listed(bots: Sequence[tuple[str, str]]) -> str:
+    return some([f"{bot} is in {competition}" for bot, competition in bots])
 
 
 def _change(db: str, name: str, new: str | None = None, *, from_running: bool = False) -> str:

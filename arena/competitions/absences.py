@@ -72,7 +72,7 @@ class Absences:
             self.cancel(name)
 
     def is_due(self, name: str, within_s: float = _ALMOST_S) -> bool:
-        """Whether a bot is waited for, and its deadline comes within so many seconds."""
+        """Whether a bot is waited for, and its deadline comes within that many seconds."""
         timer = self._timers.get(name)
         return timer is not None and timer.left_s <= within_s
 

@@ -14,7 +14,7 @@ from arena.engine.match import MatchResult, MatchState
 from arena.engine.rules import EVERYONE
 from arena.engine.shuffle import seed_from_int
 from arena.games import game_named
-from protocol.errors import NotInstalled, UsageError
+from protocol.errors import IllegalAnswer, NotInstalled, UsageError
 from protocol.strategy import as_sent
 from protocol.vocabulary import Legal, News, Question
 
@@ -55,8 +55,12 @@ class Environment:
         """Answer for the seat to move; after `IllegalAnswer` nothing has changed."""
         if self.observation is None:
             raise UsageError("the match is over: expected reset()")
-        before = self._match.scores
-        self._match.answer(as_sent(answer))
+        before, sent = self._match.scores, as_sent(answer)
+        try:
+            self._match.answer(sent)
+        except IllegalAnswer as error:
+            advice = self.observation.question.advice(sent)
+            raise IllegalAnswer(f"{error}; {advice}") from None
         return self._go_on(before)
 
     @property

@@ -49,7 +49,7 @@ class _Waiting:
 
 
 class Comparisons:
-    """The comparisons of an arena, each owner at most so many a day; owners take turns.
+    """Plays the comparisons of an arena in turn, up to a daily limit for each owner.
 
     Args:
         command: the command line of the process, which writes a `Comparing` a line.

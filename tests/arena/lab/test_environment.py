@@ -126,7 +126,7 @@ def test_an_illegal_answer_changes_nothing() -> None:
     environment = Environment("akq")
     before = environment.reset(seed=1)
 
-    with pytest.raises(IllegalAnswer, match="legal: bet, check"):
+    with pytest.raises(IllegalAnswer, match="legal: bet, check; answer with"):
         environment.step("raise")
     assert environment.observation == before
 
