@@ -22,7 +22,6 @@ from arena.submissions import socket, uploads
 from arena.submissions.comparisons import ComparedVersion, ComparisonJob, Comparisons
 from arena.submissions.requests import SubmissionRequests
 from arena.submissions.socket import _BUFFER_BYTES
-from arena.submissions.uploads import Upload
 from protocol.messages import Limits
 from protocol.submitting import (
     PIECE_BYTES,
@@ -174,16 +173,21 @@ async def test_a_program_comes_in_pieces_that_do_not_count_as_messages(
     assert (kept.name, kept.message) == ("bot.py", "large")
 
 
+@pytest.mark.parametrize("slow", ["receive", "get"])
 async def test_who_hands_in_hears_what_was_decided_before_it_could_follow(
-    arena: SubmitterSurroundings, monkeypatch: pytest.MonkeyPatch
+    arena: SubmitterSurroundings, monkeypatch: pytest.MonkeyPatch, slow: str
 ) -> None:
     service = arena.running.service
-    receive = service.receive
+    done = getattr(service, slow)
 
-    async def slow(upload: Upload) -> Submission:
-        return await arena.running.decided(await receive(upload))
+    async def done_slowly(given: Any) -> Submission:
+        found: Submission = await done(given)
+        with monkeypatch.context() as patch:
+            patch.setattr(service, slow, done)
+            await arena.running.decided(found)
+        return found
 
-    monkeypatch.setattr(service, "receive", slow)
+    monkeypatch.setattr(service, slow, done_slowly)
     ann = arena.enters("ann").says(Submit("bot.py", len(NASH)))
     await ann.hears(Send)
     ann.says(Piece(NASH))
