@@ -360,7 +360,8 @@ class _Lineups:
     def __init__(self, game: Game, seed: int, luck: LuckCheck) -> None:
         self._game, self._seed, self._luck = game, seed, luck
         self._settings = game.vocabulary.read_settings(game.short)
-        self._most = int(_TIMES * max(game.decisions(self._settings), _SMALL))
+        expected = max(game.decisions(self._settings), _SMALL)
+        self._most = int(min(_TIMES * expected, _FACTOR * _MOST_DECISIONS))  # it may be wrong
         self._house: Mapping[str, type[Any]] = {}
         with suppress(ArenaError):  # `_house` says so
             self._house = house_bots(game.name)
