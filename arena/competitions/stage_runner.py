@@ -425,8 +425,7 @@ class RunningStage:
         for bot in sorted(left.keys() - byes.keys()):  # before all that it could meet are out
             self._forfeit(bot)
         for pairing, names in tables:
-            if pairing in self.waiting_for(names[0]):  # an earlier ruling may have settled it
-                self._forfeit(names[0], names[1:], pairing)
+            self._forfeit(names[0], names[1:], pairing)
         for bot, met in byes.items():
             self._absences.cancel(bot)
             self._absences.forgive(bot)

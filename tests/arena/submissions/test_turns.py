@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import json
 import math
 from datetime import UTC, datetime, timedelta
@@ -17,6 +18,8 @@ from arena.competitions import gathering, scheduler
 from arena.competitions.arena_host import Host
 from arena.competitions.config import read_config
 from arena.competitions.scheduler import Scheduler
+from arena.submissions import pipeline
+from arena.submissions.check_process import CheckJob, CheckVerdict
 from arena.submissions.requests import SubmissionRequests
 from arena.submissions.settings import SubmissionSettings
 from tests.support.fake_submissions import FakeSeatPool
@@ -83,6 +86,30 @@ async def test_owners_take_turns_by_the_seconds_they_use(
         await asyncio.gather(*(hand_in(*each.split()) for each in handed_in.split(" · ")))
 
     assert " · ".join(seen) == decided
+
+
+async def test_a_turn_that_ends_for_want_of_processes_counts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock = asyncio.get_running_loop().time
+    start, lacking, check = clock(), ["eve"], vars(pipeline)["check"]
+
+    async def checked(command: Any, job: CheckJob, *more: Any) -> CheckVerdict:
+        verdict = await check(command, job, *more)
+        if job.name in lacking:
+            lacking.remove(job.name)
+            raise OSError(errno.EAGAIN, "no process is left")
+        return verdict
+
+    monkeypatch.setattr(pipeline, "check", checked)
+    async with class_of(tmp_path, "ann", "eve") as running:
+        handed_in = [
+            await running.hand_in(owner, timed(0, takes_s, about=f"{n}"), "bot.zip")
+            for n, (owner, takes_s) in enumerate((("ann", 10), ("eve", 15), ("ann", 10)))
+        ]
+        decided = [(await running.decided(one), clock() - start)[1] for one in handed_in[::-1]]
+
+    assert decided == pytest.approx([40, 55, 55])
 
 
 async def test_what_is_begun_again_waits_and_says_why(
