@@ -95,7 +95,7 @@ async def test_a_turn_that_ends_for_want_of_processes_counts(
     start, lacking, check = clock(), ["eve"], vars(pipeline)["check"]
 
     async def checked(command: Any, job: CheckJob, *more: Any) -> CheckVerdict:
-        verdict = await check(command, job, *more)
+        verdict: CheckVerdict = await check(command, job, *more)
         if job.name in lacking:
             lacking.remove(job.name)
             raise OSError(errno.EAGAIN, "no process is left")
