@@ -20,9 +20,10 @@ import click
 from bots.bridge import Bridge
 from bots.client import Client, StrategyFailed
 from bots.line_program import STDIO, ProgramFailed, read_command
-from bots.reach import NotAdmitted, websocket_url
+from bots.reach import NotAdmitted
 from bots.rogues import rogue
 from bots.session_file import SessionUnusable, default_place
+from protocol.address import websocket_url
 from protocol.codec import Encoding
 from protocol.entry_points import LEFT_OUT
 from protocol.errors import ArenaError, UsageError, one_line

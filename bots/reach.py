@@ -25,6 +25,7 @@ from websockets.frames import DATA_OPCODES, Frame, Opcode
 from websockets.protocol import Event, State
 from websockets.uri import parse_uri
 
+from protocol.address import proxy_to, through
 from protocol.errors import Unreachable, UsageError, one_line
 from protocol.messages import (
     CLOSE_DONE,
@@ -37,10 +38,9 @@ from protocol.messages import (
     Match,
     Welcome,
 )
-from protocol.proxy import proxy_to, through
 
 __all__ = ["FrameConnection", "Link", "NotAdmitted", "begins", "check_address", "close_reason"]
-__all__ += ["has_closed", "is_to_come", "notice_dead_link", "unread", "websocket_url"]
+__all__ += ["has_closed", "is_to_come", "notice_dead_link", "unread"]
 
 _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.25, 10.0
 _LONGEST_WAIT_S = 2.0  # between attempts to reach an arena that is not up yet
@@ -351,13 +351,6 @@ def _peeked(plain: Any) -> bytes | None:
 def close_reason(error: BaseException) -> str:
     """An error's text as the reason of a close frame, which says that this program has failed."""
     return f"{FAILED} {error}".encode()[:_REASON_BYTES].decode(errors="ignore")
-
-
-def websocket_url(url: str) -> str:
-    """An address as a browser shows it, `http` or `https`, as the one that bots connect to."""
-    scheme, separator, place = url.strip().partition("://")
-    found = {"http": "ws", "https": "wss"}.get(scheme.lower())
-    return url if found is None else found + separator + place.partition("#")[0]
 
 
 def begins(url: str, match: Match) -> str:

@@ -25,7 +25,7 @@ def connected_to(url: str, path: str = "") -> ClientConnection:
     from websockets.exceptions import InvalidMessage, InvalidStatus, InvalidURI, WebSocketException
     from websockets.sync.client import connect
 
-    from protocol.proxy import proxy_to, through
+    from protocol.address import proxy_to, through
 
     try:
         return connect(

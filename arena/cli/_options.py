@@ -35,13 +35,20 @@ __all__ = [
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 
+def _read_url(_ctx: click.Context, _param: click.Parameter, url: str) -> str:
+    from protocol.address import websocket_url
+
+    return websocket_url(url)
+
+
 url_option = click.option(
     "--url",
     envvar="ARENA_URL",
     default="ws://127.0.0.1:7700",
     show_default=True,
     show_envvar=True,
-    help="The arena's address.",
+    callback=_read_url,
+    help="The arena's address; that of its page will do.",
 )
 """The option --url of commands that ask a running arena."""
 

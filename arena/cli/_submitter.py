@@ -139,6 +139,6 @@ class SubmitterConnection:
     @property
     def _place(self) -> str:
         """Its address for errors, with the proxy that leads there."""
-        from protocol.proxy import through
+        from protocol.address import through
 
         return self.url + through(self.url)

@@ -312,7 +312,7 @@ def _ask(url: str, message: Instruct) -> Done:
     """
     from websockets.exceptions import WebSocketException
 
-    from protocol.proxy import through
+    from protocol.address import through
 
     place = url + through(url)
     try:

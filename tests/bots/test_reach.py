@@ -25,14 +25,7 @@ from websockets.frames import Frame, Opcode
 from websockets.http11 import Response
 
 from bots.examples.python import session as example
-from bots.reach import (
-    FrameConnection,
-    begins,
-    check_address,
-    is_to_come,
-    notice_dead_link,
-    websocket_url,
-)
+from bots.reach import FrameConnection, begins, check_address, is_to_come, notice_dead_link
 from protocol.errors import UsageError
 from protocol.messages import Limits, Match
 
@@ -186,22 +179,6 @@ def test_an_address_says_whether_it_is_encrypted() -> None:
 def test_an_address_that_is_none(url: str) -> None:
     with pytest.raises(UsageError, match="expected an address such as"):
         check_address(url)
-
-
-@pytest.mark.parametrize(
-    ("url", "address"),
-    [
-        ("http://arena:7700", "ws://arena:7700"),
-        ("HTTPS://arena/cards/", "wss://arena/cards/"),
-        ("http://arena:7700/#/m/akq-1", "ws://arena:7700/"),
-        (" https://arena\n", "wss://arena"),
-        ("wss://arena", "wss://arena"),
-        ("arena", "arena"),
-        ("", ""),
-    ],
-)
-def test_the_address_of_the_page_is_as_good(url: str, address: str) -> None:
-    assert websocket_url(url) == address
 
 
 # --- attempts ---

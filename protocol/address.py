@@ -1,8 +1,8 @@
-"""The proxy that the environment names for connections to an arena; none to one on this machine.
+"""The address of an arena, and the proxy that the environment names for connections to it.
 
-`http_proxy`, `https_proxy`, `all_proxy` and `no_proxy` say it, as for most programs; where they say
-nothing, so do the settings of macOS and Windows. A WebSocket prefers a proxy for HTTPS, which knows
-`CONNECT` (RFC 6455, 4.1).
+There is no proxy to an arena on this machine. `http_proxy`, `https_proxy`, `all_proxy` and
+`no_proxy` say it, as for most programs; where they say nothing, so do the settings of macOS and
+Windows. A WebSocket prefers a proxy for HTTPS, which knows `CONNECT` (RFC 6455, 4.1).
 """
 
 from __future__ import annotations
@@ -14,10 +14,17 @@ from urllib.request import getproxies, proxy_bypass
 
 from protocol.errors import UsageError, one_line
 
-__all__ = ["proxy_to", "through"]
+__all__ = ["proxy_to", "through", "websocket_url"]
 
 _SOCKS = ("socks5h", "socks5", "socks4a", "socks4")
 _SCHEMES = ("http", "https", *_SOCKS)
+
+
+def websocket_url(url: str) -> str:
+    """An address as a browser shows it, `http` or `https`, as the one that bots connect to."""
+    scheme, separator, place = url.strip().partition("://")
+    found = {"http": "ws", "https": "wss"}.get(scheme.lower())
+    return url if found is None else found + separator + place.partition("#")[0]
 
 
 def proxy_to(url: str) -> str | None:

@@ -1,11 +1,11 @@
-"""The environment's proxy leads to arenas elsewhere, never to one on this machine."""
+"""The address of an arena's page leads to it, and the environment's proxy to arenas elsewhere."""
 
 from __future__ import annotations
 
 import pytest
 
+from protocol.address import proxy_to, through, websocket_url
 from protocol.errors import UsageError
-from protocol.proxy import proxy_to, through
 
 FAR = "ws://far.example:7700"
 
@@ -42,3 +42,19 @@ def test_which_proxy_leads_to_an_arena(
             proxy,
             proxy and f" through the proxy {proxy}",
         )
+
+
+@pytest.mark.parametrize(
+    ("url", "address"),
+    [
+        ("http://arena:7700", "ws://arena:7700"),
+        ("HTTPS://arena/cards/", "wss://arena/cards/"),
+        ("http://arena:7700/#/m/akq-1", "ws://arena:7700/"),
+        (" https://arena\n", "wss://arena"),
+        ("wss://arena", "wss://arena"),
+        ("arena", "arena"),
+        ("", ""),
+    ],
+)
+def test_the_address_of_the_page_is_as_good(url: str, address: str) -> None:
+    assert websocket_url(url) == address
