@@ -29,6 +29,7 @@ _SAY_S = 60.0
 _AGAIN_S = 1.0
 _SAMPLE_S = 60.0  # between two sizes of the database
 _SAMPLES = 61  # an hour of them
+_LEAST_MINUTES = 10
 _WARN_H = 24.0  # somebody looks at an arena once a day
 _WARN_S = 3_600.0
 
@@ -50,8 +51,8 @@ async def read_again(read: Callable[[], T]) -> T:
 class DiskForecast:
     """Tells when a disk will be full at the rate at which its database grew in the last hour.
 
-    What was written in less than an hour is taken for all of an hour, so that the first minutes of
-    an arena, or a short competition, give no false alarm.
+    What was written in less than ten minutes is taken for all of ten minutes, so that the first
+    matches of an arena give no false alarm.
     """
 
     def __init__(self) -> None:
@@ -61,13 +62,14 @@ class DiskForecast:
         """A line if the disk will be full within a day, else empty; to be called each minute."""
         self._sizes.append(size)
         grown = size - self._sizes[0]
-        if free >= _WARN_H * grown:
+        minutes = max(_LEAST_MINUTES, len(self._sizes) - 1)
+        if free >= _WARN_H * 60 / minutes * grown:
             return ""
-        hours = ceil(free / grown)
+        hours = ceil(free / grown * minutes / 60)
         when = f"{hours} hours" if hours > 1 else "an hour"
         return (
             f"the disk will be full within {when}: the database has grown by {_mib(grown)} "
-            f"within an hour, and {_mib(free)} are left"
+            f"within {minutes} minutes, and {_mib(free)} are left"
         )
 
 

@@ -125,16 +125,21 @@ async def test_a_competition_that_ends_meanwhile_says_that_it_is_not_on_the_disk
         assert len(tuple(arena.store.results(report.competition))) == 2
 
 
-WARNED = "the disk will be full within {}: the database has grown by {} MiB within an hour, and"
+WARNED = "the disk will be full within {}: the database has grown by {} MiB within {} minutes, and"
 
 
 @pytest.mark.parametrize(
     ("grows", "free", "said"),
     [
-        ([0, 100], 2_400, ""),  # a hundred in a minute are not yet 144,000 a day
-        ([0, 100], 2_250, f"{WARNED.format('23 hours', '100.0')} 2,250.0 MiB are left"),
-        ([0, *[1] * 500], 90, f"{WARNED.format('2 hours', '60.0')} 90.0 MiB are left"),
-        ([0, 100, *[0] * 59], 1, f"{WARNED.format('an hour', '100.0')} 1.0 MiB are left"),
+        ([0, 100], 14_400, ""),  # a hundred in a minute are not yet 144,000 a day
+        ([0, 100], 14_100, f"{WARNED.format('24 hours', '100.0', 10)} 14,100.0 MiB are left"),
+        (
+            [0, *[10] * 20],
+            14_100,
+            f"{WARNED.format('24 hours', '200.0', 20)} 14,100.0 MiB are left",
+        ),
+        ([0, *[1] * 500], 90, f"{WARNED.format('2 hours', '60.0', 60)} 90.0 MiB are left"),
+        ([0, 100, *[0] * 59], 1, f"{WARNED.format('an hour', '100.0', 60)} 1.0 MiB are left"),
         ([0, 100, *[0] * 60], 1, ""),  # it has grown no more for an hour
         ([900, -100, 100], 0, ""),
     ],
