@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 import click
 
 from arena.authoring.game_check import GameReport, check_game
@@ -9,6 +11,7 @@ from arena.cli import _options as options
 from arena.cli import _output as output
 from arena.engine.rules import Game
 from protocol.errors import ArenaError
+from protocol.watchdog import Watchdog
 
 __all__ = ["command"]
 
@@ -29,8 +32,8 @@ def command(game: Game, matches: int, seed: int | None, as_json: bool) -> None:
     """Play random matches of GAME, and name every convention that it breaks.
 
     Each is one line: the name of the convention, which the manual explains under "Writing a game",
-    and what is wrong. What breaks the description itself is told when the game is loaded. The exit
-    status is 0 only if nothing was found.
+    and what is wrong. What breaks the description itself is told when the game is loaded. Rules
+    that do not return are named with their line. The exit status is 0 only if nothing was found.
 
     --json prints {game, package, matches, seed, decisions, broken: [{convention, text}]}.
     """
@@ -39,12 +42,19 @@ def command(game: Game, matches: int, seed: int | None, as_json: bool) -> None:
     with (
         output.progress(what, matches, "match", seed=seed, less="--matches") as count,
         output.stdout_for_results(),
+        Watchdog(_files(game), lambda line: click.echo(f"arena: {line}", err=True)),
     ):
         report = check_game(game, matches=matches, seed=seed, tick=count.tick)
     output.print_result(report, _text(report), as_json=as_json)
     if report.broken:
         found = output.plural(len(report.broken), "broken convention")
         raise ArenaError(f"expected none, found {found}; --seed {seed} repeats the check")
+
+
+def _files(game: Game) -> set[str]:
+    """The files of a game's rules and of its vocabulary."""
+    modules = game.rules.__module__, game.vocabulary.settings.__module__
+    return {str(sys.modules[module].__file__) for module in modules}
 
 
 def _text(report: GameReport) -> str:

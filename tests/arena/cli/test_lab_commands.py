@@ -10,16 +10,18 @@ import contextlib
 import json
 import re
 import sys
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Iterator
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 import arena
-from arena.cli import Interrupted, mistakes
+from arena.cli import Interrupted, main, mistakes
 from arena.cli import _lab_runs as lab_runs
 from arena.cli import _output as output
+from arena.engine.rules import Rules, Scoreboard
 from arena.games import GAMES
 from arena.lab.series import Offence
 from arena.records.luck import luck_of
@@ -29,6 +31,7 @@ from arena.results import match_sums
 from arena.results.export import export
 from arena.sandbox.bot_spec import read_entry
 from arena.storage.store import Store
+from protocol import watchdog
 from protocol.errors import ArenaError, UnknownBot
 from protocol.messages import Ending, Limits
 from protocol.strategy import find
@@ -282,3 +285,22 @@ def test_luck_refuses_while_an_arena_runs_on_the_database(
         line = run("luck", db).refusal()
 
     assert line.startswith(f"expected a database that no other arena runs on, {db} is in use")
+
+
+def test_rules_that_do_not_return_are_named_while_they_are_checked(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    game, said = GAMES[GAME], ""
+
+    def stuck(settings: Any, deals: Iterator[Any], board: Scoreboard) -> Rules:
+        nonlocal said
+        while "has been in" not in said:
+            said += capsys.readouterr().err
+        return (yield from game.rules(settings, deals, board))
+
+    monkeypatch.setattr(watchdog, "LONG_S", 0.05)
+    monkeypatch.setattr(watchdog, "LOOK_S", 0.005)
+    monkeypatch.setitem(GAMES, GAME, msgspec.structs.replace(game, rules=stuck))
+    assert main(["check-game", GAME, "--matches", "1"]) == 0
+
+    assert re.fullmatch(r"arena: test_lab_commands\.py has been in \w+\(\) .*line \d+\)\n", said)
