@@ -298,7 +298,8 @@ class BotSupervisor:
             return
         last_line = one_line((finding.stderr or "").strip().rpartition("\n")[2])
         quote = f"; it said: {last_line}" if last_line else ""
-        self._note_end(name, finding, finding.text + quote)
+        advice = f"; {finding.advice}" if finding.advice else ""
+        self._note_end(name, finding, finding.text + quote + advice)
         ours = self._forget(name)
         if name in self._gateway.players:
             self._gateway.dismissals.dismiss(name, finding)

@@ -17,10 +17,12 @@ from uuid import uuid4
 import pytest
 
 import bots
+from arena.competitions.arena_host import Host
 from arena.engine.verdict import Finding
 from arena.sandbox import process, supervisor
 from arena.sandbox.cgroup import Cgroup
 from arena.sandbox.launcher import LaunchedBot, Launcher, Program, bot_command, read_program
+from arena.storage.store import Store
 from protocol.errors import ArenaError, UsageError
 from protocol.messages import Ending, Limits
 from tests.support.bot_processes import living
@@ -438,10 +440,15 @@ async def test_java_without_a_heap_limit_is_advised_to_set_one(
         " byte[] kept = new byte[600 << 20]; java.util.Arrays.fill(kept, one);"
         " Thread.sleep(60_000); } }"
     )
-    async with arena(tmp_path, limits=Limits(memory_mib=256)) as here:
-        await here.start(f"java {option}Hog.java")
-        finding = await here.found()
-    assert (finding.kind, "-Xmx128m" in finding.advice) == (Ending.MEMORY, is_advised)
+    with Store(tmp_path / "arena.db") as store:
+        async with Host(store, limits=Limits(memory_mib=256)) as host:
+            await host.launch_program(read_program(f"java {option}Hog.java", tmp_path), "hog")
+            await host.wait_for_bots(["hog"], 100)
+            ended = host.ended["hog"]
+    assert (" MiB" in ended, "; limit Java's heap, as in `java -Xmx128m`" in ended) == (
+        True,
+        is_advised,
+    )
 
 
 # ---- Nothing is left
