@@ -88,12 +88,13 @@ def test_a_command_that_can_never_work_is_called_wrong(
     assert done.err.splitlines()[-1].startswith("arena: ann: expected paths in ")
 
 
-@pytest.mark.parametrize("is_stopped", [False, True])
+@pytest.mark.parametrize(("is_stopped", "matches"), [(False, 2), (True, 10_000)])
 def test_J5_results_that_another_program_keeps_from_the_disk(
-    serve: Serve, tmp_path: Path, is_stopped: bool
+    serve: Serve, tmp_path: Path, is_stopped: bool, matches: int
 ) -> None:
     write_bots(tmp_path, slow=slow(0.01))
-    arena = serve(*bot("slow.py", "ann"), *bot("slow.py", "ben"), "--db", "a.db")
+    bots = *bot("slow.py", "ann"), *bot("slow.py", "ben")
+    arena = serve(*bots, "--db", "a.db", "--matches", str(matches))
     page = arena.until("the page is at ").split()[-1]
     arena.until("2 bots compete")
     with closing(sqlite3.connect(tmp_path / "a.db", isolation_level=None)) as other:
