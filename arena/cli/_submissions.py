@@ -10,7 +10,7 @@ from pathlib import Path
 
 from arena.cli._addresses import Endpoint
 from arena.competitions.arena_host import Host
-from arena.competitions.process_pool import ProcessPool
+from arena.competitions.process_pool import ProcessPool, launches_here
 from arena.games import game_named
 from arena.referee.compute_gate import ComputeGate
 from arena.sandbox.languages import LANGUAGES, Language
@@ -97,7 +97,7 @@ def play_submissions(arena: Host, service: SubmissionService) -> None:
         arena.supervisor,
         arena.gateway,
         ComputeGate(cores),
-        service.program,
+        launches_here(arena.supervisor, service.program),
         most,
         service.note_stderr,
     )

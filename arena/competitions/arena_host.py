@@ -242,7 +242,7 @@ class Host:
         """
         self._submitted = SubmittedBots(service, pool)
         self._runner.pool = pool
-        self._runner.at_once = 2 * cores + 2
+        pool.at_once = 2 * cores + 2
         pool.on_room = self._runner.look
         service.on_change.append(self._versions_changed)
 

@@ -15,19 +15,22 @@ import secrets
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TypeAlias
+from typing import Protocol, TypeAlias
 
 import msgspec
 
 from arena.engine.names import is_process, spelled
-from arena.engine.verdict import Finding
+from arena.engine.verdict import UNCOUNTED, Finding
 from arena.formats.spec import RelaunchSpec
-from arena.referee.clock import CoreWait, start_cap_ms
-from arena.sandbox.launcher import LaunchedBot, Launcher, Program, bot_command
+from arena.hosts.remote_bot import RemoteBot, RemoteLauncher, RemoteProgram
+from arena.referee.bot_session import BotSession
+from arena.referee.clock import CoreWait, LoopLag, start_cap_ms
+from arena.referee.transport import Gate
+from arena.sandbox.launcher import Launcher, Program, bot_command
 from arena.sandbox.process import StderrTail
 from arena.server.background import BackgroundTasks
 from arena.server.gateway import Gateway
-from arena.server.stdio import Pipe
+from arena.server.stdio import Pipe, Pipes
 from protocol.codec import Encoding
 from protocol.errors import ArenaError, one_line
 from protocol.messages import Ending, Limits, Mechanism
@@ -41,6 +44,43 @@ _DISMISSED = "nobody needs it any more"
 OnOffence: TypeAlias = Callable[[str, Finding], None]
 
 
+class StartedBot(Protocol):
+    """A bot that a launcher has started, here or on a host; see `LaunchedProcess`."""
+
+    @property
+    def enforced(self) -> str: ...
+
+    @property
+    def is_metered(self) -> bool: ...
+
+    @property
+    def lag(self) -> LoopLag | None: ...
+
+    @property
+    def pipes(self) -> Pipes | None:
+        """Where it speaks, if that is its standard streams."""
+
+    @property
+    def stderr(self) -> StderrTail:
+        """The end of what it has written there by now."""
+
+    def clock(self, now: float) -> float | None: ...
+
+    def cpu_ms(self) -> float: ...
+
+    def waited_ms(self) -> float | None: ...
+
+
+class BotLauncher(Protocol):
+    """Ends the bots that it has started, here or on a host."""
+
+    async def stop(self, name: str) -> None:
+        """End a bot without reporting that; one that is not there is no error."""
+
+    def tail(self, name: str) -> str:
+        """The end of what a bot wrote to stderr; empty once it has ended."""
+
+
 class SupervisedBot:
     """A launched bot, from before its process starts until after its end.
 
@@ -49,14 +89,14 @@ class SupervisedBot:
         gone: done when its processes have ended.
     """
 
-    def __init__(self, name: str, launcher: Launcher, limits: Limits) -> None:
+    def __init__(self, name: str, launcher: BotLauncher, limits: Limits) -> None:
         self.finding: Finding | None = None
+        self.launcher = launcher
         self._name = name
-        self._launcher = launcher
         self._limits = limits
         self._loop = asyncio.get_running_loop()
         self.gone: asyncio.Future[None] = self._loop.create_future()
-        self.launched: LaunchedBot | None = None
+        self.launched: StartedBot | None = None
         self.is_stopping = False
         self._core_wait = CoreWait(0.0, 0.0)
 
@@ -69,6 +109,20 @@ class SupervisedBot:
     def is_metered(self) -> bool:
         return self.launched is None or self.launched.is_metered
 
+    def attach(self, session: BotSession, gate: Gate) -> None:
+        """Have the questions of its session wait for a core: at this gate, or on its host."""
+        session.gate = gate
+        if isinstance(self.launched, RemoteBot):
+            session.gate = self.launched
+            self.launched.on_handed = session.handed
+
+    def clock(self, now: float) -> float | None:
+        return now if self.launched is None else self.launched.clock(now)
+
+    @property
+    def lag(self) -> LoopLag | None:
+        return None if self.launched is None else self.launched.lag
+
     def cpu_ms(self) -> float:
         return 0.0 if self.launched is None else self.launched.cpu_ms()
 
@@ -77,7 +131,7 @@ class SupervisedBot:
 
     def tail(self) -> str:
         """The last of what it wrote to stderr."""
-        return self._launcher.tail(self._name)
+        return self.launcher.tail(self._name)
 
     @property
     def first_look_s(self) -> float:
@@ -139,7 +193,7 @@ class BotSupervisor:
         self._on_offence = on_offence
         self._on_change = on_change
         self.on_started: Callable[[float], None] = lambda took_s: None
-        self._launcher = Launcher(limits, hidden, self._found)
+        self._launcher = Launcher(limits, hidden, self.found)
         self._ours: dict[str, SupervisedBot] = {}
         self._specs: dict[str, RelaunchSpec] = {}  # also of those that have ended
         self._stopping = BackgroundTasks()
@@ -190,9 +244,10 @@ class BotSupervisor:
         token = secrets.token_urlsafe(16)
         ours = self._expect(name)
         self._admission.expect(name, token, ours)
-        await self._start(ours, program, name, self._url(), token)
+        launch = partial(self._launcher.start, name, program, url=self._url(), token=token)
+        await self._start(ours, name, launch)
 
-    async def launch_process(self, program: Program, name: str, stderr_bytes: int) -> SupervisedBot:
+    async def launch_process(self, program: Program, stderr_bytes: int, name: str) -> SupervisedBot:
         """Start a process of a pool; `name` is what `process_name` has made.
 
         It speaks over its pipes, or connects with a token as others do, which takes a network.
@@ -201,45 +256,57 @@ class BotSupervisor:
         assert is_process(name), "others take a name"
         ours = self._expect(name)
         tail = StderrTail(stderr_bytes)
+        start = self._launcher.start
         if program.stdio:
-            await self._start(ours, program, name, stderr_tail=tail)
+            await self._start(ours, name, partial(start, name, program, stderr_tail=tail))
         else:
             token = secrets.token_urlsafe(16)
             self._admission.expect(name, token, ours)
-            await self._start(ours, program, name, self._url(), token, tail)
+            url = self._url()
+            launch = partial(start, name, program, url=url, token=token, stderr_tail=tail)
+            await self._start(ours, name, launch)
         return ours
+
+    async def launch_on_host(
+        self, launcher: RemoteLauncher, program: RemoteProgram, stderr_bytes: int, name: str
+    ) -> SupervisedBot:
+        """Start a process of a pool on a host; raises `HostLost` if the host cannot do that."""
+        assert is_process(name), "others take a name"
+        ours = self._ours[name] = SupervisedBot(name, launcher, self._limits)
+        tail = StderrTail(stderr_bytes)
+        await self._start(ours, name, partial(launcher.start, name, program, stderr_tail=tail))
+        return ours
+
+    def lost(self, name: str, why: str) -> None:
+        """A host is lost with a bot on it: its match is void, and nobody is to blame (J5)."""
+        player = self._gateway.players.get(name)
+        tables = {} if player is None else {chair.table for chair in player.chairs.values()}
+        for table in tables:
+            self._gateway.referee.void(table, f"{why}{UNCOUNTED}")
+        self.dismiss(name)
 
     def _expect(self, name: str) -> SupervisedBot:
         ours = self._ours[name] = SupervisedBot(name, self._launcher, self._limits)
         return ours
 
     async def _start(
-        self,
-        ours: SupervisedBot,
-        program: Program,
-        name: str,
-        url: str = "",
-        token: str = "",
-        stderr_tail: StderrTail | None = None,
+        self, ours: SupervisedBot, name: str, launch: Callable[[], Awaitable[StartedBot]]
     ) -> None:
         asked_at = self._loop.time()
         try:
-            ours.launched = launched = await self._launcher.start(
-                name, program, url=url, token=token, stderr_tail=stderr_tail
-            )
+            ours.launched = launched = await launch()
         except BaseException:
             self._forget(name)
             raise
         self.on_started(self._loop.time() - asked_at)
-        look = partial(self._look_at_start, name, ours, self._arena_s())
+        look = partial(self._look_at_start, name, ours, self._arena_s(ours))
         self._gateway.timers.after(ours.first_look_s, look)
-        if launched.stdin_fd is not None and launched.stdout_fd is not None:
+        if (pipes := launched.pipes) is not None:
             address = f"stdio:{name}"
             self._admission.forget(name, keeps_name=True)
             self._gateway.login.preauthenticate(address, (name, ours))
-            fds = launched.stdin_fd, launched.stdout_fd
             try:
-                await Pipe.open(self._gateway, self._limits, self._gateway.timers, address, *fds)
+                await Pipe.open(self._gateway, self._limits, self._gateway.timers, address, pipes)
             except BaseException:
                 self.dismiss(name)
                 raise
@@ -263,7 +330,8 @@ class BotSupervisor:
         if (ours := self._ours.get(name)) is not None:
             ours.is_stopping = True
         self._gateway.dismissals.dismiss(name, finding)
-        task = self._stopping.start(self._launcher.stop(name))
+        launcher = self._launcher if ours is None else ours.launcher
+        task = self._stopping.start(launcher.stop(name))
         task.add_done_callback(lambda _: self._stopped(name))
 
     async def arrived(self, name: str) -> None:
@@ -292,7 +360,7 @@ class BotSupervisor:
     async def close(self) -> None:
         await self._launcher.close()
 
-    def _found(self, name: str, finding: Finding) -> None:
+    def found(self, name: str, finding: Finding) -> None:
         """A process has ended by itself, or was ended at one of its limits."""
         if self._is_closing:
             return
@@ -318,7 +386,7 @@ class BotSupervisor:
     def no_hello(self, name: str, within: str) -> str:
         """That a launched bot has not said `hello`, and what may be the reason."""
         ours = self._ours.get(name)
-        if ours is None or ours.launched is None or ours.launched.stdin_fd is None:
+        if ours is None or ours.launched is None or ours.launched.pipes is None:
             return f"did not say hello with its ARENA_TOKEN {within}"
         return f"did not say hello {within}; did it flush its output?"
 
@@ -327,7 +395,7 @@ class BotSupervisor:
         is_here = name in self._gateway.players
         if is_here or ours.is_stopping or self._ours.get(name) is not ours:
             return
-        left_s, late = ours.start_left_s(self._arena_s() - since)
+        left_s, late = ours.start_left_s(self._arena_s(ours) - since)
         if left_s > 0:
             self._gateway.timers.after(left_s, partial(self._look_at_start, name, ours, since))
             return
@@ -340,10 +408,14 @@ class BotSupervisor:
         )
         self._on_offence(name, finding)
 
-    def _arena_s(self) -> float:
-        """The loop's clock without the time in which the arena stood still (J7)."""
+    def _arena_s(self, ours: SupervisedBot) -> float:
+        """The loop's clock without the time in which the arena, or a bot's host, stood still (J7).
+
+        That of a bot on a host is when it was read last.
+        """
         now = self._loop.time()
-        return now - self._gateway.referee.lag.total_s(now)
+        lag = ours.lag or self._gateway.referee.lag
+        return (ours.clock(now) or now) - lag.total_s(now)
 
     def _stopped(self, name: str) -> None:
         self._forget(name)

@@ -5,9 +5,9 @@ bot that has the name here. A job whose seats are not free waits, and later ones
 meanwhile, but not for ever (`_MOST_OVERTAKEN`). A match of a submission with a bot that has
 connected by itself is no job; it is given to `play`, and goes the same way from there.
 
-How many matches of submissions are played at once is bounded by `at_once`: more than that many
-cannot compute at the same time, and each holds a process for every seat. How many processes fit is
-the pool's business.
+How many matches of submissions are played at once is bounded by the pool's `at_once`: more than
+that many cannot compute at the same time, and each holds a process for every seat. A match that has
+no room here is played on a host that has room for all its seats, if all of them are submissions.
 """
 
 from __future__ import annotations
@@ -15,19 +15,21 @@ from __future__ import annotations
 import asyncio
 import logging
 import secrets
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
 from msgspec import UNSET
 
 from arena.competitions.forfeit import verdict_outside_play
+from arena.competitions.host_pools import HostPools
 from arena.competitions.jobs import Jobs, JobWatcher, MatchJob, unplayed
 from arena.competitions.process_pool import ProcessPool, ReservedSeat, StartFailed
 from arena.engine.match import MatchResult, MatchState
 from arena.engine.rules import Game
 from arena.engine.shuffle import commitment
-from arena.engine.verdict import Finding
+from arena.engine.verdict import UNCOUNTED, Finding
 from arena.games import game_named
+from arena.hosts.remote_bot import HostLost
 from arena.referee.bot_session import BotSession
 from arena.referee.live_match import Forgives, LiveMatch
 from arena.referee.referee import FAULT, Referee
@@ -66,6 +68,7 @@ class _RunningJob:
         self.passed_over = 0  # by matches whose processes were warm
         self.held: tuple[BotSession, ...] = ()  # each has a table kept free for it
         self.seats: dict[int, ReservedSeat] = {}
+        self.pool: ProcessPool | None = None  # that of the seats
         self.task: asyncio.Task[None] | None = None
         self.table: LiveMatch | None = None
 
@@ -96,8 +99,8 @@ class JobRunner:
 
     Attributes:
         jobs: where it takes them from.
-        pool: the processes of submissions; None where none are taken.
-        at_once: how many jobs with submissions are played at once.
+        pool: the processes of submissions here; None where none are taken.
+        hosts: those on hosts; None without a bus.
     """
 
     def __init__(
@@ -111,18 +114,22 @@ class JobRunner:
     ) -> None:
         self.jobs = jobs
         self.pool: ProcessPool | None = None
-        self.at_once = 1
+        self.hosts: HostPools | None = None
         self._players = players
         self._referee = referee
         self._game_of = game_of
         self._loop = asyncio.get_running_loop()
         self._running: dict[str, _RunningJob] = {}
         self._waiting: dict[str, _RunningJob] = {}  # for seats, in the order in which they came
-        self._busy = 0  # of those with submissions that start or are played, how many are jobs
         self._is_due = False
         self._ticks: asyncio.TimerHandle | None = None
         self._tasks = BackgroundTasks()
         jobs.on_cancel(self.cancel)
+
+    @property
+    def at_once(self) -> int:
+        """How many jobs with submissions are played at once, here and on hosts."""
+        return max(1, sum(pool.at_once for pool in self._pools))
 
     async def run(self) -> None:
         """Take jobs and have them played, for ever."""
@@ -202,9 +209,10 @@ class JobRunner:
                 other.overtaken >= _MOST_OVERTAKEN for other in passed
             )
             try:
-                if (is_held and self._busy) or not self._reserve(running):
+                if (is_held and self._is_busy) or not self._reserve(running):
                     if running.is_submitted:
                         passed.append(running)
+                        self._ask_hosts(running)
                     continue
             except _NotHere as error:
                 self._end(running, "", unplayed(running.job, str(error)))
@@ -224,8 +232,23 @@ class JobRunner:
         """Whether a process would have to be started for a job, and it has not waited for long."""
         if not running.is_submitted or running.passed_over >= _MOST_PASSED_OVER:
             return False
-        assert self.pool is not None, "submissions are taken here"
-        return not self.pool.are_warm(running.job.submitted.values())
+        seats = running.job.submitted.values()
+        return not any(pool.are_warm(seats) for pool in self._pools)
+
+    @property
+    def _pools(self) -> tuple[ProcessPool, ...]:
+        here = () if self.pool is None else (self.pool,)
+        return here if self.hosts is None else (*here, *self.hosts.pools)
+
+    @property
+    def _is_busy(self) -> bool:
+        return any(pool.playing for pool in self._pools)
+
+    def _ask_hosts(self, running: _RunningJob) -> None:
+        """Look for a host with room for a match for which there is none here."""
+        submitted = running.job.submitted
+        if self.hosts is not None and len(submitted) == len(running.job.players):
+            self.hosts.ask(running.job.game, tuple(submitted.values()))
 
     def _reserve(self, running: _RunningJob) -> bool:
         """Keep all seats of a job free for it, or none of them."""
@@ -240,18 +263,30 @@ class JobRunner:
             if len(player.chairs) + player.held + named.count(player) > player.tables:
                 return False
         if submitted:
-            assert self.pool is not None, "submissions are taken here"
-            if not running.is_direct and self._busy >= self.at_once:
-                return False
-            seats = self.pool.reserve(tuple(submitted.values()))
+            seats = self._seats(running, tuple(submitted.values()))
             if seats is None:
                 return False
             running.seats = dict(zip(submitted, seats, strict=True))
-            self._busy += not running.is_direct
         for player in named:
             player.held += 1
         running.held = tuple(named)
         return True
+
+    def _seats(
+        self, running: _RunningJob, wanted: Sequence[tuple[str, int]]
+    ) -> Sequence[ReservedSeat] | None:
+        """Seats for the submissions of a job, all in one place: where most are warm, then here."""
+        is_whole = len(wanted) == len(running.job.players)
+        pools = [pool for pool in self._pools if pool is self.pool or is_whole]
+        for pool in sorted(pools, key=lambda pool: -pool.warm(wanted)):
+            is_limited = not running.is_direct
+            if is_limited and pool.playing >= pool.at_once:
+                continue
+            if (seats := pool.reserve(wanted)) is not None:
+                running.pool = pool
+                pool.playing += is_limited
+                return seats
+        return None
 
     def _here(self, running: _RunningJob, name: str) -> BotSession:
         """The bot of that name; one that went away while processes started is not waited for."""
@@ -285,6 +320,10 @@ class JobRunner:
                 self._end_unopened(running, seat, session.finding)
                 return
         for session in came.values():
+            if isinstance(session, HostLost):
+                log.warning("a submission cannot be started: %s", session)
+                self._end(running, "", unplayed(running.job, f"{session}{UNCOUNTED}"))
+                return
             if isinstance(session, BaseException):
                 log.error("a submission cannot be started", exc_info=session)
                 self._end(running, "", unplayed(running.job, FAULT))
@@ -402,7 +441,8 @@ class JobRunner:
         if running.task is not None:
             running.task.cancel()
         self._let_go(running)
-        self._busy -= bool(running.seats) and not running.is_direct
+        if running.pool is not None:
+            running.pool.playing -= not running.is_direct
         for seat in running.seats.values():
             seat.release(match)
         running.watcher.done(job, match, result, verdict)

@@ -1,4 +1,6 @@
-"""The processes of submitted programs: started when a match needs them, kept warm between matches.
+"""The processes of submitted programs in one place: started for a match, kept warm between matches.
+
+The place is this machine, or a host.
 
 A submission may play several matches at once, each with a process of its own. All of them have the
 same public name; `process_name` tells them apart. House bots and `[[bot]]`s are not in here.
@@ -12,6 +14,7 @@ from __future__ import annotations
 import asyncio
 import itertools
 import math
+import sys
 from collections import Counter
 from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
 from functools import partial
@@ -29,7 +32,15 @@ from arena.server.gateway import Gateway
 from protocol.errors import UsageError
 from protocol.messages import Ending, Mechanism
 
-__all__ = ["STDERR_BYTES", "OnStderr", "ProcessPool", "ReservedSeat", "StartFailed"]
+__all__ = [
+    "STDERR_BYTES",
+    "Launch",
+    "OnStderr",
+    "ProcessPool",
+    "ReservedSeat",
+    "StartFailed",
+    "launches_here",
+]
 
 STDERR_BYTES = 64 * 1024
 """Of a match's stderr, its end."""
@@ -39,6 +50,21 @@ _STARTS = 3  # a process that crashes so often before its first message does not
 
 OnStderr: TypeAlias = Callable[[int, str, str], None]
 """(submission, match, text): what a process wrote to stderr in that match."""
+
+
+Launch: TypeAlias = Callable[[str], Awaitable[SupervisedBot]]
+"""Starts a process of that name."""
+
+
+def launches_here(
+    supervisor: BotSupervisor, program: Callable[[int], Awaitable[Program]]
+) -> Callable[[int], Awaitable[Launch]]:
+    """What starts a submission on this machine, once its program is built."""
+
+    async def launches(submission: int) -> Launch:
+        return partial(supervisor.launch_process, await program(submission), STDERR_BYTES)
+
+    return launches
 
 
 class StartFailed(Exception):
@@ -132,13 +158,15 @@ class ProcessPool:
     """The processes of all submissions of an arena; at most `most` run at once.
 
     Args:
-        gate: shares the cores between them.
-        program: returns the program of a submission, which may have to be built again.
-        most: how many processes fit into the memory of this machine.
+        gate: shares the cores of this machine between them; a host has its own.
+        launches: what starts a submission, whose program may have to be built again.
+        most: how many processes fit into the memory there; None for as many as a host grants.
         on_stderr: called when a match is over in which a process has written to stderr.
 
     Attributes:
         on_room: called when a later `reserve` may succeed.
+        at_once: how many matches are played at once, of those that are limited by that.
+        playing: how many are.
         idle_s: a process that is idle for so long is ended.
     """
 
@@ -147,17 +175,20 @@ class ProcessPool:
         supervisor: BotSupervisor,
         gateway: Gateway,
         gate: ComputeGate,
-        program: Callable[[int], Awaitable[Program]],
-        most: int,
+        launches: Callable[[int], Awaitable[Launch]],
+        most: int | None,
         on_stderr: OnStderr,
     ) -> None:
         self.on_room: Callable[[], None] = lambda: None
+        self.at_once = sys.maxsize
+        self.playing = 0
         self.idle_s = math.inf
         self._supervisor = supervisor
         self._gateway = gateway
         self._gate = gate
-        self._program = program
-        self._most = most
+        self._launches = launches
+        self._is_granted = most is None
+        self._most = most or 0
         self._on_stderr = on_stderr
         self._scarcity = Scarcity(NO_PROGRAM)
         self._numbers = itertools.count(1)
@@ -182,7 +213,7 @@ class ProcessPool:
         All or none. Warm processes are taken first; idle ones of other submissions make room.
         Raises `UsageError` if so many never fit.
         """
-        if len(seats) > self._most:
+        if len(seats) > self._most and not self._is_granted:
             raise UsageError(
                 f"expected at most {self._most} submitted bots in a match, as many as fit into "
                 f"this machine's memory, got {len(seats)}"
@@ -208,7 +239,8 @@ class ProcessPool:
 
     def are_warm(self, seats: Iterable[tuple[str, int]]) -> bool:
         """Whether `reserve` would start no process for these seats."""
-        return Counter(seats) <= Counter(process.of for process in self._idle if process.is_usable)
+        wanted = tuple(seats)
+        return self.warm(wanted) == len(wanted)
 
     def retire(self, submission: int) -> None:
         """End all processes of a submission, after their matches: it is built again."""
@@ -217,6 +249,22 @@ class ProcessPool:
     def retire_others(self, needed: Collection[tuple[str, int]]) -> None:
         """End all processes but those of these (public name, submission), after their matches."""
         self._retire(process for process in self._all if process.of not in needed)
+
+    def grant(self, processes: int) -> None:
+        """Its host keeps room for so many more processes."""
+        self._most = max(self._most, len(self._all) + processes)
+
+    def end_if_idle(self, key: str) -> None:
+        """End one process if it has nothing to do, as its room is needed."""
+        for process in tuple(self._idle):
+            if process.key == key:
+                self._most -= 1
+                self._end(process)
+
+    def warm(self, seats: Iterable[tuple[str, int]]) -> int:
+        """For how many of these seats a process is idle."""
+        idle = Counter(process.of for process in self._idle if process.is_usable)
+        return (Counter(seats) & idle).total()
 
     def end_idle(self) -> None:
         """End all processes that are idle, as their memory is needed."""
@@ -264,10 +312,10 @@ class ProcessPool:
 
     async def _start(self, process: _PooledProcess) -> None:
         """Start a process until it has said `hello`, or raise as `ReservedSeat.session` does."""
-        program = await self._program(process.submission)
+        launch = await self._launches(process.submission)
         for start in range(1, _STARTS + 1):
             await self._until_gone(process)
-            finding = await self._scarcity.outlast(partial(self._launch, process, program))
+            finding = await self._scarcity.outlast(partial(self._launch, process, launch))
             if finding is None:
                 return
             if finding.kind is not Ending.CRASH or start == _STARTS:
@@ -282,23 +330,21 @@ class ProcessPool:
                 await asyncio.shield(former.gone)
         process.instead = process.supervised = process.session = None
 
-    async def _launch(self, process: _PooledProcess, program: Program) -> Finding | None:
+    async def _launch(self, process: _PooledProcess, launch: Launch) -> Finding | None:
         """Start a process and wait for its `hello`; returns why that has failed."""
         process.key = key = process_name(process.name, next(self._numbers))
         turn = asyncio.Event()
         self._gate.enter(turn, turn.set, lambda: _used_ms(process))
         try:
             await turn.wait()
-            process.supervised = supervised = await self._supervisor.launch_process(
-                program, key, STDERR_BYTES
-            )
+            process.supervised = supervised = await launch(key)
             await self._supervisor.arrived(key)
         finally:
             self._gate.leave(turn)
         session = self._gateway.players.get(key)
         if session is None:
             return supervised.finding or _STOPPED
-        session.gate = self._gate
+        supervised.attach(session, self._gate)
         process.session = session
         supervised.gone.add_done_callback(lambda _: self._ended(process, supervised))
         return None

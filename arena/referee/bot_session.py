@@ -13,13 +13,12 @@ from msgspec import Raw
 from arena.engine.names import public_name
 from arena.engine.verdict import FORGIVABLE
 from arena.referee.budget import Budget, Share
-from arena.referee.clock import RoundTripFloor
-from arena.referee.compute_gate import ComputeGate
+from arena.referee.clock import LoopLag, RoundTripFloor
 from arena.referee.losses import ConnectionLoss
 from arena.referee.missed_messages import MissedMessages
 from arena.referee.pings import LinkProbe
 from arena.referee.table_limit import QUICK_S, tables_at_once
-from arena.referee.transport import LaunchedProcess, Wire
+from arena.referee.transport import Gate, LaunchedProcess, Wire
 from protocol.codec import Encoding, FlatAsk, encode, encode_all, flat_ask
 from protocol.errors import OutOfTurn
 from protocol.messages import Answer, ArenaMessage, Ending, Hello, Over
@@ -65,7 +64,7 @@ class BotSession:
     session: Session = field(default_factory=Session, init=False)
     leaving: bool = field(default=False, init=False)
     has_offended: bool = field(default=False, init=False)  # in some match
-    gate: ComputeGate | None = field(default=None, init=False)  # it waits there for a core
+    gate: Gate | None = field(default=None, init=False)  # it waits there for a core
 
     # by the id that `match` gave them, those that are not over
     chairs: dict[str, MatchSeat] = field(default_factory=dict, init=False)
@@ -179,6 +178,16 @@ class BotSession:
             self._cpu_read_at = now
             self._cpu_read_ms = self.process.cpu_ms()
         return self._cpu_read_ms
+
+    def handed(self, at: float, lag_s: float) -> None:
+        """A host has given it its question or invitation: the time of that begins."""
+        for chair in self.chairs.values():
+            chair.asked_at, chair.lag_s = at, lag_s
+
+    def lag(self, by_arena: LoopLag) -> LoopLag:
+        """How late is what comes from it: as the arena is, or its host."""
+        own = None if self.process is None else self.process.lag
+        return own or by_arena
 
     def used_ms(self) -> float:
         """For how long its processes have computed, or were ready to and had no core."""

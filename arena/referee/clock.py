@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections import deque
 from math import ceil, inf
+from typing import Protocol
 
 from protocol.messages import Limits
 
@@ -19,6 +20,7 @@ __all__ = [
     "TICK_S",
     "CoreWait",
     "Lag",
+    "LoopLag",
     "RoundTripFloor",
     "SeatClock",
     "charged_from",
@@ -138,6 +140,16 @@ class RoundTripFloor:
         return self._least_ms if self.is_known else self._former_ms
 
 
+class LoopLag(Protocol):
+    """How late an event loop has been; times are on the arena's clock."""
+
+    def total_s(self, now: float) -> float:
+        """All lateness up to now, in seconds; it never falls."""
+
+    def stalled_s(self, since: float, now: float) -> float:
+        """For how long the loop has stood still since a time, in seconds."""
+
+
 class Lag:
     """How late the arena's own loop has been in total: what came in meanwhile was seen too late.
 
@@ -145,10 +157,10 @@ class Lag:
     before it comes, as an answer that waited in the socket is often read first.
     """
 
-    __slots__ = ("_due", "_stalled_until", "_stalls", "_total_s")
+    __slots__ = ("_due", "_stalled_s", "_stalled_until", "_stalls", "_total_s")
 
     def __init__(self, now: float) -> None:
-        self._total_s = 0.0
+        self._total_s = self._stalled_s = 0.0
         self._due = now + TICK_S + _SLACK_S
         self._stalled_until = -inf
         self._stalls: deque[tuple[float, float]] = deque(maxlen=_MOST_STALLS)
@@ -160,6 +172,7 @@ class Lag:
             self._stalled_until = now
         if late_s >= _CATCHING_UP_S:
             self._stalls.append((self._due, now))
+            self._stalled_s += late_s
         self._total_s = self.total_s(now)
         self._due = now + TICK_S + _SLACK_S
 
@@ -179,6 +192,11 @@ class Lag:
                 break
             stalled_s += ended - max(began, since)
         return stalled_s
+
+    def all_stalls_s(self, now: float) -> float:
+        """For how long the loop has stood still in all, in seconds; see `stalled_s`."""
+        late_s = now - self._due
+        return self._stalled_s + (late_s if late_s >= _CATCHING_UP_S else 0.0)
 
     def follows_stall(self, now: float) -> bool:
         """Whether what happens now may be due to a stall of the arena (J7)."""

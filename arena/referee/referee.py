@@ -25,9 +25,9 @@ from arena.engine.rules import EVERYONE, Game
 from arena.engine.verdict import OUTAGE, UNCOUNTED, Finding
 from arena.referee.bot_session import BotSession
 from arena.referee.clock import Lag
-from arena.referee.compute_gate import ComputeGate
 from arena.referee.live_match import Forgives, LiveMatch, OnOver
 from arena.referee.seat import MatchSeat
+from arena.referee.transport import Gate
 from protocol.errors import IllegalAnswer
 from protocol.messages import (
     Answer,
@@ -303,7 +303,7 @@ class Referee:
             chair.lag_s = self.lag.total_s(now)
         self._watch(chair, now)
 
-    def _queue(self, gate: ComputeGate, chair: MatchSeat) -> None:
+    def _queue(self, gate: Gate, chair: MatchSeat) -> None:
         """Invite or ask a seat once there is a core for its bot: no time runs before."""
         chair.is_queued = True
         gate.enter(chair, partial(self._begin, chair), chair.player.used_ms)

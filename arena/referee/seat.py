@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import msgspec
 
 from arena.engine.verdict import Finding, advice, out_of_clock_time, out_of_time
-from arena.referee.clock import QUICK_MS, CoreWait, Lag, SeatClock, charged_from, start_cap_ms
+from arena.referee.clock import QUICK_MS, CoreWait, LoopLag, SeatClock, charged_from, start_cap_ms
 from protocol import messages
 from protocol.messages import Ask, Ending, Limits, Mechanism, Past, Verdict
 from protocol.session import SeatStanding, ask_id
@@ -204,13 +204,20 @@ class MatchSeat:
             self.asked_at, self.lag_s = now, lag_s
 
     def clock_time(self, now: float) -> float:
-        """The time on this seat's clock: now, unless it stands as the connection is lost."""
-        loss = self.player.loss
+        """The time on this seat's clock: now, unless it stands as the connection is lost.
+
+        That of a bot on a host is when it was read last; it stands until the host has handed the
+        question over.
+        """
+        loss, process = self.player.loss, self.player.process
+        if process is not None:
+            read_at = process.clock(now)
+            now = self.asked_at if read_at is None else read_at
         return now if loss is None else max(loss.since, self.asked_at)
 
-    def measure(self, now: float, lag: Lag) -> TimeCharge:
+    def measure(self, now: float, lag: LoopLag) -> TimeCharge:
         player, limits = self.player, self.limits
-        now = self.clock_time(now)
+        now, lag = self.clock_time(now), player.lag(lag)
         is_starting = self.nonce is None
         allowed_ms = limits.start_ms if is_starting else self.clock.allowed_ms
         if not player.is_metered:
@@ -228,7 +235,7 @@ class MatchSeat:
         used_ms = player.cpu_used_ms(now) - player.cpu_ms
         return TimeCharge(Ending.CPU, used_ms, allowed_ms, 0.0, Mechanism.CPU_CLOCK)
 
-    def measure_wall(self, now: float, lag: Lag | None) -> TimeCharge | None:
+    def measure_wall(self, now: float, lag: LoopLag | None) -> TimeCharge | None:
         """What a launched bot's decision or start has taken on the wall; None if it is quick.
 
         It may take what the cap and the bank of clock time allow; the tighter of the two counts.
@@ -262,7 +269,7 @@ class MatchSeat:
         )
         return min(cap, bank, key=lambda charge: charge.left_ms)
 
-    def charge(self, now: float, lag: Lag) -> bool:
+    def charge(self, now: float, lag: LoopLag) -> bool:
         """Charge the decision that was just taken; False if it came too late."""
         self.time_charge = time_charge = self.measure(now, lag)
         player = self.player
@@ -281,7 +288,7 @@ class MatchSeat:
         self.player.waited_ms = self._core_wait.waited_ms
         self.clock.wall_bank_ms = max(0.0, self.clock.wall_bank_ms - wall.idle_ms)
 
-    def next_check(self, now: float, lag: Lag) -> float:
+    def next_check(self, now: float, lag: LoopLag) -> float:
         """When to check again whether it is too late; it is too late if that is not after `now`."""
         on_wall_s = self._on_wall_ms(now, self.limits.wall_ms) / 1000
         if self.player.is_metered and on_wall_s < self.free_until_s:
@@ -317,7 +324,7 @@ class MatchSeat:
             )
         return Finding(kind=time_charge.kind, text=text, mechanism=time_charge.mechanism)
 
-    def verdict(self, finding: Finding, event: str, now: float, lag: Lag) -> Verdict:
+    def verdict(self, finding: Finding, event: str, now: float, lag: LoopLag) -> Verdict:
         """The evidence of this seat's offence (J4); `event` is the id of what caused it."""
         table, player = self.table, self.player
         waits = (self.question is not None or self.nonce is None) and not self.is_queued
@@ -363,7 +370,7 @@ class MatchSeat:
         is_starting = self.nonce is None
         return self.asked_at if is_starting else max(self.asked_at, self.player.last_answer)
 
-    def _credit_ms(self, now: float, lag: Lag) -> float:
+    def _credit_ms(self, now: float, lag: LoopLag) -> float:
         """The floor of the link, and the arena's lag since the question."""
         loss = self.player.loss
         lag_s = lag.total_s(now) if loss is None else loss.lag_s

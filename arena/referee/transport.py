@@ -6,16 +6,17 @@ has launched (`arena/server/stdio.py`).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Hashable, Iterable
 from typing import Protocol, TypeAlias
 
 from websockets.http11 import Request
 
 from arena.referee.budget import Budget
+from arena.referee.clock import LoopLag
 from protocol.codec import Encoding
 from protocol.errors import ProtocolError
 
-__all__ = ["Caller", "ConnectionOwner", "LaunchedProcess", "OnRequest", "Wire"]
+__all__ = ["Caller", "ConnectionOwner", "Gate", "LaunchedProcess", "OnRequest", "Wire"]
 
 
 class Wire(Protocol):
@@ -122,6 +123,18 @@ class ConnectionOwner(Protocol):
         """The connection is gone, whoever closed it."""
 
 
+class Gate(Protocol):
+    """Shares cores between launched bots."""
+
+    def enter(
+        self, who: Hashable, begin: Callable[[], None], used_ms: Callable[[], float] | None = None
+    ) -> None:
+        """Call `begin` once the bot may be asked."""
+
+    def leave(self, who: Hashable) -> None:
+        """It has answered, or is asked nothing any more."""
+
+
 class LaunchedProcess(Protocol):
     """What the arena knows of a bot that it has launched itself."""
 
@@ -132,6 +145,16 @@ class LaunchedProcess(Protocol):
     @property
     def is_metered(self) -> bool:
         """Whether its CPU time can be measured here; else it is charged the time on the wall."""
+
+    def clock(self, now: float) -> float | None:
+        """Until when its pending question has been measured: now, or when a host has read it last.
+
+        On the loop's clock; None while the question has not reached it.
+        """
+
+    @property
+    def lag(self) -> LoopLag | None:
+        """That of its host, if it runs on one."""
 
     def cpu_ms(self) -> float: ...
 

@@ -27,7 +27,7 @@ from arena.engine.names import public_name
 from arena.engine.verdict import Finding
 from arena.sandbox.bubblewrap import SCRATCH_MIB
 from arena.sandbox.command import Program, bot_command, read_program
-from arena.sandbox.process import Process, StderrTail
+from arena.sandbox.process import BotPipes, Process, StderrTail
 from arena.sandbox.process_table import knows_waits, probe, reader
 from arena.sandbox.process_usage import Peak
 from arena.sandbox.sampler import Sampler
@@ -58,6 +58,9 @@ class LaunchedBot:
     `is_metered` is whether its CPU time can be measured here.
     """
 
+    lag = None
+    """No host reads it: what comes from it is as late as this process is."""
+
     def __init__(
         self,
         name: str,
@@ -80,6 +83,17 @@ class LaunchedBot:
         self._final_cpu_ms: float | None = None
         self._final_peak: Peak | None = None
         self._watcher: asyncio.Task[None] | None = None
+
+    @property
+    def pipes(self) -> BotPipes | None:
+        """Our ends of its pipes, if it speaks over its standard streams."""
+        if self.stdin_fd is None or self.stdout_fd is None:
+            return None
+        return BotPipes(self.stdin_fd, self.stdout_fd)
+
+    def clock(self, now: float) -> float | None:
+        """Until when its question has been measured: now."""
+        return now
 
     def cpu_ms(self) -> float:
         """The CPU time of all its processes so far; after its end, what it was by then."""

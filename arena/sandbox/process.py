@@ -13,12 +13,13 @@ import signal
 import subprocess
 import sys
 from collections.abc import Mapping
+from typing import NamedTuple
 
 from arena.sandbox import supervisor
 from arena.sandbox.workdir import PreparedBot
 from protocol.errors import ArenaError
 
-__all__ = ["TAIL_BYTES", "Process", "StderrTail"]
+__all__ = ["TAIL_BYTES", "BotPipes", "Process", "StderrTail"]
 
 TAIL_BYTES = 2_000  # of stderr: the end of a traceback
 _CHUNK_BYTES = 1 << 16
@@ -32,16 +33,19 @@ _KILLING_S = 20.0
 
 
 class StderrTail:
-    """The end of what a program wrote to stderr; `written` is how many bytes it wrote in all."""
+    """The end of what a program wrote to stderr, of which it `keeps` so many bytes.
+
+    `written` is how many bytes it wrote in all.
+    """
 
     def __init__(self, keeps: int = TAIL_BYTES) -> None:
         self.written = 0
-        self._keeps = keeps
+        self.keeps = keeps
         self._end = b""
 
     def add(self, chunk: bytes) -> None:
         self.written += len(chunk)
-        self._end = (self._end + chunk)[-self._keeps :]
+        self._end = (self._end + chunk)[-self.keeps :]
 
     def since(self, written: int) -> str:
         """What it wrote after its first so many bytes, as far as that is kept."""
@@ -52,6 +56,32 @@ class StderrTail:
     def tail(self) -> str:
         """As much as a verdict shows."""
         return self._end[-TAIL_BYTES:].decode(errors="replace")
+
+
+class BotPipes(NamedTuple):
+    """Our ends of a bot's pipes, named as the bot sees them: `stdin_fd` is written to."""
+
+    stdin_fd: int
+    stdout_fd: int
+
+    async def connect(self, inward: asyncio.Protocol, outward: asyncio.BaseProtocol) -> None:
+        """Give its output to `inward`, and what writes its input to `outward`.
+
+        The pipes are closed with their transports.
+        """
+        loop = asyncio.get_running_loop()
+        with contextlib.ExitStack() as undo:
+            writer = undo.enter_context(open(self.stdin_fd, "wb", buffering=0))
+            reader = undo.enter_context(open(self.stdout_fd, "rb", buffering=0))
+            # In this order, so that what comes in can be answered.
+            transport, _ = await loop.connect_write_pipe(lambda: outward, writer)
+            undo.callback(transport.abort)
+            await loop.connect_read_pipe(lambda: inward, reader)
+            undo.pop_all()
+
+    def clock(self, now: float) -> float | None:
+        """When what comes just now was written: now."""
+        return now
 
 
 class Process:

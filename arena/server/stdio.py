@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import asyncio
 import codecs
-import contextlib
-from typing import Final
+from collections.abc import Callable
+from typing import Final, Protocol
 
 from arena.referee.budget import ON_END, Budget
 from arena.referee.timers import Timer, Timers
@@ -20,11 +20,21 @@ from protocol.codec import Encoding
 from protocol.errors import Oversize
 from protocol.messages import CLOSE_PROTOCOL, Limits
 
-__all__ = ["Pipe"]
+__all__ = ["Pipe", "Pipes"]
 
 _CLOSE_S = 2.0  # for a bot to end its output after the end of its input
 _SPACE = b" \t\r"  # around a message: JSON permits it, and Windows ends lines with \r\n
 _MARK = codecs.BOM_UTF8  # before a message: C# and PowerShell begin what they write with it
+
+
+class Pipes(Protocol):
+    """The arena's ends of a launched bot's standard streams, here or on a host."""
+
+    async def connect(self, inward: asyncio.Protocol, outward: asyncio.BaseProtocol) -> None:
+        """Give its output to `inward`, and what writes its input to `outward`."""
+
+    def clock(self, now: float) -> float | None:
+        """When what comes from it just now was written; see `LaunchedProcess.clock`."""
 
 
 class Pipe(asyncio.Protocol):
@@ -34,7 +44,14 @@ class Pipe(asyncio.Protocol):
     close_reason: Final = ""
     min_rtt_ms: Final = None
 
-    def __init__(self, owner: ConnectionOwner, limits: Limits, timers: Timers, peer: str) -> None:
+    def __init__(
+        self,
+        owner: ConnectionOwner,
+        limits: Limits,
+        timers: Timers,
+        peer: str,
+        clock: Callable[[float], float | None],
+    ) -> None:
         self.peer = self.address = peer
         self.encoding: Encoding | None = Encoding.JSON
         self.has_link = False
@@ -46,6 +63,7 @@ class Pipe(asyncio.Protocol):
         self._owner = owner
         self._limits = limits
         self._timers = timers
+        self._clock = clock
         self._loop = asyncio.get_running_loop()
         # More at one moment make no difference to the budget, and would take the loop a second.
         self._most_blank = (ON_END + 1) * limits.unanswered
@@ -57,28 +75,15 @@ class Pipe(asyncio.Protocol):
 
     @classmethod
     async def open(
-        cls,
-        owner: ConnectionOwner,
-        limits: Limits,
-        timers: Timers,
-        peer: str,
-        stdin_fd: int,
-        stdout_fd: int,
+        cls, owner: ConnectionOwner, limits: Limits, timers: Timers, peer: str, pipes: Pipes
     ) -> Pipe:
-        """Take over the arena's ends of a bot's pipes; they are closed with the connection.
-
-        They are named as the bot sees them: `stdin_fd` is written to, `stdout_fd` is read.
-        """
-        pipe = cls(owner, limits, timers, peer)
-        loop = pipe._loop
-        with contextlib.ExitStack() as undo:
-            writer = undo.enter_context(open(stdin_fd, "wb", buffering=0))
-            reader = undo.enter_context(open(stdout_fd, "rb", buffering=0))
-            undo.callback(pipe.cut)
-            # In this order, so that what comes in can be answered.
-            await loop.connect_write_pipe(lambda: _Outward(pipe), writer)
-            await loop.connect_read_pipe(lambda: pipe, reader)
-            undo.pop_all()
+        """Take over the arena's ends of a bot's pipes; they are closed with the connection."""
+        pipe = cls(owner, limits, timers, peer, pipes.clock)
+        try:
+            await pipes.connect(pipe, _Outward(pipe))
+        except BaseException:
+            pipe.cut()
+            raise
         return pipe
 
     # --- what the owner calls ---
@@ -145,7 +150,8 @@ class Pipe(asyncio.Protocol):
         self._owner.connected(self)
 
     def data_received(self, data: bytes) -> None:
-        arrived = self._loop.time()
+        now = self._loop.time()
+        arrived = self._clock(now) or now
         *ends, rest = data.split(b"\n")
         blank = 0
         for end in ends:

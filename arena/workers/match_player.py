@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import sys
 from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 
@@ -20,7 +19,7 @@ from arena.competitions.bot_supervisor import BotSupervisor
 from arena.competitions.job_runner import JobRunner
 from arena.competitions.jobs import MatchJob
 from arena.competitions.local_jobs import LocalJobs
-from arena.competitions.process_pool import ProcessPool
+from arena.competitions.process_pool import ProcessPool, launches_here
 from arena.engine.match import MatchResult, Record
 from arena.engine.verdict import Finding
 from arena.games.replay import replay
@@ -244,7 +243,6 @@ class _LaunchedMatches:
             on_change=self._on_change,
         )
         self.runner = JobRunner(LocalJobs(), self._gateway.players, self.referee)
-        self.runner.at_once = sys.maxsize  # the worker takes no more than it has slots
         self._programs: dict[int, Program] = {}
         self._numbers: dict[tuple[str, str], int] = {}  # by (name, key of the program)
         self._watchers: dict[str, tuple[_AttemptWatcher, tuple[int, ...]]] = {}
@@ -252,7 +250,7 @@ class _LaunchedMatches:
             self.supervisor,
             self._gateway,
             ComputeGate(cores),
-            self._program,
+            launches_here(self.supervisor, self._program),
             most,
             self._note_stderr,
         )

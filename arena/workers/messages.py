@@ -12,6 +12,7 @@ import msgspec
 
 from arena.engine.match import Record
 from arena.engine.verdict import Finding
+from arena.hosts.messages import Bundle, HouseBot, SeatProgram, Source
 from protocol.messages import Ending, Limits, Verdict
 
 __all__ = [
@@ -47,41 +48,6 @@ BUS_VERSION = 1
 """Of these messages; raised with every change."""
 
 T = TypeVar("T")
-
-
-class HouseBot(msgspec.Struct, frozen=True, tag="house"):
-    """A house bot, which every worker has, as versions are equal."""
-
-    bot: str
-
-    @property
-    def key(self) -> str:
-        return f"house:{self.bot}"
-
-
-class Source(msgspec.Struct, frozen=True, tag="source"):
-    """A program that was handed in: its canonical tar, which a worker builds itself."""
-
-    key: str  # SHA-256 of the tar
-    size: int
-    language: str  # as in its manifest
-
-
-class Bundle(msgspec.Struct, frozen=True, tag="bundle"):
-    """A program that an arena launches: what its sandbox is shown, and how it is started.
-
-    `program` stands for the word of a Python interpreter that runs our own packages, as `{python}`.
-    """
-
-    key: str  # SHA-256 of the words, `stdio`, the game and the tar
-    size: int
-    words: tuple[str, ...]
-    stdio: bool
-    needs: str  # the program on PATH that starts it; empty for a file of its own folder
-    is_native: bool  # a file of its own folder starts it, which may fit this kind of machine only
-
-
-SeatProgram: TypeAlias = HouseBot | Source | Bundle
 
 
 class BusJob(msgspec.Struct, frozen=True, kw_only=True):

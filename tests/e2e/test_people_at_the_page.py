@@ -20,6 +20,7 @@ from websockets.asyncio.client import ClientConnection
 from arena.formats.spec import plan_of
 from arena.games import GAMES
 from arena.games.replay import replay
+from arena.sandbox.launcher import LaunchedBot
 from arena.server.websocket import Connection
 from protocol.strategy import house_bots
 from tests.support.arena_with_page import ArenaWithPage, heard, in_page_host
@@ -126,7 +127,7 @@ async def test_a_house_bot_that_is_killed_ends_its_match_and_is_started_again(
         await person.ready()
         await person.hears("ask")
         ours = house.host.supervisor._ours[bot].launched
-        assert ours is not None
+        assert isinstance(ours, LaunchedBot)
         os.kill(ours.pid, signal.SIGKILL)
         ended = (await person.hears("over"))["termination"]
         assert (ended["kind"], ended["seat"]) == ("crash", 1)

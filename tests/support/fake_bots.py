@@ -83,6 +83,7 @@ class FakeBotProcess:
 
     enforced = "time, memory and processes (sampled)"
     is_metered = True
+    lag = None
 
     def __init__(self) -> None:
         self.used_ms = 0.0
@@ -93,6 +94,9 @@ class FakeBotProcess:
     def cpu_ms(self) -> float:
         self.looks += 1
         return self.used_ms
+
+    def clock(self, now: float) -> float | None:
+        return now
 
     def waited_ms(self) -> float | None:
         self.overbooked_looks += 1

@@ -347,7 +347,7 @@ class FakeHost:
         """These submissions are in play, by owner, and so many jobs of theirs at once."""
         self.has_jobs(jobs)
         assert self.runner is not None, "just made"
-        self.runner.at_once = at_once
+        self.pool.at_once = at_once
         service = FakeVersionService(**in_play)
         service.on_change.append(self._versions_changed)
         self.submitted = SubmittedBots(cast(Any, service), cast(Any, self.pool))

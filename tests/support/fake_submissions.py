@@ -80,7 +80,8 @@ class FakeSeatPool:
         starts: while it is not set, processes do not get ready.
         failures: by public name, why no process of it starts.
         seated: (public name, submission) of all reservations so far.
-        warm: (public name, submission) of those that need not be started.
+        idle: (public name, submission) of those that need not be started.
+        at_once, playing: as in `ProcessPool`.
         released: the same, with the match, of all that were given back.
     """
 
@@ -96,7 +97,9 @@ class FakeSeatPool:
         self.seated: list[tuple[str, int]] = []
         self.released: list[tuple[str, int, str]] = []
         self.needed: set[tuple[str, int]] = set()
-        self.warm: set[tuple[str, int]] = set()
+        self.idle: set[tuple[str, int]] = set()
+        self.at_once = 1
+        self.playing = 0
 
     def reserve(self, seats: Sequence[tuple[str, int]]) -> Sequence[ReservedSeat] | None:
         if len(self.reserved) + len(seats) > self.most:
@@ -107,8 +110,11 @@ class FakeSeatPool:
         self.seated += seats
         return cast(Sequence[ReservedSeat], new)
 
+    def warm(self, seats: Iterable[tuple[str, int]]) -> int:
+        return len(self.idle.intersection(seats))
+
     def are_warm(self, seats: Iterable[tuple[str, int]]) -> bool:
-        return self.warm.issuperset(seats)
+        return self.idle.issuperset(seats)
 
     def retire_others(self, needed: Collection[tuple[str, int]]) -> None:
         self.needed = set(needed)

@@ -13,7 +13,7 @@ from typing import Any, cast
 
 from arena.competitions.arena_host import Host
 from arena.competitions.ledger import CompetitionReport
-from arena.competitions.process_pool import ProcessPool
+from arena.competitions.process_pool import ProcessPool, launches_here
 from arena.formats.spec import Plan, Take, plan_of
 from arena.games import GAMES
 from arena.referee.compute_gate import ComputeGate
@@ -45,7 +45,7 @@ class SubmittedArena:
             host.supervisor,
             host.gateway,
             self.gate,
-            self._program,
+            launches_here(host.supervisor, self._program),
             most,
             lambda *told: self.stderr.append(told),
         )

@@ -20,6 +20,7 @@ from websockets.http11 import Request
 from arena.engine.verdict import Finding
 from arena.referee.timers import Timers
 from arena.referee.transport import Wire
+from arena.sandbox.process import BotPipes
 from arena.server.listener import Listeners
 from arena.server.stdio import Pipe
 from arena.server.tcp import ConnectionContext
@@ -228,7 +229,9 @@ class CheckEndpoint:
 
     async def attach(self, name: str, stdin_fd: int, stdout_fd: int) -> Line:
         peer = f"stdio:{name}"
-        lines = await _Lines.open(self, self._limits, self._timers, peer, stdin_fd, stdout_fd)
+        lines = await _Lines.open(
+            self, self._limits, self._timers, peer, BotPipes(stdin_fd, stdout_fd)
+        )
         assert isinstance(lines, _Lines), "it makes one of its own class"
         return lines
 

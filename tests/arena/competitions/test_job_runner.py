@@ -219,13 +219,13 @@ async def test_a_large_match_is_overtaken_by_small_ones_but_not_for_ever(host: F
 async def test_matches_whose_processes_are_warm_come_first_but_not_for_ever(host: FakeHost) -> None:
     host.takes_submissions(100)
     assert host.runner is not None
-    host.runner.at_once = 1
+    host.pool.at_once = 1
     jobs, told = host.runner.jobs, list[str]()
     cold, *warm = (
         a_job(f"match {number}", *names)
         for number, names in enumerate([FOUR[2:], *([FOUR[:2]] * 120)])
     )
-    host.pool.warm = set(warm[0].submitted.values())
+    host.pool.idle = set(warm[0].submitted.values())
     watcher = WatcherOfOrder(told)
     for job in (cold, *warm):
         jobs.put(job, watcher)

@@ -10,11 +10,12 @@ from typing import Any, cast
 import pytest
 
 from arena.competitions.bot_supervisor import BotSupervisor, SupervisedBot
-from arena.competitions.process_pool import ProcessPool, ReservedSeat, StartFailed
+from arena.competitions.process_pool import ProcessPool, ReservedSeat, StartFailed, launches_here
 from arena.engine.names import is_process, public_name
 from arena.engine.verdict import Finding
 from arena.referee.bot_session import BotSession
 from arena.referee.compute_gate import ComputeGate
+from arena.referee.transport import Gate
 from arena.sandbox.launcher import Program
 from arena.sandbox.process import StderrTail
 from arena.sandbox.scarcity import PAUSE_S
@@ -42,6 +43,9 @@ class FakeSupervisedBot:
     def cpu_ms(self) -> float:
         return self.used_ms
 
+    def attach(self, session: BotSession, gate: Gate) -> None:
+        session.gate = gate
+
 
 class ArenaOfProcesses:
     """A supervisor and a gateway in one: processes say hello at once, and end in the next turn.
@@ -62,7 +66,7 @@ class ArenaOfProcesses:
         self.is_slow = False
         self._changed = asyncio.Event()
 
-    async def launch_process(self, program: Program, name: str, stderr_bytes: int) -> SupervisedBot:
+    async def launch_process(self, program: Program, stderr_bytes: int, name: str) -> SupervisedBot:
         assert is_process(name)
         self.launched += 1
         start = self.starts.pop(0) if self.starts else None
@@ -113,7 +117,7 @@ class PoolOfFakes(ProcessPool):
             cast(BotSupervisor, arena),
             cast(Gateway, arena),
             self.gate,
-            self.program,
+            launches_here(cast(BotSupervisor, arena), self.program),
             most,
             lambda *told: self.stderr.append(told),
         )

@@ -14,6 +14,7 @@ import pytest
 
 from arena.referee.timers import Timers
 from arena.referee.transport import Wire
+from arena.sandbox.process import BotPipes
 from arena.server import stdio as pipes
 from arena.server.stdio import Pipe
 from protocol.codec import Encoding
@@ -129,7 +130,7 @@ async def connected(**limits: int) -> AsyncIterator[tuple[RecordingOwner, Pipe, 
     owner, bot = RecordingOwner(), FakePipeEnds(stdin, stdout)
     timers = Timers(asyncio.get_running_loop())
     changed = msgspec.structs.replace(LIMITS, **limits)
-    pipe = await Pipe.open(owner, changed, timers, "ann", to_bot, from_bot)
+    pipe = await Pipe.open(owner, changed, timers, "ann", BotPipes(to_bot, from_bot))
     try:
         yield owner, pipe, bot
     finally:
@@ -379,7 +380,7 @@ async def test_descriptors_that_are_no_pipes_are_closed(tmp_path: Path) -> None:
     file = os.open(tmp_path / "file", os.O_RDONLY)
     owner, timers = RecordingOwner(), Timers(asyncio.get_running_loop())
     with pytest.raises(ValueError, match="Pipe transport is for pipes"):
-        await Pipe.open(owner, LIMITS, timers, "ann", to_bot, file)
+        await Pipe.open(owner, LIMITS, timers, "ann", BotPipes(to_bot, file))
     for descriptor in (to_bot, file):
         with pytest.raises(OSError, match="descriptor"):
             os.fstat(descriptor)

@@ -1,0 +1,163 @@
+"""The links of hosts at the arena's port: who may open one, and when one is lost.
+
+A host has the arena's ticket from the bus, where only machines with a key are. A link that does not
+answer pings is cut: its bots are lost, as the host ends them by then.
+"""
+
+from __future__ import annotations
+
+import logging
+import secrets
+import struct
+from collections.abc import Callable
+
+import msgspec
+from websockets.http11 import Request
+
+from arena.hosts.link import MOST_PIECE, Link
+from arena.hosts.remote_bot import RemoteLauncher
+from arena.referee.transport import Caller, Wire
+from arena.server.entrance import send
+from arena.server.reply import text
+from protocol.codec import Encoding
+from protocol.errors import ProtocolError
+from protocol.messages import CLOSE_PROTOCOL
+
+__all__ = ["HOST_HEADER", "TICKET_HEADER", "HostLinks"]
+
+log = logging.getLogger(__name__)
+
+TICKET_HEADER = "Arena-Ticket"
+HOST_HEADER = "Arena-Host"
+
+_FRAME_BYTES = 2 * MOST_PIECE  # a message with a finding and 64 KiB of stderr has less
+_BUFFER_BYTES = 64 << 20  # programs are sent in pieces that the host asks for one by one
+_PING_S = 2.0
+_SILENT_S = 8.0  # a host ends its bots within 10 s
+
+
+class _ArenaLink:
+    """The arena's end of one link; a `Link`."""
+
+    def __init__(self, caller: Caller, host: str, now: float) -> None:
+        self.host = host
+        self.launcher: RemoteLauncher | None = None
+        self.heard_at = now
+        self._caller = caller
+
+    def tell(self, message: bytes) -> None:
+        self._caller.send(message, Encoding.JSON)
+
+    def carry(self, piece: bytes) -> None:
+        self._caller.send(piece, Encoding.MSGPACK)
+
+    def cut(self) -> None:
+        self._caller.cut()
+
+
+class HostLinks:
+    """All links of an arena, and their owner.
+
+    Args:
+        opened: makes the launcher of a host that has opened its link.
+
+    Attributes:
+        ticket: who has it may open a link.
+        launchers: by the names of their hosts.
+    """
+
+    def __init__(self, opened: Callable[[str, Link], RemoteLauncher]) -> None:
+        self.ticket = secrets.token_urlsafe(16)
+        self.launchers: dict[str, RemoteLauncher] = {}
+        self.on_change: Callable[[], None] = lambda: None
+        self._opened = opened
+        self._links: dict[Wire, _ArenaLink] = {}
+        self._now = 0.0
+        self._ping_at = 0.0
+
+    def enter(self, caller: Caller, request: Request) -> None:
+        """Accept a host's link, or respond why not; a host's new link replaces its old one."""
+        host = request.headers.get(HOST_HEADER, "")
+        ticket = request.headers.get(TICKET_HEADER, "")
+        if not host or not secrets.compare_digest(ticket.encode(), self.ticket.encode()):
+            send(caller, text(403, "expected the ticket of this arena; hosts have it from the bus"))
+            return
+        for link in [link for link in self._links.values() if link.host == host]:
+            link.cut()
+        caller.accept(request)
+        if not caller.is_open:
+            return
+        link = self._links[caller] = _ArenaLink(caller, host, self._now)
+        caller.hand_to(self, frame_bytes=_FRAME_BYTES, buffer_bytes=_BUFFER_BYTES)
+        link.launcher = self.launchers[host] = self._opened(host, link)
+        self.on_change()
+
+    def tick(self, now: float) -> None:
+        """Ping hosts, and cut links that have been silent for long."""
+        self._now = now
+        if now < self._ping_at:
+            return
+        self._ping_at = now + _PING_S
+        for connection, link in tuple(self._links.items()):
+            if now - link.heard_at > _SILENT_S:
+                log.warning("the host %s is silent", link.host)
+                connection.cut()
+            else:
+                connection.ping(b"")
+
+    def roster_changed(self) -> None:
+        """Hosts have no token."""
+
+    def close(self) -> None:
+        for connection in tuple(self._links):
+            connection.cut()
+
+    # --- what connections tell (as their `ConnectionOwner`) ---
+
+    def connected(self, connection: Wire) -> None:
+        """Never called: the gateway has owned the connection before."""
+
+    def received(self, connection: Wire, frame: bytes, encoding: Encoding, arrived: float) -> None:
+        link = self._links.get(connection)
+        if link is None or link.launcher is None:
+            return
+        link.heard_at = arrived
+        try:
+            if encoding is Encoding.MSGPACK:
+                link.launcher.piece(frame)
+            else:
+                link.launcher.message(frame)
+        except (struct.error, msgspec.DecodeError) as error:
+            log.warning("the host %s says what is no message: %s", link.host, error)
+            connection.close(CLOSE_PROTOCOL, "expected a message of a host")
+        except Exception:
+            log.exception("the arena failed at a message of the host %s", link.host)
+            connection.cut()
+
+    def misbehaved(self, connection: Wire, error: ProtocolError) -> None:
+        connection.close(CLOSE_PROTOCOL, str(error))
+
+    def overflowed(self, connection: Wire, waiting: int) -> None:
+        """Nothing is left to do: the connection has been cut."""
+
+    def ponged(self, connection: Wire, payload: bytes, arrived: float) -> None:
+        if (link := self._links.get(connection)) is not None:
+            link.heard_at = arrived
+
+    def was_read(self, connection: Wire, took_s: float) -> None:
+        """Nothing is left to do: the connection is closing."""
+
+    def on_trivial_frame(self, connection: Wire) -> None:
+        """A host may send pings and fragments."""
+
+    def drained(self, connection: Wire) -> None:
+        """Nothing waits for that."""
+
+    def lost(self, connection: Wire) -> None:
+        link = self._links.pop(connection, None)
+        if link is None or link.launcher is None:
+            return
+        if self.launchers.get(link.host) is link.launcher:
+            del self.launchers[link.host]
+        link.launcher.lost()
+        self.on_change()

@@ -1,0 +1,268 @@
+"""What arenas and hosts tell each other: frozen structs, in msgpack on the bus, in JSON on a link.
+
+On the bus it is said who is there, and asked which host takes the bots of a match. All else is said
+on the link of one arena and one host. Both ends must be of one version (`HostKind`).
+"""
+
+from __future__ import annotations
+
+from typing import Any, TypeAlias, TypeVar
+
+import msgspec
+
+from arena.engine.verdict import Finding
+from protocol.messages import Limits
+
+__all__ = [
+    "Bundle",
+    "Drain",
+    "EndInput",
+    "Ended",
+    "Failed",
+    "FromArena",
+    "FromHost",
+    "HostKind",
+    "HostReport",
+    "HouseBot",
+    "PartOfProgram",
+    "Place",
+    "Placed",
+    "ProgramRequest",
+    "Rest",
+    "Retire",
+    "SeatProgram",
+    "Source",
+    "Start",
+    "Started",
+    "Stderr",
+    "Stop",
+    "WholeOutput",
+    "decode",
+    "encode",
+    "from_arena",
+    "from_host",
+    "on_link",
+]
+
+T = TypeVar("T")
+
+
+# --- programs ---
+
+
+class HouseBot(msgspec.Struct, frozen=True, tag="house"):
+    """A house bot, which every host has, as versions are equal."""
+
+    bot: str
+
+    @property
+    def key(self) -> str:
+        return f"house:{self.bot}"
+
+
+class Source(msgspec.Struct, frozen=True, tag="source"):
+    """A program that was handed in: its canonical tar, which the host builds itself."""
+
+    key: str  # SHA-256 of the tar
+    size: int
+    language: str  # as in its manifest
+
+
+class Bundle(msgspec.Struct, frozen=True, tag="bundle"):
+    """A program that an arena launches: what its sandbox is shown, and how it is started.
+
+    `program` stands for the word of a Python interpreter that runs our own packages, as `{python}`.
+    """
+
+    key: str  # SHA-256 of the words, `stdio`, the game and the tar
+    size: int
+    words: tuple[str, ...]
+    stdio: bool
+    needs: str  # the program on PATH that starts it; empty for a file of its own folder
+    is_native: bool  # a file of its own folder starts it, which may fit this kind of machine only
+
+
+SeatProgram: TypeAlias = HouseBot | Source | Bundle
+
+
+# --- on the bus ---
+
+
+class HostKind(msgspec.Struct, frozen=True, kw_only=True):
+    """What can be played on a host: tried, not guessed."""
+
+    arena_version: str
+    system: str  # `linux`
+    machine: str  # `x86_64`
+    isolation: str  # how bots are isolated, in words; empty if they are not
+    languages: tuple[str, ...]  # of programs that are handed in, by their names; sorted
+    commands: tuple[str, ...]  # programs on PATH that were started with success; sorted
+    games: tuple[str, ...]  # names; with a package `leduc 1.0`; sorted
+
+
+class HostReport(msgspec.Struct, frozen=True, kw_only=True):
+    """What a host says of itself twice a second, to all arenas."""
+
+    host: str
+    session: str  # a new one at each start
+    kind: HostKind
+    cores: int
+    memory_mib: int
+    bots: int  # processes that are there, of all arenas
+    room: int  # for how many more bots there is memory, without ending idle ones
+    is_draining: bool = False
+    lag_ms: float = 0.0  # the worst of its event loop in the last seconds
+    last_error: str = ""
+
+
+class Place(msgspec.Struct, frozen=True, kw_only=True):
+    """An arena asks a host to take the bots of a match: all of them, or none.
+
+    Attributes:
+        arena: the name of the arena on the bus.
+        bots: how many.
+        limits: of every bot that the arena launches; only those of memory count here.
+        url: where the host opens its link, if it has none to this arena.
+        ticket: with it the arena knows the host there.
+        ca: certificates that the arena's own is checked by, besides the host's; empty for none.
+    """
+
+    arena: str
+    bots: int
+    limits: Limits
+    url: str
+    ticket: str
+    ca: str = ""
+
+
+class Placed(msgspec.Struct, frozen=True):
+    """The host keeps room for them, for some seconds; without one it says why not."""
+
+    host: str
+    why: str = ""
+
+
+class Drain(msgspec.Struct, frozen=True):
+    """An operator has a host take no more bots, or take them again."""
+
+    is_draining: bool
+
+
+# --- on the link, to the host ---
+
+
+class Start(msgspec.Struct, frozen=True, kw_only=True, tag="start"):
+    """Start a bot in a seat, which is a number that the arena has not used before."""
+
+    seat: int
+    name: str  # unique among those of this arena; the bot is told its public part
+    game: str
+    program: SeatProgram
+    limits: Limits
+    stderr_bytes: int
+
+
+class PartOfProgram(msgspec.Struct, frozen=True, tag="part"):
+    """Bytes of a program that the host has asked for; empty with a reason if there are none."""
+
+    key: str
+    offset: int
+    data: bytes = b""
+    why: str = ""
+
+
+class EndInput(msgspec.Struct, frozen=True, tag="end_input"):
+    """Nothing more is written to a bot."""
+
+    seat: int
+
+
+class Rest(msgspec.Struct, frozen=True, tag="rest"):
+    """Read nothing of a bot until it `goes_on`, as it has said too much."""
+
+    seat: int
+    goes_on: bool
+
+
+class Stop(msgspec.Struct, frozen=True, tag="stop"):
+    """End a bot and all that it has started; `Ended` follows."""
+
+    seat: int
+
+
+FromArena: TypeAlias = Start | PartOfProgram | EndInput | Rest | Stop
+
+
+# --- on the link, to the arena ---
+
+
+class ProgramRequest(msgspec.Struct, frozen=True, tag="program"):
+    """The host needs a part of a program."""
+
+    key: str
+    offset: int  # bytes from the start of the tar
+
+
+class Started(msgspec.Struct, frozen=True, kw_only=True, tag="started"):
+    """A bot runs. `enforced` says which limits it is held to, and by what, for people."""
+
+    seat: int
+    enforced: str
+    is_metered: bool
+    now: float  # on the host's clock
+
+
+class Failed(msgspec.Struct, frozen=True, tag="failed"):
+    """A bot cannot be started on this host, which is no offence."""
+
+    seat: int
+    why: str
+
+
+class Stderr(msgspec.Struct, frozen=True, tag="stderr"):
+    """What a bot has just written to stderr."""
+
+    seat: int
+    data: bytes
+
+
+class WholeOutput(msgspec.Struct, frozen=True, tag="whole_output"):
+    """A bot has closed its output."""
+
+    seat: int
+
+
+class Ended(msgspec.Struct, frozen=True, tag="ended"):
+    """Nothing is left of a bot; `finding` is its offence if it was not stopped."""
+
+    seat: int
+    finding: Finding | None = None
+
+
+class Retire(msgspec.Struct, frozen=True, tag="retire"):
+    """The host needs the room of a bot if that is idle: the arena stops it, or ignores this."""
+
+    seat: int
+
+
+FromHost: TypeAlias = ProgramRequest | Started | Failed | Stderr | WholeOutput | Ended | Retire
+
+
+def encode(message: object) -> bytes:
+    """One message in msgpack, for the bus."""
+    return msgspec.msgpack.encode(message)
+
+
+def decode(data: bytes, kind: type[T] | Any) -> T:
+    """Read a message of the bus; raises `msgspec.DecodeError` if it is not of that kind."""
+    return msgspec.msgpack.decode(data, type=kind)
+
+
+on_link = msgspec.json.Encoder().encode
+"""One message in JSON, for the link."""
+
+from_arena = msgspec.json.Decoder(FromArena).decode
+"""Read a message at the host; raises `msgspec.DecodeError` if it is none."""
+
+from_host = msgspec.json.Decoder(FromHost).decode
+"""Read a message at the arena; raises `msgspec.DecodeError` if it is none."""

@@ -1,0 +1,329 @@
+"""Bots that run on a host, seen from the arena: they are started, heard and stopped as those here.
+
+`RemoteLauncher` stands for a `Launcher`, and `RemoteBot` for a `LaunchedBot`. A bot's pipes end at
+the host; what passes through them travels over the link in pieces. The host reads what the bot has
+used at the moment of each piece, so that neither the network nor a host that stands still is
+charged to anybody.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+from collections.abc import Awaitable, Callable
+
+import msgspec
+
+from arena.engine.verdict import Finding
+from arena.hosts.link import MOST_PIECE, Link, Reading, input_piece, read_output
+from arena.hosts.messages import (
+    Ended,
+    EndInput,
+    Failed,
+    PartOfProgram,
+    ProgramRequest,
+    Rest,
+    Retire,
+    SeatProgram,
+    Start,
+    Started,
+    Stderr,
+    Stop,
+    WholeOutput,
+    from_host,
+    on_link,
+)
+from arena.sandbox.process import StderrTail
+from arena.server.background import BackgroundTasks
+from protocol.errors import ArenaError
+from protocol.messages import Limits
+
+__all__ = ["HostLost", "RemoteBot", "RemoteLauncher", "RemoteProgram"]
+
+LOST = "the host {host} was lost"
+
+
+class HostLost(ArenaError):
+    """A host cannot be reached any more, or cannot start a bot: no bot is to blame."""
+
+
+class RemoteProgram(msgspec.Struct, frozen=True):
+    """What a host starts: a program, and the game that it is started for."""
+
+    game: str
+    program: SeatProgram
+
+
+class RemoteBot(asyncio.Transport):
+    """A bot on a host, and its pipes.
+
+    Attributes:
+        on_handed: called when the host has handed a question over, with the time of that on this
+            loop's clock, and with `lag.total_s` at that moment.
+    """
+
+    def __init__(self, name: str, seat: int, link: Link, stderr: StderrTail) -> None:
+        super().__init__()
+        self.name = name
+        self.seat = seat
+        self.stderr = stderr
+        self.enforced = ""
+        self.is_metered = True
+        self.on_handed: Callable[[float, float], None] = lambda at, lag_s: None
+        self.ended: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self.started: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._link = link
+        self._reading = Reading(seat, 0, 0.0, 0.0, 0.0, 0.0, 0.0)
+        self._ahead_s = 0.0  # this loop's clock before the host's
+        self._written = 0
+        self._asks = False  # what is written next has to be answered
+        self._is_handed = True
+        self._handed_lag_s = 0.0
+        self._is_muted = False
+        self._inward: asyncio.Protocol | None = None
+        self._outward: asyncio.BaseProtocol | None = None
+        self._is_closing = False
+
+    # --- as a launched bot ---
+
+    @property
+    def pipes(self) -> RemoteBot:
+        """They end at the host; to those here it is their transport."""
+        return self
+
+    def cpu_ms(self) -> float:
+        return self._reading.cpu_ms
+
+    def waited_ms(self) -> float | None:
+        waited_ms = self._reading.waited_ms
+        return None if waited_ms < 0 else waited_ms
+
+    def clock(self, now: float) -> float | None:
+        """When the latest reading was made; None while a question has not reached the bot."""
+        return self._reading.at + self._ahead_s if self._is_handed else None
+
+    @property
+    def lag(self) -> RemoteBot:
+        return self
+
+    def total_s(self, now: float) -> float:
+        """How late the host's event loop has been in all, as far as it stood still."""
+        return self._reading.lag_s
+
+    def stalled_s(self, since: float, now: float) -> float:
+        """For how long the host has stood still since it handed the question over."""
+        return self._reading.lag_s - self._handed_lag_s
+
+    async def connect(self, inward: asyncio.Protocol, outward: asyncio.BaseProtocol) -> None:
+        """Have the bot's output go to `inward`; `outward` gets what writes its input."""
+        self._inward, self._outward = inward, outward
+        outward.connection_made(self)
+        inward.connection_made(self)
+
+    # --- a gate: the host gives a bot that is asked its core ---
+
+    def enter(self, who: object, begin: Callable[[], None], used_ms: object = None) -> None:
+        """Ask at once; the host hands it over when it has a core for the bot."""
+        self._asks = True
+        begin()
+
+    def leave(self, who: object) -> None:
+        """The host gives its core to others when it has answered."""
+
+    # --- as the transport of both pipes ---
+
+    def write(self, data: bytes | bytearray | memoryview) -> None:
+        asks, self._asks = self._asks, False
+        self._is_handed = self._is_handed and not asks
+        for first in range(0, len(data), MOST_PIECE):
+            piece = bytes(data[first : first + MOST_PIECE])
+            self._written += len(piece)
+            self._link.carry(input_piece(self.seat, piece, asks=asks))
+
+    def get_write_buffer_size(self) -> int:
+        return self._written - self._reading.handed
+
+    def is_closing(self) -> bool:
+        return self._is_closing
+
+    def pause_reading(self) -> None:
+        self._link.tell(on_link(Rest(self.seat, goes_on=False)))
+
+    def resume_reading(self) -> None:
+        self._link.tell(on_link(Rest(self.seat, goes_on=True)))
+
+    def close(self) -> None:
+        if not self._is_closing:
+            self._is_closing = True
+            self._link.tell(on_link(EndInput(self.seat)))
+
+    def abort(self) -> None:
+        self.close()
+        asyncio.get_running_loop().call_soon(self.output_ended)
+
+    # --- what the host says ---
+
+    def runs(self, message: Started, now: float) -> None:
+        self.enforced, self.is_metered = message.enforced, message.is_metered
+        self._ahead_s = now - message.now
+        self._reading = self._reading._replace(at=message.now)
+        self.started.set_result(None)
+
+    def read(self, reading: Reading, data: bytes) -> None:
+        self._reading = reading
+        if not self._is_handed and reading.handed >= self._written:
+            self._is_handed, self._handed_lag_s = True, reading.lag_s
+            self.on_handed(reading.handed_at + self._ahead_s, reading.lag_s)
+        if data and self._inward is not None:
+            self._inward.data_received(data)
+
+    def output_ended(self) -> None:
+        """Nothing more comes from it."""
+        inward, self._inward = self._inward, None
+        if inward is not None:
+            inward.connection_lost(None)
+
+    def is_gone(self) -> None:
+        """Nothing is left of it."""
+        self.output_ended()
+        for waits in (self.started, self.ended):
+            if not waits.done():
+                waits.set_result(None)
+
+
+class RemoteLauncher:
+    """The bots of this arena on one host, over one link.
+
+    Args:
+        host: its name, for people.
+        part: returns bytes of a program by its key and an offset.
+        on_finding: called when a bot ends by itself, or by a limit.
+        on_lost: called with all bots that were there when the link is lost.
+        on_retire: called with a bot whose room the host needs, if the bot is idle.
+    """
+
+    def __init__(
+        self,
+        host: str,
+        link: Link,
+        limits: Limits,
+        part: Callable[[str, int], Awaitable[bytes]],
+        on_finding: Callable[[str, Finding], None],
+        on_lost: Callable[[str, str], None],
+        on_retire: Callable[[str], None],
+    ) -> None:
+        self.host = host
+        self._link = link
+        self._limits = limits
+        self._part = part
+        self._on_finding = on_finding
+        self._on_lost = on_lost
+        self._on_retire = on_retire
+        self._seats = itertools.count(1)
+        self._bots: dict[int, RemoteBot] = {}
+        self._is_lost = False
+        self._tasks = BackgroundTasks()
+        self._loop = asyncio.get_running_loop()
+
+    def __len__(self) -> int:
+        """How many bots there are, with those that start or end."""
+        return len(self._bots)
+
+    async def start(
+        self, name: str, program: RemoteProgram, *, stderr_tail: StderrTail | None = None
+    ) -> RemoteBot:
+        """Start a program; it waits until the host has fetched and built it.
+
+        Raises `HostLost` if the host cannot do that.
+        """
+        bot = RemoteBot(name, next(self._seats), self._link, stderr_tail or StderrTail())
+        if self._is_lost:
+            raise HostLost(LOST.format(host=self.host))
+        self._bots[bot.seat] = bot
+        self._link.tell(
+            on_link(
+                Start(
+                    seat=bot.seat,
+                    name=name,
+                    game=program.game,
+                    program=program.program,
+                    limits=self._limits,
+                    stderr_bytes=bot.stderr.keeps,
+                )
+            )
+        )
+        try:
+            await bot.started
+        except BaseException:
+            self._link.tell(on_link(Stop(bot.seat)))
+            raise
+        if bot.ended.done():
+            raise HostLost(LOST.format(host=self.host))
+        return bot
+
+    async def stop(self, name: str) -> None:
+        """End a bot; its end is not reported. One that is not there is no error."""
+        for bot in [bot for bot in self._bots.values() if bot.name == name]:
+            bot._is_muted = True
+            self._link.tell(on_link(Stop(bot.seat)))
+            await asyncio.shield(bot.ended)
+
+    def tail(self, name: str) -> str:
+        """The end of what a bot wrote to stderr; empty once it has ended."""
+        return next((bot.stderr.tail for bot in self._bots.values() if bot.name == name), "")
+
+    # --- what comes over the link ---
+
+    def piece(self, frame: bytes) -> None:
+        """Take a piece; of a bot that is gone it means nothing. `struct.error` if it is none."""
+        reading, data = read_output(frame)
+        if (bot := self._bots.get(reading.seat)) is not None:
+            bot.read(reading, data)
+
+    def message(self, frame: bytes) -> None:
+        """Take a message; raises `msgspec.DecodeError` if it is none."""
+        message = from_host(frame)
+        if isinstance(message, ProgramRequest):
+            self._tasks.start(self._send_part(message))
+        elif (bot := self._bots.get(message.seat)) is not None:
+            self._heard(bot, message)
+
+    def lost(self, why: str = "") -> None:
+        """The link is lost: all that ran there is ended by the host, and nobody is to blame."""
+        self._is_lost = True
+        self._tasks.cancel()
+        bots, self._bots = tuple(self._bots.values()), {}
+        for bot in bots:
+            if bot.started.done():
+                self._on_lost(bot.name, why or LOST.format(host=self.host))
+            bot.is_gone()
+
+    def _heard(
+        self, bot: RemoteBot, message: Started | Failed | Stderr | WholeOutput | Ended | Retire
+    ) -> None:
+        if isinstance(message, Started):
+            bot.runs(message, self._loop.time())
+        elif isinstance(message, Failed):
+            del self._bots[bot.seat]
+            bot.ended.set_result(None)
+            bot.started.set_exception(HostLost(f"the host {self.host}: {message.why}"))
+        elif isinstance(message, Stderr):
+            bot.stderr.add(message.data)
+        elif isinstance(message, WholeOutput):
+            bot.output_ended()
+        elif isinstance(message, Retire):
+            self._on_retire(bot.name)
+        else:
+            del self._bots[bot.seat]
+            if message.finding is not None and not bot._is_muted:
+                self._on_finding(bot.name, message.finding)
+            bot.is_gone()
+
+    async def _send_part(self, wanted: ProgramRequest) -> None:
+        part = PartOfProgram(wanted.key, wanted.offset)
+        try:
+            data = await self._part(wanted.key, wanted.offset)
+            part = msgspec.structs.replace(part, data=data)
+        except ArenaError as error:
+            part = msgspec.structs.replace(part, why=str(error))
+        self._link.tell(on_link(part))
