@@ -10,6 +10,7 @@ have no tokens, as they are known by their pipes.
 from __future__ import annotations
 
 import asyncio
+import itertools
 import os
 import secrets
 from collections.abc import Awaitable, Callable, Iterator, Sequence
@@ -19,7 +20,7 @@ from typing import Protocol, TypeAlias
 
 import msgspec
 
-from arena.engine.names import is_process, spelled
+from arena.engine.names import is_process, process_name, spelled
 from arena.engine.verdict import UNCOUNTED, Finding
 from arena.formats.spec import RelaunchSpec
 from arena.hosts.remote_bot import RemoteBot, RemoteLauncher, RemoteProgram
@@ -197,6 +198,7 @@ class BotSupervisor:
         self._ours: dict[str, SupervisedBot] = {}
         self._specs: dict[str, RelaunchSpec] = {}  # also of those that have ended
         self._stopping = BackgroundTasks()
+        self._processes = itertools.count(1)
         self._is_closing = False
         self._loop = asyncio.get_running_loop()
 
@@ -276,6 +278,10 @@ class BotSupervisor:
         tail = StderrTail(stderr_bytes)
         await self._start(ours, name, partial(launcher.start, name, program, stderr_tail=tail))
         return ours
+
+    def process_key(self, name: str) -> str:
+        """A name for the next process of a bot, unique among those of all pools."""
+        return process_name(name, next(self._processes))
 
     def lost(self, name: str, why: str) -> None:
         """A host is lost with a bot on it: its match is void, and nobody is to blame (J5)."""
