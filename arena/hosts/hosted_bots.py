@@ -34,13 +34,13 @@ from arena.hosts.messages import (
 )
 from arena.referee.compute_gate import ComputeGate
 from arena.sandbox.command import Program
-from arena.sandbox.launcher import LaunchedBot, Launcher
+from arena.sandbox.launcher import LaunchedBot, Launcher, OnFinding
 from arena.sandbox.process import StderrTail
 from arena.server.background import BackgroundTasks
 from protocol.errors import ArenaError
 from protocol.messages import Limits
 
-__all__ = ["READING_S", "HostedBots", "Programs"]
+__all__ = ["READING_S", "HostedBots", "Launches", "Programs"]
 
 READING_S = 0.1
 """Between two readings of a bot that has not answered yet."""
@@ -49,6 +49,10 @@ Fetch: TypeAlias = Callable[[int], Awaitable[bytes]]
 """Asks an arena for the bytes of a program from an offset on."""
 Programs: TypeAlias = Callable[[SeatProgram, str, str, Fetch], Awaitable[Program]]
 """(program, game, name of the bot, fetch) → how it is launched, once it was fetched and built."""
+
+
+Launches: TypeAlias = Callable[[Limits, Sequence[Path], OnFinding], Launcher]
+"""Makes the launcher of an arena's bots."""
 
 
 class _HostedBot(asyncio.Protocol):
@@ -224,6 +228,7 @@ class HostedBots:
         hidden: Sequence[Path],
         lag_s: Callable[[], float],
         on_change: Callable[[bool], None],
+        launches: Launches = Launcher,
     ) -> None:
         self.link = link
         self.gate = gate
@@ -231,7 +236,7 @@ class HostedBots:
         self._limits = limits
         self._programs = programs
         self._on_change = on_change
-        self._launcher = Launcher(limits, hidden, self._found)
+        self._launcher = launches(limits, hidden, self._found)
         self._bots: dict[int, _HostedBot] = {}
         self._by_name: dict[str, _HostedBot] = {}
         self._starting: dict[int, asyncio.Task[None]] = {}

@@ -81,7 +81,7 @@ class RemoteBot(asyncio.Transport):
         self._handed_lag_s = 0.0
         self._is_muted = False
         self._inward: asyncio.Protocol | None = None
-        self._outward: asyncio.BaseProtocol | None = None
+        self._early = b""  # what it has said before somebody was there to read it
         self._is_closing = False
 
     # --- as a launched bot ---
@@ -116,9 +116,11 @@ class RemoteBot(asyncio.Transport):
 
     async def connect(self, inward: asyncio.Protocol, outward: asyncio.BaseProtocol) -> None:
         """Have the bot's output go to `inward`; `outward` gets what writes its input."""
-        self._inward, self._outward = inward, outward
+        self._inward = inward
         outward.connection_made(self)
         inward.connection_made(self)
+        if self._early:
+            inward.data_received(self._early)
 
     # --- a gate: the host gives a bot that is asked its core ---
 
@@ -174,7 +176,9 @@ class RemoteBot(asyncio.Transport):
         if not self._is_handed and reading.handed >= self._written:
             self._is_handed, self._handed_lag_s = True, reading.lag_s
             self.on_handed(reading.handed_at + self._ahead_s, reading.lag_s)
-        if data and self._inward is not None:
+        if self._inward is None:
+            self._early += data
+        elif data:
             self._inward.data_received(data)
 
     def output_ended(self) -> None:
@@ -253,7 +257,7 @@ class RemoteLauncher:
             )
         )
         try:
-            await bot.started
+            await asyncio.shield(bot.started)
         except BaseException:
             self._link.tell(on_link(Stop(bot.seat)))
             raise

@@ -36,7 +36,7 @@ from arena.sandbox.workdir import PreparedBot, clear, environment, prepare, remo
 from protocol.errors import ArenaError, UsageError
 from protocol.messages import Ending, Limits, Mechanism
 
-__all__ = ["LaunchedBot", "Launcher", "Program", "bot_command", "read_program"]
+__all__ = ["LaunchedBot", "Launcher", "OnFinding", "Program", "bot_command", "read_program"]
 
 _SHELL_SIGNAL = 128  # bubblewrap adds it to the number of the signal that ended its program
 
