@@ -86,7 +86,7 @@ def command(
     address = check_address(bus)
     cores = cores or usable_cores()
     cache = _unseen(cache or _default_cache())
-    notices = _Notices(name, as_json)
+    notices = _HostNotices(name, as_json)
     notices.say("tries", "tries what this machine can run")
     report = HostReport(
         host=name,
@@ -101,7 +101,7 @@ def command(
         asyncio.run(_run(address, report, cache, notices))
 
 
-class _Notices:
+class _HostNotices:
     """What a host tells its operator, a line each."""
 
     def __init__(self, name: str, as_json: bool) -> None:
@@ -117,7 +117,7 @@ class _Notices:
         click.echo(line)
 
 
-async def _run(address: BusAddress, report: HostReport, cache: Path, notices: _Notices) -> None:
+async def _run(address: BusAddress, report: HostReport, cache: Path, notices: _HostNotices) -> None:
     with needs_nats():
         from arena.hosts.nats_bus import serve
         from arena.hosts.nats_connection import NatsConnection
@@ -162,7 +162,7 @@ async def _run(address: BusAddress, report: HostReport, cache: Path, notices: _N
             raise fault
 
 
-async def _left(host: BotHost, notices: _Notices) -> None:
+async def _left(host: BotHost, notices: _HostNotices) -> None:
     """Return when a host that takes no more bots has none."""
     while not host.is_leaving or host.bots:
         await asyncio.sleep(_RETIRE_S)
@@ -173,7 +173,7 @@ async def _left(host: BotHost, notices: _Notices) -> None:
 
 @contextlib.contextmanager
 def _leaving_at_signals(
-    host: BotHost, serving: asyncio.Task[None], notices: _Notices
+    host: BotHost, serving: asyncio.Task[None], notices: _HostNotices
 ) -> Iterator[None]:
     """Let a host leave at Ctrl-C or SIGTERM, and end it at the next."""
     loop = asyncio.get_running_loop()
@@ -200,7 +200,7 @@ def _leaving_at_signals(
             loop.remove_signal_handler(number)
 
 
-def _say_started(report: HostReport, notices: _Notices) -> None:
+def _say_started(report: HostReport, notices: _HostNotices) -> None:
     kind = report.kind
     how = kind.isolation or "not isolated, so only arenas that do not isolate bots either use it"
     notices.say(

@@ -12,7 +12,7 @@ from typing import TypeAlias
 from arena.competitions.bot_supervisor import BotSupervisor
 from arena.competitions.process_pool import STDERR_BYTES, Launch, OnStderr, ProcessPool
 from arena.hosts.directory import HostDirectory
-from arena.hosts.link import Link
+from arena.hosts.link import BotLink
 from arena.hosts.messages import SeatProgram
 from arena.hosts.remote_bot import RemoteLauncher, RemoteProgram
 from arena.referee.compute_gate import ComputeGate
@@ -70,7 +70,7 @@ class HostPools:
     def pools(self) -> Sequence[ProcessPool]:
         return tuple(self._pools.values())
 
-    def opened(self, host: str, link: Link) -> RemoteLauncher:
+    def opened(self, host: str, link: BotLink) -> RemoteLauncher:
         """A host has opened its link: make a pool for it."""
         launcher = RemoteLauncher(
             host,

@@ -15,8 +15,8 @@ from typing import Protocol
 import msgspec
 
 from arena.hosts.hosted_bots import HostedBots, Launches, Programs
-from arena.hosts.link import Link
-from arena.hosts.messages import Drain, HostReport, Place, Placed, decode, encode
+from arena.hosts.link import BotLink
+from arena.hosts.messages import BotsPlaced, DrainHost, HostReport, PlaceBots, decode, encode
 from arena.referee.clock import TICK_S, Lag
 from arena.referee.compute_gate import LOOK_S, ComputeGate
 from arena.sandbox.launcher import Launcher
@@ -44,7 +44,7 @@ class OpenLink(Protocol):
     """Opens the link to an arena and serves it until it is lost."""
 
     async def __call__(
-        self, url: str, ticket: str, ca: str, opened: Callable[[Link], LinkHandler]
+        self, url: str, ticket: str, ca: str, opened: Callable[[BotLink], LinkHandler]
     ) -> None:
         """Call `opened` with the link, and its result with what comes; raises `ArenaError`."""
 
@@ -138,20 +138,20 @@ class BotHost:
     async def place(self, data: bytes) -> bytes:
         """Answer an arena that asks for room: a `Placed`."""
         try:
-            wanted: Place = decode(data, Place)
+            wanted: PlaceBots = decode(data, PlaceBots)
         except msgspec.DecodeError as error:
-            return encode(Placed(self._report.host, f"expected a request for room: {error}"))
+            return encode(BotsPlaced(self._report.host, f"expected a request for room: {error}"))
         why = self._refusal(wanted)
         if not why:
             try:
                 await self._serve(wanted)
             except ArenaError as error:
                 why = str(error)
-        return encode(Placed(self._report.host, why))
+        return encode(BotsPlaced(self._report.host, why))
 
     def drain(self, data: bytes) -> None:
         """Take no more bots, or take them again, as an operator says."""
-        self.is_draining = decode(data, Drain).is_draining
+        self.is_draining = decode(data, DrainHost).is_draining
         self._tell("takes no more bots" if self.is_draining else "takes bots again")
 
     def leave(self) -> None:
@@ -175,7 +175,7 @@ class BotHost:
         now = self._loop.time()
         return self._fitting(limits) - sum(guest.taken(now) for guest in self._guests.values())
 
-    def _refusal(self, wanted: Place) -> str:
+    def _refusal(self, wanted: PlaceBots) -> str:
         """Why an arena gets no room now; empty if it does."""
         now, arena = self._loop.time(), wanted.arena
         if self.is_draining or self.is_leaving:
@@ -204,7 +204,7 @@ class BotHost:
         if most is not None and most.bots is not None:
             most.bots.ask_to_retire(count)
 
-    async def _serve(self, wanted: Place) -> None:
+    async def _serve(self, wanted: PlaceBots) -> None:
         """Keep room for an arena's bots, and have a link to it."""
         arena = wanted.arena
         guest = self._guests.get(arena)
@@ -217,10 +217,10 @@ class BotHost:
         self._served = [name for name in self._served if name != arena] + [arena]
         await asyncio.shield(guest.is_open)
 
-    async def _link(self, guest: _Guest, wanted: Place) -> None:
+    async def _link(self, guest: _Guest, wanted: PlaceBots) -> None:
         """Keep the link to an arena; when it is lost, nothing is left of its bots."""
 
-        def opened(link: Link) -> HostedBots:
+        def opened(link: BotLink) -> HostedBots:
             guest.bots = HostedBots(
                 link,
                 wanted.limits,

@@ -10,12 +10,12 @@ import msgspec
 
 from arena.hosts.bus import BusDown, HostBus
 from arena.hosts.messages import (
+    BotsPlaced,
     Bundle,
     HostKind,
     HostReport,
     HouseBot,
-    Place,
-    Placed,
+    PlaceBots,
     SeatProgram,
     Source,
     decode,
@@ -88,7 +88,7 @@ class HostDirectory:
         isolated: bool = True,
     ) -> None:
         self._bus = bus
-        self._place = Place(arena=arena, bots=0, limits=limits, url=url, ticket=ticket, ca=ca)
+        self._place = PlaceBots(arena=arena, bots=0, limits=limits, url=url, ticket=ticket, ca=ca)
         self._isolated = isolated
         self._known: dict[str, KnownHost] = {}
         self._loop = asyncio.get_running_loop()
@@ -133,7 +133,7 @@ class HostDirectory:
         places += dict.fromkeys(kind_key(report.kind) for report in fit if report.room >= bots)
         for where in places:
             try:
-                answer: Placed = decode(await self._bus.place(where, wanted), Placed)
+                answer: BotsPlaced = decode(await self._bus.place(where, wanted), BotsPlaced)
             except (BusDown, msgspec.DecodeError):
                 continue
             if not answer.why:

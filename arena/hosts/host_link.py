@@ -15,7 +15,7 @@ from websockets.exceptions import WebSocketException
 
 from arena.hosts.bot_host import LinkHandler
 from arena.hosts.host_links import HOST_HEADER, TICKET_HEADER
-from arena.hosts.link import Link
+from arena.hosts.link import BotLink
 from arena.server.entrance import HOSTS
 from protocol.address import proxy_to, through
 from protocol.errors import ArenaError
@@ -31,7 +31,7 @@ _BUFFER_BYTES = 64 << 20
 
 
 class _HostLink:
-    """One link; a `Link`. What is sent waits until the arena reads."""
+    """One link; a `BotLink`. What is sent waits until the arena reads."""
 
     def __init__(self, websocket: ClientConnection) -> None:
         self._websocket = websocket
@@ -73,7 +73,7 @@ class LinkOpener:
         self._name = name
 
     async def __call__(
-        self, url: str, ticket: str, ca: str, opened: Callable[[Link], LinkHandler]
+        self, url: str, ticket: str, ca: str, opened: Callable[[BotLink], LinkHandler]
     ) -> None:
         """Serve one link until it is lost.
 
@@ -98,7 +98,7 @@ class LinkOpener:
             raise ArenaError(f"no arena answers at {url}{through(url)}: {error}") from None
 
     async def _serve(
-        self, websocket: ClientConnection, opened: Callable[[Link], LinkHandler]
+        self, websocket: ClientConnection, opened: Callable[[BotLink], LinkHandler]
     ) -> None:
         link = _HostLink(websocket)
         handler = opened(link)

@@ -15,7 +15,7 @@ from collections.abc import Callable
 import msgspec
 from websockets.http11 import Request
 
-from arena.hosts.link import MOST_PIECE, Link
+from arena.hosts.link import MOST_PIECE, BotLink
 from arena.hosts.remote_bot import RemoteLauncher
 from arena.referee.transport import Caller, Wire
 from arena.server.entrance import send
@@ -38,7 +38,7 @@ _SILENT_S = 8.0  # a host ends its bots within 10 s
 
 
 class _ArenaLink:
-    """The arena's end of one link; a `Link`."""
+    """The arena's end of one link; a `BotLink`."""
 
     def __init__(self, caller: Caller, host: str, now: float) -> None:
         self.host = host
@@ -69,7 +69,7 @@ class HostLinks:
 
     def __init__(
         self,
-        opened: Callable[[str, Link], RemoteLauncher],
+        opened: Callable[[str, BotLink], RemoteLauncher],
         closed: Callable[[RemoteLauncher], None],
     ) -> None:
         self.ticket = secrets.token_urlsafe(16)

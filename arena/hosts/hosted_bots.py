@@ -15,20 +15,20 @@ from pathlib import Path
 from typing import TypeAlias
 
 from arena.engine.verdict import Finding
-from arena.hosts.link import MOST_PIECE, Link, Reading, read_input
+from arena.hosts.link import MOST_PIECE, BotLink, BotReading, read_input
 from arena.hosts.messages import (
-    Ended,
-    EndInput,
-    Failed,
-    PartOfProgram,
-    ProgramRequest,
-    Rest,
-    Retire,
+    BotEnded,
+    BotStarted,
+    BotStderr,
+    EndBotInput,
+    ProgramPart,
+    RestBot,
+    RetireBot,
     SeatProgram,
-    Start,
-    Started,
-    Stderr,
-    WholeOutput,
+    StartBot,
+    StartRefused,
+    WantedPart,
+    WholeBotOutput,
     from_arena,
     on_link,
 )
@@ -76,12 +76,12 @@ class _HostedBot(asyncio.Protocol):
         self._told = 0  # bytes of its stderr
 
     @property
-    def reading(self) -> Reading:
+    def reading(self) -> BotReading:
         launched, outward = self.launched, self._outward
         assert launched is not None, "it was started"
         waits = 0 if outward is None else outward.get_write_buffer_size()
         waited_ms = launched.waited_ms()
-        return Reading(
+        return BotReading(
             self.seat,
             self._handed - waits,
             self._loop.time(),
@@ -161,7 +161,7 @@ class _HostedBot(asyncio.Protocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._inward = None
-        self._bots.link.tell(on_link(WholeOutput(self.seat)))
+        self._bots.link.tell(on_link(WholeBotOutput(self.seat)))
 
     def rest(self, goes_on: bool) -> None:
         if self._inward is not None:
@@ -172,7 +172,7 @@ class _HostedBot(asyncio.Protocol):
         if self.stderr.written != self._told:
             new = self.stderr.since(self._told)
             self._told = self.stderr.written
-            self._bots.link.tell(on_link(Stderr(self.seat, new.encode())))
+            self._bots.link.tell(on_link(BotStderr(self.seat, new.encode())))
 
     async def connect(self, launched: LaunchedBot) -> None:
         self.launched = launched
@@ -221,7 +221,7 @@ class HostedBots:
 
     def __init__(
         self,
-        link: Link,
+        link: BotLink,
         limits: Limits,
         gate: ComputeGate,
         programs: Programs,
@@ -263,7 +263,7 @@ class HostedBots:
     def ask_to_retire(self, count: int) -> None:
         """Ask the arena to end so many bots that have nothing to do, the oldest first."""
         for bot in [bot for bot in self._bots.values() if not bot.is_asked][:count]:
-            self.link.tell(on_link(Retire(bot.seat)))
+            self.link.tell(on_link(RetireBot(bot.seat)))
 
     # --- what comes over the link ---
 
@@ -276,15 +276,15 @@ class HostedBots:
     def message(self, frame: bytes) -> None:
         """Take a message; raises `msgspec.DecodeError` if it is none."""
         message = from_arena(frame)
-        if isinstance(message, Start):
+        if isinstance(message, StartBot):
             self._start(message)
-        elif isinstance(message, PartOfProgram):
+        elif isinstance(message, ProgramPart):
             self._fetched(message)
         elif (bot := self._bots.get(message.seat)) is None:
             return
-        elif isinstance(message, Rest):
+        elif isinstance(message, RestBot):
             bot.rest(message.goes_on)
-        elif isinstance(message, EndInput):
+        elif isinstance(message, EndBotInput):
             bot.end_input()
         else:
             self._tasks.start(self._stop(bot))
@@ -308,7 +308,7 @@ class HostedBots:
         if self._asked:
             self._reads = self._loop.call_later(READING_S, self._read)
 
-    def _start(self, message: Start) -> None:
+    def _start(self, message: StartBot) -> None:
         bot = self._bots[message.seat] = _HostedBot(
             self, message.seat, StderrTail(message.stderr_bytes)
         )
@@ -317,7 +317,7 @@ class HostedBots:
         task.add_done_callback(lambda _: self._starting.pop(message.seat, None))
         self._on_change(True)
 
-    async def _launch(self, bot: _HostedBot, message: Start) -> None:
+    async def _launch(self, bot: _HostedBot, message: StartBot) -> None:
         try:
             fetch = partial(self._fetch, message.program.key)
             program = await self._programs(message.program, message.game, message.name, fetch)
@@ -327,7 +327,7 @@ class HostedBots:
             bot.launched = launched
             self.link.tell(
                 on_link(
-                    Started(
+                    BotStarted(
                         seat=bot.seat,
                         enforced=launched.enforced,
                         is_metered=launched.is_metered,
@@ -339,7 +339,7 @@ class HostedBots:
             self.read_later(bot)
         except (ArenaError, OSError) as error:
             self._forget(bot)
-            self.link.tell(on_link(Failed(bot.seat, str(error))))
+            self.link.tell(on_link(StartRefused(bot.seat, str(error))))
 
     async def _stop(self, bot: _HostedBot) -> None:
         """End a bot; one that still starts is given up."""
@@ -362,7 +362,7 @@ class HostedBots:
         """Nothing is left of a bot."""
         if self._bots.get(bot.seat) is bot:
             self._forget(bot)
-            self.link.tell(on_link(Ended(bot.seat, bot.finding)))
+            self.link.tell(on_link(BotEnded(bot.seat, bot.finding)))
 
     def _forget(self, bot: _HostedBot) -> None:
         bot.let_go()
@@ -379,10 +379,10 @@ class HostedBots:
         if future is None:
             future = self._fetching[key, offset] = self._loop.create_future()
             future.add_done_callback(lambda _: self._fetching.pop((key, offset), None))
-            self.link.tell(on_link(ProgramRequest(key, offset)))
+            self.link.tell(on_link(WantedPart(key, offset)))
         return await asyncio.shield(future)
 
-    def _fetched(self, part: PartOfProgram) -> None:
+    def _fetched(self, part: ProgramPart) -> None:
         future = self._fetching.get((part.key, part.offset))
         if future is None or future.done():
             return

@@ -213,8 +213,8 @@ def set_up(
     for user in (ARENA_USER, *workers):
         if not files.key(user).exists():
             _write_user_key(files.key(user), user)
-    files.host_key("").parent.mkdir(exist_ok=True)
     for name in bot_hosts:
+        files.host_key(name).parent.mkdir(exist_ok=True)
         if not files.host_key(name).exists():
             _write_user_key(files.host_key(name), name)
     if not files.server_conf.exists():
