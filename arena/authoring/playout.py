@@ -5,7 +5,8 @@ Unlike `MatchState` it trusts no rule: whatever they raise or yield is in the re
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from math import isfinite
 from typing import Any, TypeAlias
 
 import msgspec
@@ -20,6 +21,7 @@ __all__ = [
     "Playout",
     "PlayoutEvent",
     "SeatDecided",
+    "are_numbers",
     "play_out",
     "strings_in",
     "with_swapped",
@@ -124,6 +126,13 @@ def play_out(
         if told > _MOST_TOLD:
             played.error = f"told {told:,} news without a question, expected it to end"
             return played
+
+
+def are_numbers(values: Sequence[object], count: int) -> bool:
+    """Whether these are so many finite numbers of Python's own types, as JSON knows no others."""
+    return len(values) == count and all(
+        type(value) is int or (type(value) is float and isfinite(value)) for value in values
+    )
 
 
 def strings_in(value: Any) -> Iterator[str]:
