@@ -11,10 +11,8 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from math import hypot, isclose
 
-from arena.authoring.playout import Playout, SeatDecided, are_numbers
-from arena.engine.drive import place_of
+from arena.authoring.playout import Playout, SeatDecided, are_numbers, raised
 from arena.engine.rules import EVERYONE, NOBODY, AskSeat, Game, LuckRound, TellSeat
-from protocol.errors import in_words
 from protocol.vocabulary import Settings
 
 __all__ = ["LuckCheck"]
@@ -40,7 +38,7 @@ class LuckCheck:
             paid = [*self._paid(played)]
         except Exception as error:
             if self._game.unit is not None:  # else `payoffs` says so
-                yield "unit", f"`payoffs` raised {_raised(error)}"
+                yield "unit", f"`payoffs` raised {raised(error)}"
             return
         if self._game.unit is not None:
             yield from self._unit(played, paid)
@@ -52,7 +50,7 @@ class LuckCheck:
                 return
             rounds = self._measured(played)
         except Exception as error:
-            yield "luck", f"raised {_raised(error)}"
+            yield "luck", f"raised {raised(error)}"
             return
         if len(rounds) != len(paid):
             yield (
@@ -154,7 +152,3 @@ class LuckCheck:
             isclose(gain * ante, paid, rel_tol=1e-9, abs_tol=1e-9)
             for gain, paid in zip(gains, payoffs, strict=True)
         )
-
-
-def _raised(error: Exception) -> str:
-    return f"{in_words(error)}{place_of(error.__traceback__)}"

@@ -23,6 +23,7 @@ __all__ = [
     "SeatDecided",
     "are_numbers",
     "play_out",
+    "raised",
     "strings_in",
     "with_swapped",
 ]
@@ -102,8 +103,7 @@ def play_out(
             note(SeatDecided(NOBODY, None))  # the scores at the end
             return played
         except Exception as error:
-            place = place_of(error.__traceback__)
-            played.error = f"{in_words(error)}{place}, after {decided} answers"
+            played.error = f"{raised(error)}, after {decided} answers"
             return played
         reply = None
         if type(step) is TellSeat:
@@ -126,6 +126,11 @@ def play_out(
         if told > _MOST_TOLD:
             played.error = f"told {told:,} news without a question, expected it to end"
             return played
+
+
+def raised(error: Exception) -> str:
+    """What was raised, and where in the code that was called."""
+    return f"{in_words(error)}{place_of(error.__traceback__)}"
 
 
 def are_numbers(values: Sequence[object], count: int) -> bool:
