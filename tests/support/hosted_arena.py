@@ -32,7 +32,7 @@ from tests.support.arena_in_memory import HostArena, in_host
 from tests.support.fake_submissions import FakeVersionService
 from tests.support.memory_network import MACHINE
 
-__all__ = ["HostedArena", "Machine", "ScriptedProcess", "hosted_arena"]
+__all__ = ["GAME", "KIND", "HostedArena", "Machine", "ScriptedProcess", "hosted_arena"]
 
 GAME = "ace_king_queen"
 KIND = HostKind(
