@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import asyncio
 import itertools
+import logging
 import os
 import secrets
 from collections.abc import Awaitable, Callable, Iterator, Sequence
@@ -27,7 +28,7 @@ from arena.hosts.remote_bot import RemoteBot, RemoteLauncher, RemoteProgram
 from arena.referee.bot_session import BotSession
 from arena.referee.clock import CoreWait, LoopLag, start_cap_ms
 from arena.referee.transport import Gate
-from arena.sandbox.launcher import Launcher, Program, bot_command
+from arena.sandbox.launcher import RESTLESS, LaunchedBot, Launcher, Program, bot_command
 from arena.sandbox.process import StderrTail
 from arena.server.background import BackgroundTasks
 from arena.server.gateway import Gateway
@@ -37,6 +38,8 @@ from protocol.errors import ArenaError, one_line
 from protocol.messages import Ending, Limits, Mechanism
 
 __all__ = ["BotSupervisor", "SupervisedBot", "program_of"]
+
+log = logging.getLogger(__name__)
 
 _LEAST_LOOK_S = 0.05  # between two looks at a bot that starts
 _CORES = os.cpu_count() or 1
@@ -194,7 +197,9 @@ class BotSupervisor:
         self._on_offence = on_offence
         self._on_change = on_change
         self.on_started: Callable[[float], None] = lambda took_s: None
-        self._launcher = Launcher(limits, hidden, self.found)
+        self._launcher = Launcher(
+            limits, hidden, self.found, turn=self._turn, on_unrest=self._is_restless
+        )
         self._ours: dict[str, SupervisedBot] = {}
         self._specs: dict[str, RelaunchSpec] = {}  # also of those that have ended
         self._stopping = BackgroundTasks()
@@ -381,6 +386,21 @@ class BotSupervisor:
             enforced = "time" if ours is None else ours.enforced
             self._on_offence(name, msgspec.structs.replace(finding, enforced=enforced))
         self._on_change()
+
+    def _turn(self, name: str) -> int | None:
+        player = self._gateway.players.get(name)
+        return None if player is None else player.turn
+
+    def _is_restless(self, name: str, how: str) -> None:
+        """Stop a bot that computes out of turn between its questions, and say so once."""
+        player, ours = self._gateway.players.get(name), self._ours.get(name)
+        if player is None or ours is None or not isinstance(ours.launched, LaunchedBot):
+            return
+        player.restless = ours.launched
+        player.calm()
+        text = RESTLESS.format(how=how)
+        ours.launched.stderr.add(f"card-arena: {text}\n".encode())
+        log.warning("%s: %s", player.public_name, text)
 
     def _note_end(self, name: str, finding: Finding, text: str) -> None:
         """Note why a bot ends; the first cause counts."""

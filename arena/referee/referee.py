@@ -209,6 +209,8 @@ class Referee:
             if player.gate is not None:
                 player.gate.leave(chair)
             self._play_on(chair.table, arrived)
+            if player.restless is not None:
+                player.calm()
 
     def offence(
         self,
