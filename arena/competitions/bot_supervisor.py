@@ -14,7 +14,7 @@ import itertools
 import logging
 import os
 import secrets
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Container, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Protocol, TypeAlias
@@ -93,10 +93,13 @@ class SupervisedBot:
         gone: done when its processes have ended.
     """
 
-    def __init__(self, name: str, launcher: BotLauncher, limits: Limits) -> None:
+    def __init__(
+        self, name: str, launcher: BotLauncher, limits: Limits, restless: Container[Program] = ()
+    ) -> None:
         self.finding: Finding | None = None
         self.launcher = launcher
         self._name = name
+        self._restless = restless  # programs of which a process was found so
         self._limits = limits
         self._loop = asyncio.get_running_loop()
         self.gone: asyncio.Future[None] = self._loop.create_future()
@@ -114,11 +117,16 @@ class SupervisedBot:
         return self.launched is None or self.launched.is_metered
 
     def attach(self, session: BotSession, gate: Gate) -> None:
-        """Have the questions of its session wait for a core: at this gate, or on its host."""
-        session.gate = gate
-        if isinstance(self.launched, RemoteBot):
-            session.gate = self.launched
-            self.launched.on_handed = session.handed
+        """Have the questions of its session wait for a core: at this gate, or on its host.
+
+        What was restless in another process is stopped between its questions from the beginning.
+        """
+        launched, session.gate = self.launched, gate
+        if isinstance(launched, RemoteBot):
+            session.gate = launched
+            launched.on_handed = session.handed
+        elif isinstance(launched, LaunchedBot) and launched.program in self._restless:
+            session.restless = launched
 
     def clock(self, now: float) -> float | None:
         return now if self.launched is None else self.launched.clock(now)
@@ -204,6 +212,7 @@ class BotSupervisor:
         self._specs: dict[str, RelaunchSpec] = {}  # also of those that have ended
         self._stopping = BackgroundTasks()
         self._processes = itertools.count(1)
+        self._restless: set[Program] = set()  # of which that was said
         self._is_closing = False
         self._loop = asyncio.get_running_loop()
 
@@ -279,7 +288,7 @@ class BotSupervisor:
     ) -> SupervisedBot:
         """Start a process of a pool on a host; raises `HostLost` if the host cannot do that."""
         assert is_process(name), "others take a name"
-        ours = self._ours[name] = SupervisedBot(name, launcher, self._limits)
+        ours = self._ours[name] = SupervisedBot(name, launcher, self._limits, self._restless)
         tail = StderrTail(stderr_bytes)
         await self._start(ours, name, partial(launcher.start, name, program, stderr_tail=tail))
         return ours
@@ -297,7 +306,7 @@ class BotSupervisor:
         self.dismiss(name)
 
     def _expect(self, name: str) -> SupervisedBot:
-        ours = self._ours[name] = SupervisedBot(name, self._launcher, self._limits)
+        ours = self._ours[name] = SupervisedBot(name, self._launcher, self._limits, self._restless)
         return ours
 
     async def _start(
@@ -398,6 +407,9 @@ class BotSupervisor:
             return
         player.restless = ours.launched
         player.calm()
+        if ours.launched.program in self._restless:
+            return
+        self._restless.add(ours.launched.program)
         text = RESTLESS.format(how=how)
         ours.launched.stderr.add(f"card-arena: {text}\n".encode())
         log.warning("%s: %s", player.public_name, text)

@@ -10,6 +10,7 @@ import contextlib
 import os
 import signal
 import threading
+import time
 from collections.abc import Callable, Collection
 from pathlib import Path
 
@@ -26,16 +27,25 @@ class Freezer:
         self._group = group
         self._lock = threading.Lock()
         self._frozen: set[int] = set()
+        self._since: float | None = None
 
     def freeze(self, pids: Collection[int], is_idle: Callable[[], bool] = lambda: True) -> None:
         """Stop these processes until the bot is let go, unless it has been asked just now."""
         with self._lock:
             if is_idle():
+                self._since = self._since or time.monotonic()
                 self._stop(pids)
+
+    @property
+    def frozen_s(self) -> float:
+        """For how long it has been stopped."""
+        since = self._since
+        return 0.0 if since is None else time.monotonic() - since
 
     def let_go(self) -> None:
         """Have all that was stopped go on."""
         with self._lock:
+            self._since = None
             if self._group is not None:
                 self._write("0")
             for pid in self._frozen:

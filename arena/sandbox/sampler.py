@@ -42,6 +42,7 @@ INTERVAL_S = 0.1  # a bot that doubles its memory in that time has written 2 GiB
 SHARE = 9  # it pauses nine times as long as a sample took: at most a tenth of a core
 _UNREST = 2  # looks in a row
 _RUNS = 0.3  # of a core between two looks: less is a runtime that tidies up
+_FROZEN_S = 5.0  # on end: libraries have to answer pings, and would give up their connection
 JOIN_S = 5.0  # a sample takes milliseconds; a thread that hangs must not hang the arena
 
 log = logging.getLogger(__name__)
@@ -222,7 +223,10 @@ class Sampler:
         bot.last = now, _, turn = time.monotonic(), used_ms, bot.turn()
         is_idle = turn is not None and turn == before_turn
         if bot.unrest >= _UNREST:
-            if is_idle:  # it has been told that a match is over, or has started a process
+            if bot.freezer.frozen_s > _FROZEN_S:
+                bot.freezer.let_go()
+                bot.last = now, used_ms, None  # until the look after the next one
+            elif is_idle:  # it has been told that a match is over, or has started a process
                 bot.freezer.freeze(bot.pids, lambda: bot.turn() == turn)
             return
         if not is_idle:

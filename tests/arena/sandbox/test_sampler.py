@@ -356,6 +356,16 @@ class NotedFreezer(Freezer):
     def __init__(self) -> None:
         super().__init__(None)
         self.stopped: set[int] = set()
+        self.breaths = 0
+        self.since_s = 0.0
+
+    @property
+    def frozen_s(self) -> float:
+        return self.since_s
+
+    def let_go(self) -> None:
+        self.breaths += 1
+        self.since_s = 0.0
 
     def freeze(self, pids: Collection[int], is_idle: Callable[[], bool] = lambda: True) -> None:
         if is_idle():
@@ -388,3 +398,18 @@ async def test_who_computes_at_two_looks_without_a_question_is_stopped_and_told_
         for line in watched.unrest
     )
     assert len(watched.unrest) <= 1
+
+
+async def test_who_is_stopped_for_long_is_let_go_for_a_moment_as_it_may_have_to_answer_pings(
+    watched: SampledBots,
+) -> None:
+    freezer = NotedFreezer()
+    watched.processes.add(11)
+    watched.processes.spinning = {11}
+    watched.sampler.watch("ann", 10, freezer, lambda: 7)
+    await watched.samples(6)
+    assert (freezer.breaths, freezer.stopped) == (0, {11})
+    freezer.since_s = 6.0
+    await watched.samples(6)
+
+    assert freezer.breaths == 1
