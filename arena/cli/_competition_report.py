@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import io
 import sys
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, redirect_stdout, suppress
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -146,9 +147,18 @@ def match_log(file: str | None) -> Iterator[Callable[[str], None]]:
         yield write
 
 
+def _load_late() -> None:
+    """Load what ratings and tables need: later no file descriptor may be left for it."""
+    import openskill.models  # noqa: F401
+
+    with redirect_stdout(io.StringIO()):
+        output.print_table("", output.new_table("–"))
+
+
 @contextmanager
 def watch() -> Iterator[Board]:
     """Show a `Board` on stderr while the block runs; it has bars only on a terminal."""
+    _load_late()
     if not sys.stderr.isatty():
         yield Board(None)
         return

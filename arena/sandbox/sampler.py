@@ -34,6 +34,7 @@ from arena.engine.verdict import Finding
 from arena.sandbox.freezer import Freezer
 from arena.sandbox.process_table import ProcessCpu, ProcessEntry, Processes, ProcessMemory
 from arena.sandbox.process_usage import MIB, Meter, Peak, ProcessReading, WaitMeter, judge, tree_of
+from arena.sandbox.scarcity import PAUSE_S, Scarcity
 from protocol.messages import Limits
 
 __all__ = ["Sampler", "Turn"]
@@ -165,12 +166,16 @@ class Sampler:
     def _run(self) -> None:
         pause_s = INTERVAL_S
         has_failed = False
+        scarcity = Scarcity("no bot's memory and CPU time can be sampled (%s): matches go on")
         while not self._closing.wait(pause_s):
             # Thread time, not wall time: waiting for a core must not lengthen the pause.
             began_s = time.thread_time()
             try:
                 self._sample()
-            except Exception:  # our fault, not a bot's: log it once and go on (J5)
+            except Exception as error:  # our fault, not a bot's: log it once and go on (J5)
+                if scarcity.tell(error):
+                    pause_s = PAUSE_S
+                    continue
                 if not has_failed:
                     log.exception("a sample failed")
                 has_failed = True

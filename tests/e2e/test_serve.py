@@ -25,6 +25,7 @@ from arena.storage.store import CompetitionState, Store
 from tests.e2e.test_tls import make
 from tests.support.arena_process import ROOT, RunningProcess, alive, below, printed
 from tests.support.in_process import run_here
+from tests.support.late_imports import LATE
 from tests.support.stdio_bots import CHEATS, INTERPRETER, PYTHON, bot, slow, write_bots
 
 if TYPE_CHECKING:
@@ -75,6 +76,26 @@ def test_launched_bots_play_and_what_becomes_of_them_is_told(serve: Serve, tmp_p
     assert "bad has ended: crashed: exit status 1; it said: no such luck" in err.splitlines()
     assert "sleeper did not say hello with its ARENA_TOKEN within 5,000 ms" in err.splitlines()
     assert "Traceback" not in err
+
+
+@needs_signals
+def test_J5_a_running_arena_imports_nothing(
+    start: Callable[..., StartedProgram], tmp_path: Path
+) -> None:
+    (tmp_path / "class.toml").write_text(
+        "[[run]]\ngame = 'akq'\nhouse = ['nash', 'random']\nsettings.hands = 10\n"
+        "[[run]]\ngame = 'gin'\nform = 'ladder'\nhouse = ['expert', 'random']\nsettings.games = 1\n"
+    )
+    config = str(tmp_path / "class.toml")
+    where = ("--port", "0", "--log", "-", "--db", str(tmp_path / "class.db"))
+    arena = start("tests.support.late_imports", "serve", "--config", config, *where)
+    lines = [arena.until(f" {game}-") for game in ("akq", "gin", "gin")]
+    arena.process.send_signal(signal.SIGTERM)
+    _, out, err = arena.ends()
+
+    assert all("completed" in line for line in lines)
+    assert "round robin" in out
+    assert LATE not in err
 
 
 def test_a_command_that_can_never_work_is_called_wrong(

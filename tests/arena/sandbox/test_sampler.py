@@ -6,6 +6,7 @@ What the figures mean is in test_process_usage, real systems are in tests/e2e.
 from __future__ import annotations
 
 import asyncio
+import errno
 import logging
 import re
 import threading
@@ -41,7 +42,7 @@ class FakeProcesses:
         self.times: dict[int, tuple[float, float]] = {}
         self.waited: dict[int, dict[int, float]] = {}
         self.asked_pss = 0
-        self.broken = False
+        self.broken: Exception | None = None
         self.spinning: set[int] = set()
         self.moves_on: Callable[[], None] = lambda: None  # when a share is asked for
 
@@ -57,8 +58,8 @@ class FakeProcesses:
         self.entries = {key: it for key, it in self.entries.items() if key != pid}
 
     def table(self) -> Mapping[int, ProcessEntry]:
-        if self.broken:
-            raise ValueError("a fault of ours")
+        if self.broken is not None:
+            raise self.broken
         return self.entries
 
     def memory(self, pid: int) -> ProcessMemory | None:
@@ -128,6 +129,7 @@ class SampledBots:
 @pytest.fixture(autouse=True)
 def _fast(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "INTERVAL_S", 0.002)
+    monkeypatch.setattr(module, "PAUSE_S", 0.002)
 
 
 @pytest.fixture
@@ -313,19 +315,37 @@ async def test_cpu_time_from_before_a_sample_is_known(monkeypatch: pytest.Monkey
     watched.sampler.close()
 
 
-async def test_our_fault_is_logged(watched: SampledBots, caplog: pytest.LogCaptureFixture) -> None:
+@pytest.mark.parametrize(
+    ("error", "line", "is_traced"),
+    [
+        (ValueError("a fault of ours"), "a sample failed", True),
+        (
+            OSError(errno.EMFILE, "Too many open files", "/proc"),
+            "no bot's memory and CPU time can be sampled (too many open files, `ulimit -n` allows "
+            "more): matches go on",
+            False,
+        ),
+    ],
+)
+async def test_our_fault_is_logged(
+    watched: SampledBots,
+    caplog: pytest.LogCaptureFixture,
+    error: Exception,
+    line: str,
+    is_traced: bool,
+) -> None:
     with caplog.at_level(logging.ERROR):
-        watched.processes.broken = True
+        watched.processes.broken = error
         watched.watches(312)
         until = time.monotonic() + TIMEOUT_S
         while not caplog.records and time.monotonic() < until:
             await asyncio.sleep(0.001)
-        watched.processes.broken = False
+        watched.processes.broken = None
 
         assert await watched.finds() == ("ann", "memory 312 MiB > 256 MiB (sampled)")
 
     [record] = caplog.records
-    assert record.exc_info is not None
+    assert (record.getMessage(), record.exc_info is not None) == (line, is_traced)
 
 
 async def test_a_closed_sampler_tells_nothing_and_its_thread_has_ended() -> None:
