@@ -25,7 +25,7 @@ from bots.rogues import rogue
 from bots.session_file import SessionUnusable, default_place
 from protocol.address import websocket_url
 from protocol.codec import Encoding
-from protocol.entry_points import LEFT_OUT
+from protocol.entry_points import first_left_out, unsaid
 from protocol.errors import ArenaError, UsageError, one_line
 from protocol.games import vocabulary_named
 from protocol.messages import Ending, Match, Over
@@ -290,7 +290,7 @@ async def _until_stopped(client: Client | Bridge, watchdog: Watchdog | None) -> 
 def main() -> None:
     """Run the command, with one line on stderr for every error."""
     load_others()
-    for left in LEFT_OUT:
+    for left in first_left_out():
         print(f"arena: {one_line(str(left), 2000)}", file=sys.stderr)
     try:
         command.main(prog_name=PROGRAM, standalone_mode=False)
@@ -311,7 +311,7 @@ def main() -> None:
 
 
 def _fail(text: str, status: int) -> NoReturn:
-    _say(" ".join(text.split()))
+    _say(" ".join(unsaid(text).split()))
     sys.exit(status)
 
 

@@ -12,6 +12,8 @@ from collections.abc import Callable, Iterator
 from contextlib import nullcontext, redirect_stdout
 from functools import cache
 from importlib.metadata import Distribution, EntryPoint, distributions
+from traceback import walk_tb
+from types import FrameType
 from typing import Any, TypeVar
 
 import msgspec
@@ -29,6 +31,7 @@ __all__ = [
     "load_all",
     "package_of",
     "points",
+    "unsaid",
 ]
 
 GROUPS = frozenset({"protocol.games", "arena.games", "arena.bots"})
@@ -156,24 +159,44 @@ def load_all(
         except BaseException as error:  # another package may be broken in any way
             if package is None:
                 raise
-            leave_out(LeftOut(group, point.name, str(package), one_line(_why(error), 500)))
+            leave_out(LeftOut(group, point.name, str(package), one_line(_why(error, point), 500)))
             continue
         yield thing
 
 
-def _why(error: BaseException) -> str:
+def _why(error: BaseException, point: EntryPoint) -> str:
     if isinstance(error, ArenaError):
         return str(error)
     if isinstance(error, TypeError) and (found := _MISSING.search(str(error))):
         return (
             f"a game's convention is broken: {found[1]}: expected one in the description, got none"
         )
-    return in_words(error)
+    calls = [(_package_in(frame), frame, line) for frame, line in walk_tb(error.__traceback__)]
+    top = point.module.partition(".")[0]
+    places = [f"at {frame.f_code.co_filename}:{line}" for name, frame, line in calls if name == top]
+    place = f" {places[-1]}" if places else ""
+    # The arena reads the words of games while it is imported itself.
+    if point.group != "arena.games" and isinstance(error, ImportError):
+        imported = {str(error.name).partition(".")[0], *(name for name, _, _ in calls)}
+        if "arena" in imported:
+            return f"{point.module} cannot be imported without `arena`{place}; bots have none"
+    return f"{in_words(error)}{place}"
+
+
+def _package_in(frame: FrameType) -> str:
+    return str(frame.f_globals.get("__name__")).partition(".")[0]
 
 
 def first_left_out() -> list[LeftOut]:
     """What has been left out, of each game of a package the first: the others follow from it."""
     return list({(left.name, left.package): left for left in reversed(LEFT_OUT)}.values())[::-1]
+
+
+def unsaid(text: str) -> str:
+    """An error's text without what `first_left_out` has, where that has been printed."""
+    for left in first_left_out():
+        text = text.replace(f"; {left}", "")
+    return text
 
 
 def leave_out(what: LeftOut) -> None:

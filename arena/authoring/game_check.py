@@ -28,7 +28,7 @@ from arena.engine.match import MatchState
 from arena.engine.rules import NOBODY, Game, TellSeat
 from arena.engine.shuffle import Stream, match_key, seed_from_int
 from protocol.entry_points import points
-from protocol.errors import ArenaError, IllegalAnswer, in_words, one_line
+from protocol.errors import ArenaError, IllegalAnswer, one_line
 from protocol.games import PACKAGES
 from protocol.messages import Ending, Termination
 from protocol.strategy import house_bots
@@ -131,7 +131,7 @@ def check_game(
         note(luck.check(trial.played, seats))
     average = sum(decided) / max(len(decided), 1)  # the house bots have other matches
     note(_settings(game, seed))
-    if not any(convention in ("rules", "seats") for convention, _ in found):
+    if not any(convention in ("deals", "rules", "seats") for convention, _ in found):
         note(_house(game))  # who could else be blamed for what the rules do
         lineups = _Lineups(game, seed, luck)
         note(lineups.check(1 + matches // _PER_LINEUP))
@@ -184,10 +184,10 @@ class _Trial:
                 yield "secrecy", leak
             yield from self._exchanged()
         except Exception as error:  # of the game's own `holds`
-            yield "secrecy", f"`holds` raised {in_words(error)}"
+            yield "secrecy", f"`holds` raised {raised(error)}"
 
     def _deals(self) -> Iterator[Any]:
-        return self._game.deals(self._settings, Stream(self._key))
+        yield from self._game.deals(self._settings, Stream(self._key))
 
     def _play(
         self, answer: Callable[[Question[Any]], Any], deals: Iterator[Any] | None = None
@@ -295,7 +295,7 @@ def _deals(game: Game, seed: int) -> Found:
         deals = game.deals(settings, Stream(match_key(seed_from_int(seed))))
         count = sum(1 for _ in islice(deals, _DEALS))
     except Exception as error:
-        yield "deals", f"raised {in_words(error)}"
+        yield "deals", f"raised {raised(error)}"
         return
     if count < _DEALS:
         yield "deals", f"ended after {count} deals, expected deals without end"

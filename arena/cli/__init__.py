@@ -16,7 +16,7 @@ from collections.abc import Sequence
 
 import click
 
-from protocol.entry_points import first_left_out, has_others
+from protocol.entry_points import first_left_out, has_others, unsaid
 from protocol.errors import ArenaError, UsageError, one_line
 from protocol.version import __version__
 
@@ -196,5 +196,5 @@ def _text_of(error: click.UsageError) -> str:
 
 
 def _fail(text: str, status: int) -> int:
-    click.echo(f"arena: {one_line(' '.join(text.split()), _LONGEST_LINE)}", err=True)
+    click.echo(f"arena: {one_line(' '.join(unsaid(text).split()), _LONGEST_LINE)}", err=True)
     return status

@@ -144,7 +144,7 @@ def toys(tmp_path: Path) -> Path:
     return toys
 
 
-LEFT_OUT = "toy_three of toy_three 1.0 is left out (arena.games): SystemExit: 3"
+LEFT_OUT = "toy_three of toy_three 1.0 is left out (arena.games): "
 
 
 def test_a_broken_package_costs_one_line_on_stderr(toys: Path, tmp_path: Path) -> None:
@@ -157,16 +157,20 @@ def test_a_broken_package_costs_one_line_on_stderr(toys: Path, tmp_path: Path) -
 
     assert ran.status == 0, ran
     assert json.loads(ran.out)
-    assert ran.err.splitlines() == ["hello", f"arena: {LEFT_OUT}"]
+    why = f"SystemExit: 3 at {toys / 'toy_three' / 'rules.py'}:2"
+    assert ran.err.splitlines() == ["hello", f"arena: {LEFT_OUT}{why}"]
     assert other.status == 2
-    assert other.err.splitlines()[-1] == f"arena: toy_three has words and no rules; {LEFT_OUT}"
+    assert other.err.splitlines() == [
+        f"arena: {LEFT_OUT}{why}",
+        "arena: toy_three has words and no rules",
+    ]
     # The doctor has a row for what is left out and for what is not.
     assert layers[-2:] == [
         {"name": "games from outside", "active": True, "detail": "toy_one of toy_one 1.0"},
         {
             "name": "toy_three of toy_three 1.0",
             "active": False,
-            "detail": "left out (arena.games): SystemExit: 3",
+            "detail": f"left out (arena.games): {why}",
         },
     ]
 
