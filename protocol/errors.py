@@ -27,6 +27,8 @@ do.
 
 from __future__ import annotations
 
+import re
+
 __all__ = [
     "ArenaError",
     "BadArchive",
@@ -49,9 +51,12 @@ __all__ = [
     "Unreachable",
     "UsageError",
     "class_name",
+    "error_line",
     "in_words",
     "one_line",
 ]
+
+_ERROR = re.compile(r"(Error|Exception)\b")
 
 
 class ArenaError(Exception):
@@ -146,6 +151,16 @@ def one_line(text: str, limit: int = 200) -> str:
             letter if letter.isprintable() else "\N{REPLACEMENT CHARACTER}" for letter in shown
         )
     return shown if len(text) <= limit else shown[:-1] + "…"
+
+
+def error_line(stderr: str) -> str:
+    """The line of a program's standard error that says why it ended, fit for a log; or nothing.
+
+    It is the last in Python, above the stack in Java and the version in node.
+    """
+    lines = stderr.strip().splitlines()
+    errors = [line for line in lines if _ERROR.search(line) and not line[0].isspace()]
+    return one_line((errors or lines or [""])[-1].strip())
 
 
 def class_name(value: object) -> str:

@@ -17,7 +17,7 @@ from arena.cli._competition_report import Board
 from arena.competitions.arena_host import Host
 from arena.sandbox.bot_spec import BotSpec
 from arena.strength.figures import SECONDS, time_of
-from protocol.errors import ArenaError, UsageError, one_line
+from protocol.errors import ArenaError, UsageError, error_line, one_line
 from protocol.messages import Ending, Verdict
 
 __all__ = ["BotNotices", "launched"]
@@ -41,8 +41,8 @@ class BotNotices:
 
     def ruled(self, verdict: Verdict) -> None:
         self._ruled.setdefault(verdict.bot, set()).add(verdict.text)
-        last = (verdict.stderr or "").strip().rpartition("\n")[2]
-        said = f"; it said: {last}" if last and verdict.kind is Ending.CRASH else ""
+        error = error_line(verdict.stderr or "") if verdict.kind is Ending.CRASH else ""
+        said = f"; it said: {error}" if error else ""
         self.say(f"{verdict.bot} ({verdict.game}) {verdict.headline}{said}")
 
     def ended(self, name: str, why: str) -> None:

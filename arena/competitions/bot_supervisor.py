@@ -34,7 +34,7 @@ from arena.server.background import BackgroundTasks
 from arena.server.gateway import Gateway
 from arena.server.stdio import Pipe, Pipes
 from protocol.codec import Encoding
-from protocol.errors import ArenaError, one_line
+from protocol.errors import ArenaError, error_line
 from protocol.messages import Ending, Limits, Mechanism
 
 __all__ = ["BotSupervisor", "SupervisedBot", "program_of"]
@@ -384,8 +384,8 @@ class BotSupervisor:
         """A process has ended by itself, or was ended at one of its limits."""
         if self._is_closing:
             return
-        last_line = one_line((finding.stderr or "").strip().rpartition("\n")[2])
-        quote = f"; it said: {last_line}" if last_line else ""
+        error = error_line(finding.stderr or "")
+        quote = f"; it said: {error}" if error else ""
         advice = f"; {finding.advice}" if finding.advice else ""
         self._note_end(name, finding, finding.text + quote + advice)
         ours = self._forget(name)

@@ -8,7 +8,6 @@ what the game's description says, or a match. Intervals are made from *blocks* o
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import combinations, islice, permutations
 from typing import Any
@@ -18,7 +17,7 @@ import msgspec
 from arena.engine.match import MatchResult
 from arena.engine.rules import Game, Rules, Scoreboard, TellSeat
 from arena.engine.statistics import Sample
-from protocol.errors import one_line
+from protocol.errors import error_line
 from protocol.messages import Ending, Termination, Verdict
 from protocol.vocabulary import Settings
 
@@ -32,8 +31,6 @@ __all__ = [
     "unit",
     "units_per_match",
 ]
-
-_ERROR = re.compile(r"(Error|Exception)\b")
 
 
 class Offence(msgspec.Struct, frozen=True):
@@ -71,7 +68,7 @@ class Offence(msgspec.Struct, frozen=True):
         stderr = (verdict.stderr or "").strip()
         text, advice = ended.text, verdict.advice
         if ended.kind is Ending.CRASH:  # its own error message says more than our advice
-            error = one_line(_error_line(stderr))
+            error = error_line(stderr)
             text, advice = text + (f"; it said: {error}" if error else ""), ""
         return cls(bot, place, ended.kind, text, match, advice, stderr)
 
@@ -293,15 +290,6 @@ class Series:
     def _unit_over(self, payoffs: Sequence[float]) -> None:
         self._payoffs.append(payoffs)
         self._tick()
-
-
-def _error_line(stderr: str) -> str:
-    """The error message: last in Python, above the stack in Java and the version in node."""
-    lines = stderr.splitlines()
-    for line in reversed(lines):
-        if _ERROR.search(line) and not line[0].isspace():
-            return line
-    return lines[-1] if lines else ""
 
 
 def reporting(game: Game, on_tell: Callable[[TellSeat], None]) -> Game:

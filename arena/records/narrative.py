@@ -19,7 +19,7 @@ from arena.games import game_named, other_rules
 from arena.games.replay import reopened
 from arena.records import round_index
 from arena.records.seat_document import SeatDocument
-from protocol.errors import ArenaError, UsageError, in_words, one_line
+from protocol.errors import ArenaError, UsageError, error_line, in_words, one_line
 from protocol.messages import Ending, Verdict
 from protocol.vocabulary import News, Question
 from protocol.words import Told, gains
@@ -321,7 +321,7 @@ def _evidence(verdict: Verdict) -> Iterator[str]:
         ("left in its bank", f"{verdict.bank_ms:,} ms"),
         ("held to", verdict.enforced),
         ("its process ended with", verdict.exit_status),
-        ("it said last", (verdict.stderr or "").strip().rpartition("\n")[2] or None),
+        ("it said", error_line(verdict.stderr or "") or None),
         ("advice", verdict.advice or None),
     ):
         if value is not None:

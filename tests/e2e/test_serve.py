@@ -35,7 +35,7 @@ pytestmark = pytest.mark.e2e
 
 Serve = Callable[..., "StartedProgram"]
 
-CRASH = "raise SystemExit('no such luck')"
+CRASH = r"raise SystemExit('Error: no such luck\n\tat Bot.main')"
 SLEEPER = f"{INTERPRETER} -c 'import time; time.sleep(600)'"
 
 needs_signals = pytest.mark.skipif(sys.platform == "win32", reason="Windows sends no signals")
@@ -73,7 +73,7 @@ def test_launched_bots_play_and_what_becomes_of_them_is_told(serve: Serve, tmp_p
     assert line.startswith("cheat (ace_king_queen) eliminated: ")
     assert '"all in"' in line
     assert err.count("cheat (ace_king_queen)") == 1
-    assert "bad has ended: crashed: exit status 1; it said: no such luck" in err.splitlines()
+    assert "bad has ended: crashed: exit status 1; it said: Error: no such luck" in err.splitlines()
     assert "sleeper did not say hello with its ARENA_TOKEN within 5,000 ms" in err.splitlines()
     assert "Traceback" not in err
 

@@ -16,6 +16,7 @@ from protocol.errors import (
     ProtocolError,
     UsageError,
     class_name,
+    error_line,
     in_words,
     one_line,
 )
@@ -125,3 +126,37 @@ def test_a_class_cannot_hide_its_name() -> None:
 
     assert class_name(Hidden()) == "Hidden"
     assert class_name(None) == "NoneType"
+
+
+PYTHON = """Traceback (most recent call last):
+  File "bot.py", line 3, in <module>
+    x = 1 / 0
+ZeroDivisionError: division by zero
+"""
+NODE = """/tmp/bot.js:5
+  x.y.z
+TypeError: Cannot read properties of undefined (reading 'z')
+    at Object.<anonymous> (/tmp/bot.js:5:7)
+
+Node.js v20.20.2
+"""
+JAVA = """thinking
+Exception in thread "main" java.lang.ArithmeticException: / by zero
+\tat MyBot.main(MyBot.java:3)
+"""
+
+
+@pytest.mark.parametrize(
+    ("stderr", "line"),
+    [
+        (PYTHON, "ZeroDivisionError: division by zero"),
+        (NODE, "TypeError: Cannot read properties of undefined (reading 'z')"),
+        (JAVA, 'Exception in thread "main" java.lang.ArithmeticException: / by zero'),
+        ("one\nSegmentation fault\n\n", "Segmentation fault"),
+        ("tail of it\n\tat MyBot.main(MyBot.java:3)\n", "at MyBot.main(MyBot.java:3)"),
+        ("\x1b[2Jred", "\N{REPLACEMENT CHARACTER}[2Jred"),
+        (" \n", ""),
+    ],
+)
+def test_the_line_of_standard_error_that_says_why(stderr: str, line: str) -> None:
+    assert error_line(stderr) == line

@@ -262,11 +262,14 @@ def test_an_elimination_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
     text = "memory 312 MiB > 256 MiB (sampled)"
     notices.ruled(verdict("mallory", Ending.MEMORY, text))
     notices.ruled(verdict("carol", Ending.CRASH, "crashed: exit\n\x1b[2Jstatus 1"))
+    crashed = verdict("dee", Ending.CRASH, "crashed: exit status 1")
+    notices.ruled(msgspec.structs.replace(crashed, stderr="Error: no bet\n\tat Bot.main\n"))
 
     assert capsys.readouterr() == (
         "",
         "mallory (ace_king_queen) eliminated: memory 312 MiB > 256 MiB (sampled)\n"
-        "carol (ace_king_queen) crashed: exit\ufffd\ufffd[2Jstatus 1\n",
+        "carol (ace_king_queen) crashed: exit\ufffd\ufffd[2Jstatus 1\n"
+        "dee (ace_king_queen) crashed: exit status 1; it said: Error: no bet\n",
     )
 
 
