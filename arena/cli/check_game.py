@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from pathlib import Path
 
 import click
 
@@ -10,7 +11,9 @@ from arena.authoring.game_check import GameReport, check_game
 from arena.cli import _options as options
 from arena.cli import _output as output
 from arena.engine.rules import Game
+from protocol.entry_points import OUR_PACKAGES
 from protocol.errors import ArenaError
+from protocol.strategy import house_modules
 from protocol.watchdog import Watchdog
 
 __all__ = ["command"]
@@ -32,8 +35,9 @@ def command(game: Game, matches: int, seed: int | None, as_json: bool) -> None:
     """Play random matches of GAME, and name every convention that it breaks.
 
     Each is one line: the name of the convention, which the manual explains under "Writing a game",
-    and what is wrong. What breaks the description itself is told when the game is loaded. Rules
-    that do not return are named with their line. The exit status is 0 only if nothing was found.
+    and what is wrong. What breaks the description itself is told when the game is loaded. Code of
+    its package that does not return is named with its line. The exit status is 0 only if nothing
+    was found.
 
     --json prints {game, package, matches, seed, decisions, broken: [{convention, text}]}.
     """
@@ -52,9 +56,14 @@ def command(game: Game, matches: int, seed: int | None, as_json: bool) -> None:
 
 
 def _files(game: Game) -> set[str]:
-    """The files of a game's rules and of its vocabulary."""
-    modules = game.rules.__module__, game.vocabulary.settings.__module__
-    return {str(sys.modules[module].__file__) for module in modules}
+    """The files of a game's rules, vocabulary and house bots, and all of a package of others."""
+    names = game.rules.__module__, game.vocabulary.settings.__module__
+    modules = [*(sys.modules[name] for name in names), *house_modules(game.name)]
+    files = {str(module.__file__) for module in modules}
+    for package in {module.__name__.partition(".")[0] for module in modules} - OUR_PACKAGES:
+        for folder in getattr(sys.modules[package], "__path__", ()):  # a module alone has none
+            files.update(map(str, Path(folder).rglob("*.py")))
+    return files
 
 
 def _text(report: GameReport) -> str:

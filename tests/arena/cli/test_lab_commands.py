@@ -37,8 +37,9 @@ from protocol.messages import Ending, Limits
 from protocol.strategy import find
 from tests.support.analysed import GAME
 from tests.support.answering import Answering
+from tests.support.game_packages import install_game
 from tests.support.git_repository import commit_all, git
-from tests.support.in_process import Run
+from tests.support.in_process import CommandProcess, Run
 
 
 def test_one_match_is_the_one_that_arena_play_plays(run: Run, bot_file: Callable[..., str]) -> None:
@@ -304,3 +305,33 @@ def test_rules_that_do_not_return_are_named_while_they_are_checked(
     assert main(["check-game", GAME, "--matches", "1"]) == 0
 
     assert re.fullmatch(r"arena: test_lab_commands\.py has been in \w+\(\) .*line \d+\)\n", said)
+
+
+LATE = """
+import sys
+
+from protocol import watchdog
+
+watchdog.LONG_S, watchdog.LOOK_S = 0.05, 0.005
+
+
+def late(decide):
+    def decide_late(strategy, question):
+        while b"has been in" not in sys.stderr.buffer.getvalue():
+            pass
+        return decide(strategy, question)
+
+    return decide_late
+"""
+
+
+def test_so_are_house_bots_and_what_else_their_package_has(tmp_path: Path) -> None:
+    install_game(tmp_path, "stuck", 2)
+    (tmp_path / "stuck" / "late.py").write_text(LATE)
+    with (tmp_path / "stuck" / "bots.py").open("a") as bots:
+        bots.write("\nfrom stuck.late import late\nBold.decide = late(Bold.decide)\n")
+    with CommandProcess.beside(tmp_path) as commands:
+        ran = commands.arena(tmp_path, "check-game", "stuck", "--matches", "1")
+
+    assert ran.status == 0
+    assert re.fullmatch(r"arena: late\.py has been in decide_late\(\) .*line \d+\)\n", ran.err)
