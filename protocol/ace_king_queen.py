@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 from msgspec import Meta
 
@@ -52,6 +52,7 @@ class Open(Question[Opening], frozen=True, gc=False, tag="open"):
         card: your card.
     """
 
+    answered_by: ClassVar[str] = "bet"
     round: int
     card: Card
     legal: tuple[Opening, ...] = OPENINGS
@@ -65,6 +66,7 @@ class Respond(Question[Response], frozen=True, gc=False, tag="respond"):
         card: your card.
     """
 
+    answered_by: ClassVar[str] = "call"
     round: int
     card: Card
     legal: tuple[Response, ...] = RESPONSES

@@ -9,7 +9,7 @@ any declaration that G9 accepts may be given.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 import msgspec
 from msgspec import Meta
@@ -116,6 +116,7 @@ class Offer(Question[Reply], frozen=True, gc=False, tag="offer"):
         hand: your ten cards.
     """
 
+    answered_by: ClassVar[str] = "will_take_top_discard"
     upcard: Card
     hand: tuple[Card, ...]
     legal: tuple[Reply, ...] = REPLIES
@@ -129,6 +130,7 @@ class Draw(Question[Pile], frozen=True, gc=False, tag="draw"):
         hand: your ten cards.
     """
 
+    answered_by: ClassVar[str] = "will_take_top_discard"
     discard: Card
     hand: tuple[Card, ...]
     legal: tuple[Pile, ...] = PILES
@@ -145,6 +147,7 @@ class Turn(Question[TurnAnswer], frozen=True, gc=False, tag="turn"):
             deadwood (G9).
     """
 
+    answered_by: ClassVar[str] = "take_turn"
     drawn: Card
     hand: tuple[Card, ...]
     legal: tuple[TurnAnswer, ...]
@@ -224,6 +227,7 @@ class Melds(Question["tuple[Meld, ...] | None"], frozen=True, gc=False, tag="mel
             own may be answered, each a list of cards of the hand.
     """
 
+    answered_by: ClassVar[str] = "get_melds"
     hand: tuple[Card, ...]
     legal: tuple[None, ...] = (None,)
 

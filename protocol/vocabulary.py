@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from typing import Any, Generic, NamedTuple, TypeAlias, TypeVar
+from typing import Any, ClassVar, Generic, NamedTuple, TypeAlias, TypeVar
 
 import msgspec
 
@@ -51,6 +51,9 @@ class _Kinded(msgspec.Struct, frozen=True, gc=False, tag_field="kind", tag=str.l
 
 class Question(_Kinded, Generic[Answer], frozen=True, gc=False):
     """Something a seat must decide; every subclass has a field `legal`."""
+
+    answered_by: ClassVar[str] = ""
+    """The method of a strategy in Python that answers it; empty if it is called as the kind."""
 
     @property
     def choices(self) -> Legal:
@@ -115,7 +118,7 @@ class Question(_Kinded, Generic[Answer], frozen=True, gc=False):
         if value is None:
             return (
                 "answer with an element of `legal`, not null (None in Python): "
-                f"does every way through `{self.kind}` end with `return`?"
+                f"does every way through `{self.answered_by or self.kind}` end with `return`?"
             )
         if self.mistypes(value):
             if isinstance(value, float):

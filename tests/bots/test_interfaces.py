@@ -11,6 +11,7 @@ import pytest
 from arena.lab.in_process import play
 from protocol.blackjack import HandOver
 from protocol.cards import PACK
+from protocol.games import VOCABULARIES
 from protocol.high_low import legal_bids
 from protocol.messages import Ending
 
@@ -116,3 +117,12 @@ def test_every_question_and_news_has_its_method(case: CallsCase) -> None:
 
     assert result.termination.kind is Ending.COMPLETED
     assert bots[case.seat].calls[: len(expected)] == expected
+
+
+@pytest.mark.parametrize("game", VOCABULARIES)
+def test_a_question_names_the_method_that_answers_it(game: str) -> None:
+    base = import_module(f"bots.{game}").PlayerStrategy
+    questions = VOCABULARIES[game].questions.values()
+    names = {question.answered_by or question.__struct_config__.tag for question in questions}
+
+    assert names <= {*vars(base)}

@@ -319,8 +319,11 @@ def test_the_arithmetic_of_melds_is_found_here_too() -> None:
     [
         ({"discard": "Kd", "knock": True, "melds": [["As", "2s"]]}, "declare sets of 3 or 4"),
         ({"discard": "Kd", "knock": True, "melds": "null"}, "type and all"),
-        ({"discard": None, "knock": False, "melds": None}, "through `turn` end with `return`?"),
-        (TurnAnswer(cast(Any, None)), "through `turn` end with `return`?"),
+        (
+            {"discard": None, "knock": False, "melds": None},
+            "through `take_turn` end with `return`?",
+        ),
+        (TurnAnswer(cast(Any, None)), "through `take_turn` end with `return`?"),
         ({"discard": "Ks", "knock": False, "melds": None}, "as it stands in this very question"),
     ],
 )
