@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from difflib import SequenceMatcher
 from importlib.metadata import EntryPoint
+from math import isfinite
 from numbers import Real
 from operator import index
 from pathlib import Path
@@ -111,16 +112,26 @@ def as_sent(answer: Any) -> Any:
     lists: such an answer is illegal, and not a crash.
     """
     cls = type(answer)
-    if cls in _SENT:
+    if cls in _SENT and (cls is not float or isfinite(answer)):
         return answer
     if issubclass(cls, msgspec.Struct) and _SENT.issuperset(map(type, astuple(answer))):
         return answer
     try:
         plain = msgspec.to_builtins(answer, str_keys=True, enc_hook=_sent)
         # Once more for the values of enums, which msgspec leaves as they are.
-        return msgspec.to_builtins(plain, str_keys=True, enc_hook=_sent)
+        return _finite(msgspec.to_builtins(plain, str_keys=True, enc_hook=_sent))
     except (TypeError, ValueError, OverflowError, RecursionError):
         return _never_legal(answer)
+
+
+def _finite(value: Any) -> Any:
+    """The same without NaN and infinities, which JSON does not have and would send as null."""
+    cls = type(value)
+    if cls is list:
+        return [*map(_finite, value)]
+    if cls is dict:
+        return {name: _finite(field) for name, field in value.items()}
+    return _never_legal(value) if cls is float and not isfinite(value) else value
 
 
 def _sent(value: Any) -> object:

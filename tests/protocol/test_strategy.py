@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import re
 import statistics
@@ -505,6 +506,8 @@ class IndexOnly:
     ("given", "sent"),
     [
         *((5, 5), (np.int64(5), 5), (IndexOnly(), 5), (Fraction(5), 5.0), ([OwnText("5")], ["5"])),
+        *((math.inf, "<Infinity>"), (np.float64("nan"), "<NaN>"), (np.float32("nan"), "<NaN>")),
+        *(({"a": [math.nan, 1.5]}, {"a": ["<NaN>", 1.5]}), (-math.inf, "<-Infinity>")),
         *(([CodedAce()], ["As"]), (range(5), "<range(0, 5)>"), ({(5,): 5}, "<{(5,): 5}>")),
         *((Member.NUMBER, 5), ([Member.CARD], ["As"])),
     ],
