@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import importlib.util
 import ipaddress
+import re
 from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
 
@@ -18,13 +19,19 @@ __all__ = ["proxy_to", "through", "websocket_url"]
 
 _SOCKS = ("socks5h", "socks5", "socks4a", "socks4")
 _SCHEMES = ("http", "https", *_SOCKS)
+_PAGE = re.compile(r"/(docs(/.*)?|index\.html)$")  # the manual, and the page
 
 
 def websocket_url(url: str) -> str:
-    """An address as a browser shows it, `http` or `https`, as the one that bots connect to."""
+    """An address as a browser shows it, `http` or `https`, as the one that bots connect to.
+
+    It may be that of any page there; a path at which the arena's pages begin stays.
+    """
     scheme, separator, place = url.strip().partition("://")
     found = {"http": "ws", "https": "wss"}.get(scheme.lower())
-    return url if found is None else found + separator + place.partition("#")[0]
+    if found is None:
+        return url
+    return found + separator + _PAGE.sub("/", re.split(r"[?#]", place)[0])
 
 
 def proxy_to(url: str) -> str | None:
