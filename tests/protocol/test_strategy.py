@@ -492,7 +492,7 @@ class OwnText(str):
     """A text of a class of its own."""
 
 
-class Member(Enum):
+class AnswerMember(Enum):
     NUMBER = np.int64(5)
     CARD = CodedAce()
 
@@ -509,7 +509,7 @@ class IndexOnly:
         *((math.inf, "<Infinity>"), (np.float64("nan"), "<NaN>"), (np.float32("nan"), "<NaN>")),
         *(({"a": [math.nan, 1.5]}, {"a": ["<NaN>", 1.5]}), (-math.inf, "<-Infinity>")),
         *(([CodedAce()], ["As"]), (range(5), "<range(0, 5)>"), ({(5,): 5}, "<{(5,): 5}>")),
-        *((Member.NUMBER, 5), ([Member.CARD], ["As"])),
+        *((AnswerMember.NUMBER, 5), ([AnswerMember.CARD], ["As"])),
     ],
 )
 def test_J1_an_answer_has_the_types_that_are_sent(given: object, sent: object) -> None:
