@@ -34,7 +34,7 @@ from arena.hosts.messages import (
 )
 from arena.referee.compute_gate import ComputeGate
 from arena.sandbox.command import Program
-from arena.sandbox.launcher import RESTLESS, LaunchedBot, Launcher
+from arena.sandbox.launcher import LaunchedBot, Launcher, OnFinding
 from arena.sandbox.process import StderrTail
 from arena.server.background import BackgroundTasks
 from protocol.errors import ArenaError
@@ -51,8 +51,8 @@ Programs: TypeAlias = Callable[[SeatProgram, str, str, Fetch], Awaitable[Program
 """(program, game, name of the bot, fetch) → how it is launched, once it was fetched and built."""
 
 
-Launches: TypeAlias = Callable[..., Launcher]
-"""Makes the launcher of an arena's bots, with the arguments of `Launcher`."""
+Launches: TypeAlias = Callable[[Limits, Sequence[Path], OnFinding], Launcher]
+"""Makes the launcher of an arena's bots."""
 
 
 class _HostedBot(asyncio.Protocol):
@@ -63,8 +63,6 @@ class _HostedBot(asyncio.Protocol):
         self.stderr = stderr
         self.launched: LaunchedBot | None = None
         self.is_asked = False  # and has not written a line since
-        self.asks = 0
-        self.is_restless = False  # it is stopped between its questions
         self.finding: Finding | None = None
         self._bots = bots
         self._loop = asyncio.get_running_loop()
@@ -118,11 +116,6 @@ class _HostedBot(asyncio.Protocol):
         self.is_asked = self._is_waiting = False
         self._bots.gate.leave(self)
 
-    def calm(self) -> None:
-        """Stop it until it is given something, if it computes out of turn."""
-        if self.is_restless and self.launched is not None and not self._queued:
-            self.launched.freeze()
-
     def _hand_on(self) -> None:
         """Hand over what is queued, up to a question that has to wait for a core."""
         while self._queued and not self._is_waiting:
@@ -137,15 +130,12 @@ class _HostedBot(asyncio.Protocol):
     def _begin(self) -> None:
         """It has a core."""
         self.is_asked, self._is_waiting = True, False
-        self.asks += 1
         self._bots.read_later(self)
         self._hand_over()
         self._loop.call_soon(self._hand_on)  # `enter` may be on its way out
 
     def _hand_over(self) -> None:
         _, data = self._queued.popleft()
-        if self.is_restless and self.launched is not None:
-            self.launched.let_go()
         self._handed += len(data)
         self._handed_at = self._loop.time()
         if self._outward is not None:
@@ -168,7 +158,6 @@ class _HostedBot(asyncio.Protocol):
             self._bots.link.carry(reading.piece(data[first : first + MOST_PIECE]))
         if self.is_asked and b"\n" in data:
             self.let_go()
-            self.calm()
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._inward = None
@@ -247,9 +236,7 @@ class HostedBots:
         self._limits = limits
         self._programs = programs
         self._on_change = on_change
-        self._launcher = launches(
-            limits, hidden, self._found, turn=self._turn, on_unrest=self._is_restless
-        )
+        self._launcher = launches(limits, hidden, self._found)
         self._bots: dict[int, _HostedBot] = {}
         self._by_name: dict[str, _HostedBot] = {}
         self._starting: dict[int, asyncio.Task[None]] = {}
@@ -370,17 +357,6 @@ class HostedBots:
         bot.tell_stderr()
         bot.finding = finding
         self._tasks.start(self._stop(bot))
-
-    def _turn(self, name: str) -> int | None:
-        bot = self._by_name.get(name)
-        return None if bot is None or bot.is_asked or bot.launched is None else bot.asks
-
-    def _is_restless(self, name: str, how: str) -> None:
-        bot = self._by_name[name]
-        bot.is_restless = True
-        bot.stderr.add(f"card-arena: {RESTLESS.format(how=how)}\n".encode())
-        if not bot.is_asked:
-            bot.calm()
 
     def _end(self, bot: _HostedBot) -> None:
         """Nothing is left of a bot."""

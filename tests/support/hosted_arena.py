@@ -143,7 +143,6 @@ class ScriptedLauncher:
         limits: Limits,
         hidden: Sequence[Path],
         on_finding: Callable[[str, Finding], None],
-        **watching: object,
     ) -> None:
         self._machine = machine
         self._on_finding = on_finding
