@@ -643,31 +643,19 @@ def stderr_of(bot: Process) -> asyncio.StreamReader:
 
 # ---- Checked
 
-CAREFUL = """
-from bots.high_low import PlayerStrategy, extremity
 
-
-class Careful(PlayerStrategy):
-    def bid(self, card, dealer_card, bids, legal):
-        return legal[1] if extremity(card) > 30 else "quit"
-"""
-"""The first bot of `bots/README.md`."""
-
-
-def clients(folder: Path) -> dict[str, Program]:
-    """Our own client, as a house bot, with a student's file, and with the other encoding."""
-    (folder / "careful.py").write_text(CAREFUL)
-    simple, careful = ("gin_rummy", "simple"), ("careful.py",)
+def clients() -> dict[str, Program]:
+    """Our own client, as a house bot, and with the other encoding; with a file the manual has it."""
+    simple = ("gin_rummy", "simple")
     msgpack = bot_command(simple, name="bot", tables=8, encoding=Encoding.MSGPACK)
     return {
         "client": Program(tuple(bot_command(simple, name="bot"))),
-        "client with a file": Program(tuple(bot_command(careful, name="bot")), folder=folder),
         "client in msgpack": Program(tuple(msgpack)),
     }
 
 
 TAUGHT_ALREADY = {Step.UNKNOWN_FIELDS, Step.LEGAL, Step.REFUSED_HELLO, Step.LATE_ARENA}
-"""What another encoding, link or strategy does not change, and starts bots or plays long."""
+"""What another encoding or link does not change, and starts bots or plays long."""
 
 
 async def check_all(programs: Mapping[str, Program]) -> dict[str, CheckReport]:
@@ -677,7 +665,7 @@ async def check_all(programs: Mapping[str, Program]) -> dict[str, CheckReport]:
     async def check(name: str, program: Program) -> CheckReport:
         async with turns:
             bot = BotUnderTest(program, "bot", LIMITS)
-            is_other = name.endswith(("msgpack", "with a file", "--stdio")) and not LONG
+            is_other = name.endswith(("msgpack", "--stdio")) and not LONG
             chosen = {*Step} - (TAUGHT_ALREADY if is_other else set())
             return await check_run(bot, rounds=ROUNDS, rng=random.Random(name), chosen=chosen)
 
@@ -687,9 +675,9 @@ async def check_all(programs: Mapping[str, Program]) -> dict[str, CheckReport]:
 
 
 @pytest.fixture(scope="session")
-def checked(builds: Builds, tmp_path_factory: pytest.TempPathFactory) -> dict[str, CheckReport]:
+def checked(builds: Builds) -> dict[str, CheckReport]:
     """What came of the checks."""
-    programs = clients(tmp_path_factory.mktemp("clients"))
+    programs = clients()
     for language, example in finished(builds).items():
         for line in example.lines:
             programs[f"{language} {line}"] = read_program(line, example.folder)
@@ -708,7 +696,7 @@ def test_an_example_passes_the_check(
         assert {*found.games} == {*GAMES}
 
 
-@pytest.mark.parametrize("name", ["client", "client with a file", "client in msgpack"])
+@pytest.mark.parametrize("name", ["client", "client in msgpack"])
 def test_our_client_passes_the_check(name: str, checked: dict[str, CheckReport]) -> None:
     assert_passed(checked[name])
 

@@ -194,7 +194,7 @@ class ForgetsItsHands(Q64):
 
 
 def test_no_band_is_better_than_the_best_play() -> None:
-    analysis = of(ForgetsItsHands, 40, 30)
+    analysis = of(ForgetsItsHands)
     worth, lost = figure(analysis, "value"), figure(analysis, "given away")
 
     assert worth.certainty is Certainty.PROBED
@@ -259,7 +259,6 @@ class Coward(Q64):
         return min(most, 1 if self.asked > HANDS else 2)
 
 
-@pytest.mark.stats
 def test_antes_that_differ_between_the_askings_only_are_found() -> None:
     refused = figure(analysed(Coward(), **SMALL), "reaches the goal")
 
