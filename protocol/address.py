@@ -36,7 +36,11 @@ def proxy_to(url: str) -> str | None:
     proxy = _proxy_to(url)
     if proxy is None:
         return None
-    scheme = proxy.partition("://")[0]
+    try:
+        parts = urlsplit(proxy)
+        scheme = parts.scheme if parts.hostname and parts.port != 0 else ""
+    except ValueError:
+        scheme = ""  # a port that is none, for instance
     if scheme not in _SCHEMES:
         raise UsageError(
             f"expected a proxy such as http://HOST:PORT in the environment, got {_shown(proxy)}"

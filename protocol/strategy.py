@@ -116,7 +116,9 @@ def as_sent(answer: Any) -> Any:
     if issubclass(cls, msgspec.Struct) and _SENT.issuperset(map(type, astuple(answer))):
         return answer
     try:
-        return msgspec.to_builtins(answer, str_keys=True, enc_hook=_sent)
+        plain = msgspec.to_builtins(answer, str_keys=True, enc_hook=_sent)
+        # Once more for the values of enums, which msgspec leaves as they are.
+        return msgspec.to_builtins(plain, str_keys=True, enc_hook=_sent)
     except (TypeError, ValueError, OverflowError, RecursionError):
         return _never_legal(answer)
 

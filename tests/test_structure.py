@@ -35,7 +35,7 @@ FLOORS = (
     ("formats", "records", "referee", "sandbox"),
     ("storage",),
     ("server", "results"),
-    ("submissions",),
+    ("submissions", "hosts"),
     ("competitions",),
     ("workers",),
     ("authoring", "lab", "web"),

@@ -20,10 +20,10 @@ from typing import Any
 import msgspec
 
 from arena.authoring.luck_check import LuckCheck
-from arena.authoring.playout import NoAnswer, Playout, SeatDecided, play_out, strings_in
+from arena.authoring.playout import NoAnswer, Playout, SeatDecided, play_out, raised, strings_in
 from arena.authoring.round_check import MessageCheck, RoundCheck
 from arena.authoring.secrecy import SecretCard, exchanges, first_difference, leaks, secret_cards
-from arena.engine.drive import drive, place_of
+from arena.engine.drive import drive
 from arena.engine.match import MatchState
 from arena.engine.rules import NOBODY, Game, TellSeat
 from arena.engine.shuffle import Stream, match_key, seed_from_int
@@ -395,14 +395,14 @@ class _Lineups:
             try:
                 seated.append(_Seated(self._players[name], seat, match, self._most))
             except Exception as error:
-                yield "bots", f"{name} cannot play: {_raised_at(error)}"
+                yield "bots", f"{name} cannot play: {raised(error)}"
                 match.end(Ending.CRASH, seat, "it could not be made")
                 return
         try:
             drive(match, seated)
         except Exception as error:  # what a bot raises is its crash
             self._is_broken = True
-            yield "rules", f"a match of {who} raised {_raised_at(error)}"
+            yield "rules", f"a match of {who} raised {raised(error)}"
             return
         if len(match.answers) >= self._most:
             self._is_broken = True
@@ -464,10 +464,6 @@ _TAKERS = {"the first of `legal`": _TakesFirst, "the last of `legal`": _TakesLas
 def _shown(settings: Settings) -> str:
     values = msgspec.to_builtins(settings)
     return ", ".join(f"{name}={value}" for name, value in values.items()) or "no settings"
-
-
-def _raised_at(error: Exception) -> str:
-    return f"{in_words(error)}{place_of(error.__traceback__)}"
 
 
 def _raised(error: str) -> str:

@@ -9,14 +9,11 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from math import hypot, isclose, isfinite
-from typing import Any
+from math import hypot, isclose
 
-from arena.authoring.playout import Playout, SeatDecided
-from arena.engine.drive import place_of
+from arena.authoring.playout import Playout, SeatDecided, are_numbers, raised
 from arena.engine.rules import EVERYONE, NOBODY, AskSeat, Game, LuckRound, TellSeat
-from protocol.errors import in_words
-from protocol.vocabulary import Settings, shorten
+from protocol.vocabulary import Settings
 
 __all__ = ["LuckCheck"]
 
@@ -41,11 +38,11 @@ class LuckCheck:
             paid = [*self._paid(played)]
         except Exception as error:
             if self._game.unit is not None:  # else `payoffs` says so
-                yield "unit", f"`payoffs` raised {_raised(error)}"
+                yield "unit", f"`payoffs` raised {raised(error)}"
             return
         if self._game.unit is not None:
             yield from self._unit(played, paid)
-        if any(len(payoffs) != self._game.seats for payoffs in paid):
+        if not all(are_numbers(payoffs, self._game.seats) for payoffs in paid):
             return
         luck = self._game.luck
         try:
@@ -53,7 +50,7 @@ class LuckCheck:
                 return
             rounds = self._measured(played)
         except Exception as error:
-            yield "luck", f"raised {_raised(error)}"
+            yield "luck", f"raised {raised(error)}"
             return
         if len(rounds) != len(paid):
             yield (
@@ -62,8 +59,10 @@ class LuckCheck:
             )
             return
         for measured, payoffs in zip(rounds, paid, strict=True):
-            yield from self._round(measured, payoffs)
-            for name, gain, value in zip(names, measured.gains, measured.luck, strict=False):
+            if wrong := self._wrong(measured, payoffs):
+                yield "luck", wrong
+                continue
+            for name, gain, value in zip(names, measured.gains, measured.luck, strict=True):
                 self._gains[name].append(gain)
                 self._luck[name].append(value)
 
@@ -102,7 +101,7 @@ class LuckCheck:
         unit = self._game.unit
         assert unit is not None, "the caller has asked"
         for payoffs in paid:
-            if len(payoffs) != self._game.seats:
+            if not are_numbers(payoffs, self._game.seats):
                 yield "unit", f"`payoffs`: expected {self._game.seats} numbers, got {payoffs}"
                 return
         most = getattr(self._settings, unit.setting)
@@ -131,17 +130,15 @@ class LuckCheck:
                     meter.told(event)
             elif isinstance(event, SeatDecided) and event.seat != NOBODY and asked is not None:
                 meter.answered(asked, event.value)
-        return [*meter.rounds]
+        return [LuckRound(tuple(each.gains), tuple(each.luck)) for each in meter.rounds]
 
-    def _round(self, measured: LuckRound, payoffs: Sequence[float]) -> Found:
-        numbers: tuple[Any, ...] = (*measured.gains, *measured.luck)
-        if len(numbers) != 2 * self._game.seats or not all(map(isfinite, numbers)):
-            yield "luck", f"expected gains and luck of {self._game.seats}, got {shorten(numbers)}"
-        elif not self._is_paid(measured.gains, payoffs):
-            yield (
-                "luck",
-                f"the gains of a round are {measured.gains}, expected its payoffs, {payoffs}",
-            )
+    def _wrong(self, measured: LuckRound, payoffs: Sequence[float]) -> str:
+        gains, luck = measured.gains, measured.luck
+        if not (are_numbers(gains, self._game.seats) and are_numbers(luck, self._game.seats)):
+            return f"expected gains and luck of {self._game.seats}, got {gains} and {luck}"
+        if not self._is_paid(gains, payoffs):
+            return f"the gains of a round are {gains}, expected its payoffs, {payoffs}"
+        return ""
 
     def _is_paid(self, gains: Sequence[float], payoffs: Sequence[float]) -> bool:
         ante = 1.0
@@ -155,7 +152,3 @@ class LuckCheck:
             isclose(gain * ante, paid, rel_tol=1e-9, abs_tol=1e-9)
             for gain, paid in zip(gains, payoffs, strict=True)
         )
-
-
-def _raised(error: Exception) -> str:
-    return f"{in_words(error)}{place_of(error.__traceback__)}"

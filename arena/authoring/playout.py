@@ -5,7 +5,8 @@ Unlike `MatchState` it trusts no rule: whatever they raise or yield is in the re
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from math import isfinite
 from typing import Any, TypeAlias
 
 import msgspec
@@ -20,7 +21,9 @@ __all__ = [
     "Playout",
     "PlayoutEvent",
     "SeatDecided",
+    "are_numbers",
     "play_out",
+    "raised",
     "strings_in",
     "with_swapped",
 ]
@@ -100,8 +103,7 @@ def play_out(
             note(SeatDecided(NOBODY, None))  # the scores at the end
             return played
         except Exception as error:
-            place = place_of(error.__traceback__)
-            played.error = f"{in_words(error)}{place}, after {decided} answers"
+            played.error = f"{raised(error)}, after {decided} answers"
             return played
         reply = None
         if type(step) is TellSeat:
@@ -124,6 +126,18 @@ def play_out(
         if told > _MOST_TOLD:
             played.error = f"told {told:,} news without a question, expected it to end"
             return played
+
+
+def raised(error: Exception) -> str:
+    """What was raised, and where in the code that was called."""
+    return f"{in_words(error)}{place_of(error.__traceback__)}"
+
+
+def are_numbers(values: Sequence[object], count: int) -> bool:
+    """Whether these are so many finite numbers of Python's own types, as JSON knows no others."""
+    return len(values) == count and all(
+        type(value) is int or (type(value) is float and isfinite(value)) for value in values
+    )
 
 
 def strings_in(value: Any) -> Iterator[str]:

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
-from arena.authoring.playout import Playout, SeatDecided
+from arena.authoring.playout import Playout, SeatDecided, are_numbers
 from arena.engine.rules import EVERYONE, NOBODY, AskSeat, Game, TellSeat
 from protocol.codec import Encoding, decode_from_arena, decode_from_bot, encode
 from protocol.errors import IllegalAnswer, in_words
@@ -100,6 +100,8 @@ class RoundCheck:
                 "closes",
                 f"`{self._closes()}` is not told in round {self._open}, after which the match ends",
             )
+        if any(type(score) is not int for score in (*scores, *shown)):
+            yield "payoffs", f"the scores are {scores}, expected whole numbers of the type `int`"
         yield from self._is_paid(scores, shown)
 
     def _seat(self, seat: int, kind: str, least: int) -> Found:
@@ -109,8 +111,8 @@ class RoundCheck:
     def _pay(self, news: News) -> Found:
         try:
             payoffs = tuple(self._game.vocabulary.payoffs(news))
-            if len(payoffs) != self._game.seats:
-                raise ValueError(f"expected {self._game.seats} payoffs, got {payoffs}")
+            if not are_numbers(payoffs, self._game.seats):
+                raise ValueError(f"expected {self._game.seats} numbers, got {payoffs}")
             self._paid = [old + gain for old, gain in zip(self._paid, payoffs, strict=True)]
         except Exception as error:
             yield "payoffs", f"of `{news.kind}`: {in_words(error)}"

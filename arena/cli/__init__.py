@@ -53,6 +53,7 @@ COMMANDS: dict[str, str] = {
     "habits": "See what a bot did, or two side by side.",
     "verify": "Recompute every deal and every result from the records.",
     "tournament": "Play a competition here and now, between launched bots.",
+    "host": "Run bots of arenas on this machine.",
     "worker": "Play matches of arenas on this machine.",
     "status": "See how far the competitions of a running arena are.",
     "pause": "Have an arena open no new matches.",

@@ -55,6 +55,7 @@ class Endpoint(msgspec.Struct, frozen=True):
     origins: Sequence[str]
     proxies: Sequence[str]
     base_path: str = "/"
+    certificate: Path | None = None
 
     @property
     def is_near(self) -> bool:
@@ -223,7 +224,8 @@ def endpoint_options(command: Callable[..., Any]) -> Callable[..., Any]:
         fields = [name for name in Endpoint.__struct_fields__ if name in given]
         chosen = {name: given.pop(name) for name in fields}
         hidden = () if tls_key is None else (tls_key,)
-        endpoint = Endpoint(**chosen, tls=_tls_of(tls_cert, tls_key), hidden=hidden)
+        tls = _tls_of(tls_cert, tls_key)
+        endpoint = Endpoint(**chosen, tls=tls, hidden=hidden, certificate=tls_cert)
         return command(*args, endpoint=endpoint, **given)
 
     decorated: Callable[..., Any] = gathered

@@ -36,8 +36,21 @@ def command(ctx: click.Context) -> None:
 @click.option(
     "--worker", "workers", multiple=True, help="A worker that gets a key; can be given again."
 )
+@click.option(
+    "--bots-on",
+    "bot_hosts",
+    multiple=True,
+    metavar="NAME",
+    help="A host that gets a key, and runs bots for arenas; can be given again.",
+)
 @options.json_option
-def init(folder: Path, hosts: tuple[str, ...], workers: tuple[str, ...], as_json: bool) -> None:
+def init(
+    folder: Path,
+    hosts: tuple[str, ...],
+    workers: tuple[str, ...],
+    bot_hosts: tuple[str, ...],
+    as_json: bool,
+) -> None:
     """Write certificates, keys and a configuration for nats-server into FOLDER.
 
     It has a CA of its own (ca.pem) and a certificate of the server for each --host, a key for
@@ -46,18 +59,20 @@ def init(folder: Path, hosts: tuple[str, ...], workers: tuple[str, ...], as_json
     Again with another --worker or --host it adds that and keeps the rest. The server reads it by
     `nats-server --signal reload`.
 
-    A worker needs its own NAME.nk and ca.pem, and nothing else of FOLDER.
+    A worker needs its own NAME.nk and ca.pem, and nothing else of FOLDER. So does a host of bots,
+    whose key is in FOLDER/hosts.
 
-    --json prints {folder, hosts, workers, files}.
+    --json prints {folder, hosts, workers, bots_on, files}.
     """
     with needs_nats():
         from arena.workers.bus_setup import set_up
-    files = set_up(folder, hosts, workers)
+    files = set_up(folder, hosts, workers, bot_hosts)
     names, all_hosts = files.workers(), files.hosts()
     document = {
         "folder": str(folder),
         "hosts": all_hosts,
         "workers": names,
+        "bots_on": files.bot_hosts(),
         "files": sorted(file.name for file in folder.iterdir() if file.is_file()),
     }
     url = f"tls://{all_hosts[0]}:4222"
@@ -69,6 +84,11 @@ def init(folder: Path, hosts: tuple[str, ...], workers: tuple[str, ...], as_json
             f"worker {name}: arena worker --bus {url} --bus-key {name}.nk --bus-ca ca.pem, "
             f"with copies of {files.key(name)} and {files.ca}"
             for name in names
+        ),
+        *(
+            f"host {name}: arena host --bus {url} --bus-key {name}.nk --bus-ca ca.pem, "
+            f"with copies of {files.host_key(name)} and {files.ca}"
+            for name in files.bot_hosts()
         ),
     ]
     output.print_result(document, "\n".join(lines), as_json=as_json)

@@ -19,6 +19,7 @@ from arena.cli import _output as output
 from arena.cli._addresses import Endpoint, endpoint_options, page_at, urls_for_others
 from arena.cli._bus import bus_jobs, connect_bus, programs_folder
 from arena.cli._bus_options import BusAddress, bus_options
+from arena.cli._hosts import connected_hosts
 from arena.cli._launched_bots import BotNotices, launched
 from arena.cli._limit_options import LimitsCommand, limits_options
 from arena.cli._signals import Stop
@@ -310,6 +311,18 @@ async def _serve(store: Store, endpoint: Endpoint, plan: _ServePlan, stop: Stop)
                 play_submissions(arena, arena.submissions)
             if jobs is not None:
                 await connect_bus(arena, jobs)
+            if plan.bus is not None and arena.submissions is not None:
+                name = await asyncio.to_thread(store.attempts.arena_id)
+                await stack.enter_async_context(
+                    connected_hosts(
+                        arena,
+                        arena.submissions,
+                        plan.bus,
+                        name,
+                        programs_folder(store),
+                        endpoint.certificate,
+                    )
+                )
             _say_where(arena.url, endpoint, plan, notices)
             scheduler = _scheduler(arena, store, roster, plan, board, notices)
             if isinstance(arena.web, Web):

@@ -157,6 +157,8 @@ class AdminCommands:
     def _change_roster(self, message: Instruct, who: str) -> Awaitable[Done]:
         name = _given(message.bot, "a name on the roster")
         is_struck = message.action is Action.UNLIST and bool(message.from_running)
+        if is_struck:
+            self._host.storage.check()
         self._check_unused(name, is_struck=is_struck)
         if message.action is Action.UNLIST:
             change = partial(self._roster.remove, name, who, from_running=is_struck)

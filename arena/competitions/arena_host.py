@@ -16,6 +16,7 @@ from arena.competitions.arbiter import Arbiter
 from arena.competitions.bot_supervisor import BotSupervisor
 from arena.competitions.competition import Competition
 from arena.competitions.competition_bots import CompetitionBots
+from arena.competitions.host_pools import HostPools
 from arena.competitions.job_runner import JobRunner
 from arena.competitions.jobs import Jobs
 from arena.competitions.ledger import CompetitionReport, Ledger
@@ -34,6 +35,7 @@ from arena.engine.names import is_process
 from arena.engine.verdict import Finding
 from arena.formats.formats import schedule_of
 from arena.formats.spec import Form, Plan, Take
+from arena.hosts.host_links import HostLinks
 from arena.referee.referee import Referee
 from arena.sandbox.launcher import Program
 from arena.server.address import ArenaAddress
@@ -245,6 +247,12 @@ class Host:
         pool.at_once = 2 * cores + 2
         pool.on_room = self._runner.look
         service.on_change.append(self._versions_changed)
+
+    def take_hosts(self, pools: HostPools, links: HostLinks) -> None:
+        """Have submissions run on hosts, too, which open their links at this arena's port."""
+        self._runner.hosts = pools
+        pools.on_room = self._room_changed
+        self.gateway.entrance.hosts = links
 
     def versions_in_play(self, game: str) -> Mapping[str, int]:
         """By owner, the number of the submission that is in play in a game."""
@@ -488,6 +496,12 @@ class Host:
                 competition.arbiter.tell_waiting()
             before = at_once
             await asyncio.sleep(_WORKERS_S)
+
+    def _room_changed(self) -> None:
+        """Hosts have come or gone, or have room again."""
+        self._runner.look()
+        for competition in in_turn(self._competitions):
+            competition.room_changed()
 
     def _versions_changed(self) -> None:
         """Other versions are in play, or a submission has been decided."""

@@ -10,23 +10,25 @@ have no tokens, as they are known by their pipes.
 from __future__ import annotations
 
 import asyncio
+import itertools
+import logging
 import os
 import secrets
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Container, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Protocol, TypeAlias
 
 import msgspec
 
-from arena.engine.names import is_process, spelled
+from arena.engine.names import is_process, process_name, spelled
 from arena.engine.verdict import UNCOUNTED, Finding
 from arena.formats.spec import RelaunchSpec
 from arena.hosts.remote_bot import RemoteBot, RemoteLauncher, RemoteProgram
 from arena.referee.bot_session import BotSession
 from arena.referee.clock import CoreWait, LoopLag, start_cap_ms
 from arena.referee.transport import Gate
-from arena.sandbox.launcher import Launcher, Program, bot_command
+from arena.sandbox.launcher import RESTLESS, LaunchedBot, Launcher, Program, bot_command
 from arena.sandbox.process import StderrTail
 from arena.server.background import BackgroundTasks
 from arena.server.gateway import Gateway
@@ -36,6 +38,8 @@ from protocol.errors import ArenaError, one_line
 from protocol.messages import Ending, Limits, Mechanism
 
 __all__ = ["BotSupervisor", "SupervisedBot", "program_of"]
+
+log = logging.getLogger(__name__)
 
 _LEAST_LOOK_S = 0.05  # between two looks at a bot that starts
 _CORES = os.cpu_count() or 1
@@ -89,10 +93,13 @@ class SupervisedBot:
         gone: done when its processes have ended.
     """
 
-    def __init__(self, name: str, launcher: BotLauncher, limits: Limits) -> None:
+    def __init__(
+        self, name: str, launcher: BotLauncher, limits: Limits, restless: Container[Program] = ()
+    ) -> None:
         self.finding: Finding | None = None
         self.launcher = launcher
         self._name = name
+        self._restless = restless  # programs of which a process was found so
         self._limits = limits
         self._loop = asyncio.get_running_loop()
         self.gone: asyncio.Future[None] = self._loop.create_future()
@@ -110,11 +117,16 @@ class SupervisedBot:
         return self.launched is None or self.launched.is_metered
 
     def attach(self, session: BotSession, gate: Gate) -> None:
-        """Have the questions of its session wait for a core: at this gate, or on its host."""
-        session.gate = gate
-        if isinstance(self.launched, RemoteBot):
-            session.gate = self.launched
-            self.launched.on_handed = session.handed
+        """Have the questions of its session wait for a core: at this gate, or on its host.
+
+        What was restless in another process is stopped between its questions from the beginning.
+        """
+        launched, session.gate = self.launched, gate
+        if isinstance(launched, RemoteBot):
+            session.gate = launched
+            launched.on_handed = session.handed
+        elif isinstance(launched, LaunchedBot) and launched.program in self._restless:
+            session.restless = launched
 
     def clock(self, now: float) -> float | None:
         return now if self.launched is None else self.launched.clock(now)
@@ -193,10 +205,14 @@ class BotSupervisor:
         self._on_offence = on_offence
         self._on_change = on_change
         self.on_started: Callable[[float], None] = lambda took_s: None
-        self._launcher = Launcher(limits, hidden, self.found)
+        self._launcher = Launcher(
+            limits, hidden, self.found, turn=self._turn, on_unrest=self._is_restless
+        )
         self._ours: dict[str, SupervisedBot] = {}
         self._specs: dict[str, RelaunchSpec] = {}  # also of those that have ended
         self._stopping = BackgroundTasks()
+        self._processes = itertools.count(1)
+        self._restless: set[Program] = set()  # of which that was said
         self._is_closing = False
         self._loop = asyncio.get_running_loop()
 
@@ -272,10 +288,14 @@ class BotSupervisor:
     ) -> SupervisedBot:
         """Start a process of a pool on a host; raises `HostLost` if the host cannot do that."""
         assert is_process(name), "others take a name"
-        ours = self._ours[name] = SupervisedBot(name, launcher, self._limits)
+        ours = self._ours[name] = SupervisedBot(name, launcher, self._limits, self._restless)
         tail = StderrTail(stderr_bytes)
         await self._start(ours, name, partial(launcher.start, name, program, stderr_tail=tail))
         return ours
+
+    def process_key(self, name: str) -> str:
+        """A name for the next process of a bot, unique among those of all pools."""
+        return process_name(name, next(self._processes))
 
     def lost(self, name: str, why: str) -> None:
         """A host is lost with a bot on it: its match is void, and nobody is to blame (J5)."""
@@ -286,7 +306,7 @@ class BotSupervisor:
         self.dismiss(name)
 
     def _expect(self, name: str) -> SupervisedBot:
-        ours = self._ours[name] = SupervisedBot(name, self._launcher, self._limits)
+        ours = self._ours[name] = SupervisedBot(name, self._launcher, self._limits, self._restless)
         return ours
 
     async def _start(
@@ -375,6 +395,24 @@ class BotSupervisor:
             enforced = "time" if ours is None else ours.enforced
             self._on_offence(name, msgspec.structs.replace(finding, enforced=enforced))
         self._on_change()
+
+    def _turn(self, name: str) -> int | None:
+        player = self._gateway.players.get(name)
+        return None if player is None else player.turn
+
+    def _is_restless(self, name: str, how: str) -> None:
+        """Stop a bot that computes out of turn between its questions, and say so once."""
+        player, ours = self._gateway.players.get(name), self._ours.get(name)
+        if player is None or ours is None or not isinstance(ours.launched, LaunchedBot):
+            return
+        player.restless = ours.launched
+        player.calm()
+        if ours.launched.program in self._restless:
+            return
+        self._restless.add(ours.launched.program)
+        text = RESTLESS.format(how=how)
+        ours.launched.stderr.add(f"card-arena: {text}\n".encode())
+        log.warning("%s: %s", player.public_name, text)
 
     def _note_end(self, name: str, finding: Finding, text: str) -> None:
         """Note why a bot ends; the first cause counts."""

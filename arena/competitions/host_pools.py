@@ -12,7 +12,7 @@ from typing import TypeAlias
 from arena.competitions.bot_supervisor import BotSupervisor
 from arena.competitions.process_pool import STDERR_BYTES, Launch, OnStderr, ProcessPool
 from arena.hosts.directory import HostDirectory
-from arena.hosts.link import Link
+from arena.hosts.link import BotLink
 from arena.hosts.messages import SeatProgram
 from arena.hosts.remote_bot import RemoteLauncher, RemoteProgram
 from arena.referee.compute_gate import ComputeGate
@@ -59,7 +59,7 @@ class HostPools:
         self._program = program
         self._part = part
         self._on_stderr = on_stderr
-        self._by_host: dict[str, ProcessPool] = {}
+        self._pools: dict[RemoteLauncher, ProcessPool] = {}
         self._games: dict[int, str] = {}
         self._asking: set[tuple[tuple[str, int], ...]] = set()
         self._rests_until = -math.inf
@@ -68,9 +68,9 @@ class HostPools:
 
     @property
     def pools(self) -> Sequence[ProcessPool]:
-        return tuple(self._by_host.values())
+        return tuple(self._pools.values())
 
-    def opened(self, host: str, link: Link) -> RemoteLauncher:
+    def opened(self, host: str, link: BotLink) -> RemoteLauncher:
         """A host has opened its link: make a pool for it."""
         launcher = RemoteLauncher(
             host,
@@ -91,12 +91,12 @@ class HostPools:
         )
         pool.at_once = self._at_once(host)
         pool.on_room = self.on_room
-        self._by_host[host] = pool
+        self._pools[launcher] = pool
         return launcher
 
-    def closed(self, host: str) -> None:
+    def closed(self, launcher: RemoteLauncher) -> None:
         """A host has no link any more."""
-        self._by_host.pop(host).close()
+        self._pools.pop(launcher).close()
         self.on_room()
 
     def ask(self, game: str, seats: Sequence[tuple[str, int]]) -> None:
@@ -121,16 +121,21 @@ class HostPools:
         host = ""
         try:
             programs = [await self._program(submission) for _, submission in seats]
-            busy = {name for name, pool in self._by_host.items() if pool.playing >= pool.at_once}
-            warm = max(self._by_host, key=lambda name: self._by_host[name].warm(seats), default="")
-            host = await directory.place(len(seats), programs, game, warm_at=warm, busy=busy)
+            warm = {launcher.host: pool.warm(seats) for launcher, pool in self._pools.items()}
+            busy = [
+                launcher.host
+                for launcher, pool in self._pools.items()
+                if pool.playing >= pool.at_once
+            ]
+            warmest = max(warm, key=lambda host: warm[host], default="")
+            host = await directory.place(len(seats), programs, game, warm_at=warmest, busy=busy)
         except ArenaError:
             pass  # who plays it here says why
         finally:
             self._asking.discard(seats)
-        pool = self._by_host.get(host)
-        if pool is not None:
-            pool.grant(len(seats))
+        pools = [pool for launcher, pool in self._pools.items() if launcher.host == host]
+        if pools:
+            pools[-1].grant(len(seats))
             self.on_room()
         else:
             self._rests_until = self._loop.time() + _AGAIN_S

@@ -21,7 +21,6 @@ from functools import partial
 from typing import TypeAlias
 
 from arena.competitions.bot_supervisor import BotSupervisor, SupervisedBot
-from arena.engine.names import process_name
 from arena.engine.verdict import Finding
 from arena.referee.bot_session import BotSession
 from arena.referee.compute_gate import LOOK_S, ComputeGate
@@ -191,7 +190,6 @@ class ProcessPool:
         self._most = most or 0
         self._on_stderr = on_stderr
         self._scarcity = Scarcity(NO_PROGRAM)
-        self._numbers = itertools.count(1)
         self._loop = asyncio.get_running_loop()
         self._all: set[_PooledProcess] = set()  # also those that end, unless others replace them
         self._idle: dict[_PooledProcess, None] = {}  # the least recently used first
@@ -332,7 +330,7 @@ class ProcessPool:
 
     async def _launch(self, process: _PooledProcess, launch: Launch) -> Finding | None:
         """Start a process and wait for its `hello`; returns why that has failed."""
-        process.key = key = process_name(process.name, next(self._numbers))
+        process.key = key = self._supervisor.process_key(process.name)
         turn = asyncio.Event()
         self._gate.enter(turn, turn.set, lambda: _used_ms(process))
         try:

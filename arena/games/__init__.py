@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping
 from functools import cache
 from importlib.metadata import EntryPoint
 from importlib.resources import files
+from math import inf
 from types import ModuleType
 from typing import Any
 
@@ -152,6 +153,7 @@ def conventions(game: Game) -> None:
         if not callable(function):
             raise _bad(f"{field}: expected a function, got {shorten(function)}")
     tried: dict[str, Mapping[str, object]] = {
+        "settings": {},
         "rounds": game.rounds(10),
         "short": game.short,
         "for_people": game.for_people,
@@ -162,12 +164,12 @@ def conventions(game: Game) -> None:
     }
     for field, settings in tried.items():
         try:
-            read(settings)
+            chosen = read(settings)
         except ArenaError as error:
             raise _bad(f"{field}: {error}") from None
+        if not 0 < game.decisions(chosen) < inf:
+            raise _bad(f"decisions: expected an estimate above 0 for a match with those of {field}")
     usual = read(None)
-    if not game.decisions(usual) > 0:
-        raise _bad("decisions: expected an estimate above 0 for a match by default")
     named = [choice.setting for choice in game.choices]
     named += [] if game.unit is None else [game.unit.setting]
     named += [] if game.splits_by is None else [game.splits_by]

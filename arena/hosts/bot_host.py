@@ -14,11 +14,12 @@ from typing import Protocol
 
 import msgspec
 
-from arena.hosts.hosted_bots import HostedBots, Programs
-from arena.hosts.link import Link
-from arena.hosts.messages import Drain, HostReport, Place, Placed, decode, encode
+from arena.hosts.hosted_bots import HostedBots, Launches, Programs
+from arena.hosts.link import BotLink
+from arena.hosts.messages import BotsPlaced, DrainHost, HostReport, PlaceBots, decode, encode
 from arena.referee.clock import TICK_S, Lag
 from arena.referee.compute_gate import LOOK_S, ComputeGate
+from arena.sandbox.launcher import Launcher
 from arena.server.background import BackgroundTasks
 from protocol.errors import ArenaError
 from protocol.messages import Limits
@@ -43,7 +44,7 @@ class OpenLink(Protocol):
     """Opens the link to an arena and serves it until it is lost."""
 
     async def __call__(
-        self, url: str, ticket: str, ca: str, opened: Callable[[Link], LinkHandler]
+        self, url: str, ticket: str, ca: str, opened: Callable[[BotLink], LinkHandler]
     ) -> None:
         """Call `opened` with the link, and its result with what comes; raises `ArenaError`."""
 
@@ -84,8 +85,10 @@ class BotHost:
         open_link: OpenLink,
         shortage: Callable[[], str] = lambda: "",
         tell: Callable[[str], None] = lambda line: None,
+        launches: Launches = Launcher,
     ) -> None:
-        self.is_draining = False
+        self.is_draining = False  # as an operator says
+        self.is_leaving = False  # for good, when its bots have played
         self.gate = ComputeGate(report.cores)
         self._report = report
         self._fitting = fitting
@@ -94,13 +97,13 @@ class BotHost:
         self._open_link = open_link
         self._shortage = shortage
         self._tell = tell
+        self._launches = launches
         self._guests: dict[str, _Guest] = {}
         self._refused: dict[str, float] = {}  # when each arena was refused that asks again
         self._served: list[str] = []  # arenas, the one that was given room last at the end
         self._loop = asyncio.get_running_loop()
         self._lag = Lag(self._loop.time())
         self._tasks = BackgroundTasks()
-        self._emptied = asyncio.Event()
 
     @property
     def bots(self) -> int:
@@ -113,7 +116,7 @@ class BotHost:
             self._report,
             bots=self.bots,
             room=max(0, self._room(Limits())),
-            is_draining=self.is_draining,
+            is_draining=self.is_draining or self.is_leaving,
             lag_ms=round(1000 * self._lag.stalled_s(self._loop.time() - 5, self._loop.time()), 1),
             last_error=self._shortage(),
         )
@@ -135,27 +138,31 @@ class BotHost:
     async def place(self, data: bytes) -> bytes:
         """Answer an arena that asks for room: a `Placed`."""
         try:
-            wanted: Place = decode(data, Place)
+            wanted: PlaceBots = decode(data, PlaceBots)
         except msgspec.DecodeError as error:
-            return encode(Placed(self._report.host, f"expected a request for room: {error}"))
+            return encode(BotsPlaced(self._report.host, f"expected a request for room: {error}"))
         why = self._refusal(wanted)
         if not why:
             try:
                 await self._serve(wanted)
             except ArenaError as error:
                 why = str(error)
-        return encode(Placed(self._report.host, why))
+        return encode(BotsPlaced(self._report.host, why))
 
     def drain(self, data: bytes) -> None:
         """Take no more bots, or take them again, as an operator says."""
-        self.is_draining = decode(data, Drain).is_draining
+        self.is_draining = decode(data, DrainHost).is_draining
         self._tell("takes no more bots" if self.is_draining else "takes bots again")
 
-    async def until_empty(self) -> None:
-        """Wait until no bot is left."""
-        while self.bots:
-            self._emptied.clear()
-            await self._emptied.wait()
+    def leave(self) -> None:
+        """Take no more bots, for good."""
+        self.is_leaving = True
+
+    def retire_idle(self) -> None:
+        """Ask arenas to end all bots that have nothing to do."""
+        for guest in self._guests.values():
+            if guest.bots is not None:
+                guest.bots.ask_to_retire(len(guest.bots))
 
     async def close(self) -> None:
         """End all bots and links."""
@@ -168,10 +175,10 @@ class BotHost:
         now = self._loop.time()
         return self._fitting(limits) - sum(guest.taken(now) for guest in self._guests.values())
 
-    def _refusal(self, wanted: Place) -> str:
+    def _refusal(self, wanted: PlaceBots) -> str:
         """Why an arena gets no room now; empty if it does."""
         now, arena = self._loop.time(), wanted.arena
-        if self.is_draining:
+        if self.is_draining or self.is_leaving:
             return "it takes no more bots"
         if shortage := self._shortage():
             return f"it has {shortage}"
@@ -197,7 +204,7 @@ class BotHost:
         if most is not None and most.bots is not None:
             most.bots.ask_to_retire(count)
 
-    async def _serve(self, wanted: Place) -> None:
+    async def _serve(self, wanted: PlaceBots) -> None:
         """Keep room for an arena's bots, and have a link to it."""
         arena = wanted.arena
         guest = self._guests.get(arena)
@@ -210,10 +217,10 @@ class BotHost:
         self._served = [name for name in self._served if name != arena] + [arena]
         await asyncio.shield(guest.is_open)
 
-    async def _link(self, guest: _Guest, wanted: Place) -> None:
+    async def _link(self, guest: _Guest, wanted: PlaceBots) -> None:
         """Keep the link to an arena; when it is lost, nothing is left of its bots."""
 
-        def opened(link: Link) -> HostedBots:
+        def opened(link: BotLink) -> HostedBots:
             guest.bots = HostedBots(
                 link,
                 wanted.limits,
@@ -222,6 +229,7 @@ class BotHost:
                 self._hidden,
                 lambda: self._lag.all_stalls_s(self._loop.time()),
                 lambda has_come: self._changed(guest, has_come),
+                self._launches,
             )
             guest.is_open.set_result(None)
             self._tell(f"runs bots for {guest.arena}")
@@ -241,10 +249,8 @@ class BotHost:
             if guest.bots is not None:
                 await asyncio.shield(guest.bots.close())
                 self._tell(f"has ended all bots of {guest.arena}")
-            self._emptied.set()
 
     def _changed(self, guest: _Guest, has_come: bool) -> None:
         """A bot has come, for which room may have been kept, or is gone."""
         if has_come and guest.kept:
             guest.kept.pop(0)
-        self._emptied.set()

@@ -4,47 +4,33 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-from collections.abc import Callable, Collection, Iterable, Sequence
-from typing import Protocol
+from collections.abc import Collection, Iterable, Sequence
 
 import msgspec
 
+from arena.hosts.bus import BusDown, HostBus
 from arena.hosts.messages import (
+    BotsPlaced,
     Bundle,
     HostKind,
     HostReport,
     HouseBot,
-    Place,
-    Placed,
+    PlaceBots,
     SeatProgram,
     Source,
     decode,
     encode,
 )
-from protocol.errors import ArenaError, one_line
+from protocol.errors import one_line
 from protocol.messages import Limits
 from protocol.version import __version__
 
-__all__ = ["SILENT_S", "BusDown", "HostBus", "HostDirectory", "KnownHost", "kind_key", "unfit"]
+__all__ = ["SILENT_S", "HostDirectory", "KnownHost", "kind_key", "unfit"]
 
 SILENT_S = 5.0
 """A host that has not reported for so long is gone: ten of its reports are missing."""
 
 _LONGEST = 300
-
-
-class BusDown(ArenaError):
-    """The bus cannot be reached now, or nobody has answered; the text says which."""
-
-
-class HostBus(Protocol):
-    """The bus, as an arena needs it; methods raise `BusDown`."""
-
-    async def on_reports(self, call: Callable[[str, bytes], None]) -> None:
-        """Call this with (host, data) for each report, also after the bus was lost."""
-
-    async def place(self, where: str, data: bytes) -> bytes:
-        """Ask a host by its name, or any host of a kind by its key."""
 
 
 class KnownHost(msgspec.Struct, frozen=True, kw_only=True):
@@ -102,7 +88,7 @@ class HostDirectory:
         isolated: bool = True,
     ) -> None:
         self._bus = bus
-        self._place = Place(arena=arena, bots=0, limits=limits, url=url, ticket=ticket, ca=ca)
+        self._place = PlaceBots(arena=arena, bots=0, limits=limits, url=url, ticket=ticket, ca=ca)
         self._isolated = isolated
         self._known: dict[str, KnownHost] = {}
         self._loop = asyncio.get_running_loop()
@@ -147,7 +133,7 @@ class HostDirectory:
         places += dict.fromkeys(kind_key(report.kind) for report in fit if report.room >= bots)
         for where in places:
             try:
-                answer: Placed = decode(await self._bus.place(where, wanted), Placed)
+                answer: BotsPlaced = decode(await self._bus.place(where, wanted), BotsPlaced)
             except (BusDown, msgspec.DecodeError):
                 continue
             if not answer.why:

@@ -6,6 +6,7 @@ answer pings is cut: its bots are lost, as the host ends them by then.
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import secrets
 import struct
@@ -14,7 +15,7 @@ from collections.abc import Callable
 import msgspec
 from websockets.http11 import Request
 
-from arena.hosts.link import MOST_PIECE, Link
+from arena.hosts.link import MOST_PIECE, BotLink
 from arena.hosts.remote_bot import RemoteLauncher
 from arena.referee.transport import Caller, Wire
 from arena.server.entrance import send
@@ -37,7 +38,7 @@ _SILENT_S = 8.0  # a host ends its bots within 10 s
 
 
 class _ArenaLink:
-    """The arena's end of one link; a `Link`."""
+    """The arena's end of one link; a `BotLink`."""
 
     def __init__(self, caller: Caller, host: str, now: float) -> None:
         self.host = host
@@ -60,19 +61,22 @@ class HostLinks:
 
     Args:
         opened: makes the launcher of a host that has opened its link.
+        closed: called with it when the link is lost, before its bots are.
 
     Attributes:
         ticket: who has it may open a link.
-        launchers: by the names of their hosts.
     """
 
-    def __init__(self, opened: Callable[[str, Link], RemoteLauncher]) -> None:
+    def __init__(
+        self,
+        opened: Callable[[str, BotLink], RemoteLauncher],
+        closed: Callable[[RemoteLauncher], None],
+    ) -> None:
         self.ticket = secrets.token_urlsafe(16)
-        self.launchers: dict[str, RemoteLauncher] = {}
-        self.on_change: Callable[[], None] = lambda: None
         self._opened = opened
+        self._closed = closed
         self._links: dict[Wire, _ArenaLink] = {}
-        self._now = 0.0
+        self._clock = asyncio.get_running_loop().time
         self._ping_at = 0.0
 
     def enter(self, caller: Caller, request: Request) -> None:
@@ -87,14 +91,12 @@ class HostLinks:
         caller.accept(request)
         if not caller.is_open:
             return
-        link = self._links[caller] = _ArenaLink(caller, host, self._now)
+        link = self._links[caller] = _ArenaLink(caller, host, self._clock())
         caller.hand_to(self, frame_bytes=_FRAME_BYTES, buffer_bytes=_BUFFER_BYTES)
-        link.launcher = self.launchers[host] = self._opened(host, link)
-        self.on_change()
+        link.launcher = self._opened(host, link)
 
     def tick(self, now: float) -> None:
         """Ping hosts, and cut links that have been silent for long."""
-        self._now = now
         if now < self._ping_at:
             return
         self._ping_at = now + _PING_S
@@ -157,7 +159,5 @@ class HostLinks:
         link = self._links.pop(connection, None)
         if link is None or link.launcher is None:
             return
-        if self.launchers.get(link.host) is link.launcher:
-            del self.launchers[link.host]
+        self._closed(link.launcher)
         link.launcher.lost()
-        self.on_change()

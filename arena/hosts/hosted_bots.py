@@ -15,32 +15,32 @@ from pathlib import Path
 from typing import TypeAlias
 
 from arena.engine.verdict import Finding
-from arena.hosts.link import MOST_PIECE, Link, Reading, read_input
+from arena.hosts.link import MOST_PIECE, BotLink, BotReading, read_input
 from arena.hosts.messages import (
-    Ended,
-    EndInput,
-    Failed,
-    PartOfProgram,
-    ProgramRequest,
-    Rest,
-    Retire,
+    BotEnded,
+    BotStarted,
+    BotStderr,
+    EndBotInput,
+    ProgramPart,
+    RestBot,
+    RetireBot,
     SeatProgram,
-    Start,
-    Started,
-    Stderr,
-    WholeOutput,
+    StartBot,
+    StartRefused,
+    WantedPart,
+    WholeBotOutput,
     from_arena,
     on_link,
 )
 from arena.referee.compute_gate import ComputeGate
 from arena.sandbox.command import Program
-from arena.sandbox.launcher import LaunchedBot, Launcher
+from arena.sandbox.launcher import RESTLESS, LaunchedBot, Launcher
 from arena.sandbox.process import StderrTail
 from arena.server.background import BackgroundTasks
 from protocol.errors import ArenaError
 from protocol.messages import Limits
 
-__all__ = ["READING_S", "HostedBots", "Programs"]
+__all__ = ["READING_S", "HostedBots", "Launches", "Programs"]
 
 READING_S = 0.1
 """Between two readings of a bot that has not answered yet."""
@@ -51,6 +51,10 @@ Programs: TypeAlias = Callable[[SeatProgram, str, str, Fetch], Awaitable[Program
 """(program, game, name of the bot, fetch) → how it is launched, once it was fetched and built."""
 
 
+Launches: TypeAlias = Callable[..., Launcher]
+"""Makes the launcher of an arena's bots, with the arguments of `Launcher`."""
+
+
 class _HostedBot(asyncio.Protocol):
     """A bot's process, and what passes through its pipes. To asyncio it reads the output."""
 
@@ -59,6 +63,8 @@ class _HostedBot(asyncio.Protocol):
         self.stderr = stderr
         self.launched: LaunchedBot | None = None
         self.is_asked = False  # and has not written a line since
+        self.asks = 0
+        self.is_restless = False  # it is stopped between its questions
         self.finding: Finding | None = None
         self._bots = bots
         self._loop = asyncio.get_running_loop()
@@ -72,12 +78,12 @@ class _HostedBot(asyncio.Protocol):
         self._told = 0  # bytes of its stderr
 
     @property
-    def reading(self) -> Reading:
+    def reading(self) -> BotReading:
         launched, outward = self.launched, self._outward
         assert launched is not None, "it was started"
         waits = 0 if outward is None else outward.get_write_buffer_size()
         waited_ms = launched.waited_ms()
-        return Reading(
+        return BotReading(
             self.seat,
             self._handed - waits,
             self._loop.time(),
@@ -112,6 +118,11 @@ class _HostedBot(asyncio.Protocol):
         self.is_asked = self._is_waiting = False
         self._bots.gate.leave(self)
 
+    def calm(self) -> None:
+        """Stop it until it is given something, if it computes out of turn."""
+        if self.is_restless and self.launched is not None and not self._queued:
+            self.launched.freeze()
+
     def _hand_on(self) -> None:
         """Hand over what is queued, up to a question that has to wait for a core."""
         while self._queued and not self._is_waiting:
@@ -126,12 +137,15 @@ class _HostedBot(asyncio.Protocol):
     def _begin(self) -> None:
         """It has a core."""
         self.is_asked, self._is_waiting = True, False
+        self.asks += 1
         self._bots.read_later(self)
         self._hand_over()
         self._loop.call_soon(self._hand_on)  # `enter` may be on its way out
 
     def _hand_over(self) -> None:
         _, data = self._queued.popleft()
+        if self.is_restless and self.launched is not None:
+            self.launched.let_go()
         self._handed += len(data)
         self._handed_at = self._loop.time()
         if self._outward is not None:
@@ -154,10 +168,11 @@ class _HostedBot(asyncio.Protocol):
             self._bots.link.carry(reading.piece(data[first : first + MOST_PIECE]))
         if self.is_asked and b"\n" in data:
             self.let_go()
+            self.calm()
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._inward = None
-        self._bots.link.tell(on_link(WholeOutput(self.seat)))
+        self._bots.link.tell(on_link(WholeBotOutput(self.seat)))
 
     def rest(self, goes_on: bool) -> None:
         if self._inward is not None:
@@ -168,7 +183,7 @@ class _HostedBot(asyncio.Protocol):
         if self.stderr.written != self._told:
             new = self.stderr.since(self._told)
             self._told = self.stderr.written
-            self._bots.link.tell(on_link(Stderr(self.seat, new.encode())))
+            self._bots.link.tell(on_link(BotStderr(self.seat, new.encode())))
 
     async def connect(self, launched: LaunchedBot) -> None:
         self.launched = launched
@@ -217,13 +232,14 @@ class HostedBots:
 
     def __init__(
         self,
-        link: Link,
+        link: BotLink,
         limits: Limits,
         gate: ComputeGate,
         programs: Programs,
         hidden: Sequence[Path],
         lag_s: Callable[[], float],
         on_change: Callable[[bool], None],
+        launches: Launches = Launcher,
     ) -> None:
         self.link = link
         self.gate = gate
@@ -231,7 +247,9 @@ class HostedBots:
         self._limits = limits
         self._programs = programs
         self._on_change = on_change
-        self._launcher = Launcher(limits, hidden, self._found)
+        self._launcher = launches(
+            limits, hidden, self._found, turn=self._turn, on_unrest=self._is_restless
+        )
         self._bots: dict[int, _HostedBot] = {}
         self._by_name: dict[str, _HostedBot] = {}
         self._starting: dict[int, asyncio.Task[None]] = {}
@@ -258,7 +276,7 @@ class HostedBots:
     def ask_to_retire(self, count: int) -> None:
         """Ask the arena to end so many bots that have nothing to do, the oldest first."""
         for bot in [bot for bot in self._bots.values() if not bot.is_asked][:count]:
-            self.link.tell(on_link(Retire(bot.seat)))
+            self.link.tell(on_link(RetireBot(bot.seat)))
 
     # --- what comes over the link ---
 
@@ -271,15 +289,15 @@ class HostedBots:
     def message(self, frame: bytes) -> None:
         """Take a message; raises `msgspec.DecodeError` if it is none."""
         message = from_arena(frame)
-        if isinstance(message, Start):
+        if isinstance(message, StartBot):
             self._start(message)
-        elif isinstance(message, PartOfProgram):
+        elif isinstance(message, ProgramPart):
             self._fetched(message)
         elif (bot := self._bots.get(message.seat)) is None:
             return
-        elif isinstance(message, Rest):
+        elif isinstance(message, RestBot):
             bot.rest(message.goes_on)
-        elif isinstance(message, EndInput):
+        elif isinstance(message, EndBotInput):
             bot.end_input()
         else:
             self._tasks.start(self._stop(bot))
@@ -303,7 +321,7 @@ class HostedBots:
         if self._asked:
             self._reads = self._loop.call_later(READING_S, self._read)
 
-    def _start(self, message: Start) -> None:
+    def _start(self, message: StartBot) -> None:
         bot = self._bots[message.seat] = _HostedBot(
             self, message.seat, StderrTail(message.stderr_bytes)
         )
@@ -312,7 +330,7 @@ class HostedBots:
         task.add_done_callback(lambda _: self._starting.pop(message.seat, None))
         self._on_change(True)
 
-    async def _launch(self, bot: _HostedBot, message: Start) -> None:
+    async def _launch(self, bot: _HostedBot, message: StartBot) -> None:
         try:
             fetch = partial(self._fetch, message.program.key)
             program = await self._programs(message.program, message.game, message.name, fetch)
@@ -322,7 +340,7 @@ class HostedBots:
             bot.launched = launched
             self.link.tell(
                 on_link(
-                    Started(
+                    BotStarted(
                         seat=bot.seat,
                         enforced=launched.enforced,
                         is_metered=launched.is_metered,
@@ -334,7 +352,7 @@ class HostedBots:
             self.read_later(bot)
         except (ArenaError, OSError) as error:
             self._forget(bot)
-            self.link.tell(on_link(Failed(bot.seat, str(error))))
+            self.link.tell(on_link(StartRefused(bot.seat, str(error))))
 
     async def _stop(self, bot: _HostedBot) -> None:
         """End a bot; one that still starts is given up."""
@@ -353,11 +371,22 @@ class HostedBots:
         bot.finding = finding
         self._tasks.start(self._stop(bot))
 
+    def _turn(self, name: str) -> int | None:
+        bot = self._by_name.get(name)
+        return None if bot is None or bot.is_asked or bot.launched is None else bot.asks
+
+    def _is_restless(self, name: str, how: str) -> None:
+        bot = self._by_name[name]
+        bot.is_restless = True
+        bot.stderr.add(f"card-arena: {RESTLESS.format(how=how)}\n".encode())
+        if not bot.is_asked:
+            bot.calm()
+
     def _end(self, bot: _HostedBot) -> None:
         """Nothing is left of a bot."""
         if self._bots.get(bot.seat) is bot:
             self._forget(bot)
-            self.link.tell(on_link(Ended(bot.seat, bot.finding)))
+            self.link.tell(on_link(BotEnded(bot.seat, bot.finding)))
 
     def _forget(self, bot: _HostedBot) -> None:
         bot.let_go()
@@ -374,10 +403,10 @@ class HostedBots:
         if future is None:
             future = self._fetching[key, offset] = self._loop.create_future()
             future.add_done_callback(lambda _: self._fetching.pop((key, offset), None))
-            self.link.tell(on_link(ProgramRequest(key, offset)))
+            self.link.tell(on_link(WantedPart(key, offset)))
         return await asyncio.shield(future)
 
-    def _fetched(self, part: PartOfProgram) -> None:
+    def _fetched(self, part: ProgramPart) -> None:
         future = self._fetching.get((part.key, part.offset))
         if future is None or future.done():
             return

@@ -1,8 +1,8 @@
 """The link between an arena and a host: a WebSocket at the arena's port, opened by the host.
 
 A text frame is a message in JSON (`messages.py`). A binary frame is a piece of a bot's bytes, with
-a header: to the host the seat's number alone, to the arena a `Reading` of the bot at the moment at
-which the bytes came. All bots of one arena on one host share the link.
+a header: to the host the seat's number alone, to the arena a `BotReading` of the bot at the moment
+at which the bytes came. All bots of one arena on one host share the link.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 import struct
 from typing import NamedTuple, Protocol
 
-__all__ = ["MOST_PIECE", "Link", "Reading", "input_piece", "read_input", "read_output"]
+__all__ = ["MOST_PIECE", "BotLink", "BotReading", "input_piece", "read_input", "read_output"]
 
 MOST_PIECE = 256 << 10
 """Bytes of a bot in one frame, at most."""
@@ -19,7 +19,7 @@ _INPUT = struct.Struct("<I?")
 _OUTPUT = struct.Struct("<IQddddd")
 
 
-class Link(Protocol):
+class BotLink(Protocol):
     """One end of a link; what is sent when it is lost goes nowhere."""
 
     def tell(self, message: bytes) -> None:
@@ -32,7 +32,7 @@ class Link(Protocol):
         """End it at once."""
 
 
-class Reading(NamedTuple):
+class BotReading(NamedTuple):
     """What a host reads of a bot at one moment; times are in seconds of the host's own clock.
 
     A host that stood still charges nobody for that: `lag_s` is for how long its event loop has done
@@ -63,6 +63,6 @@ def read_input(piece: bytes) -> tuple[int, bool, bytes]:
     return seat, asks, piece[_INPUT.size :]
 
 
-def read_output(piece: bytes) -> tuple[Reading, bytes]:
+def read_output(piece: bytes) -> tuple[BotReading, bytes]:
     """The reading and the bytes; raises `struct.error` if it is no piece."""
-    return Reading(*_OUTPUT.unpack_from(piece)), piece[_OUTPUT.size :]
+    return BotReading(*_OUTPUT.unpack_from(piece)), piece[_OUTPUT.size :]

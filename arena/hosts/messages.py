@@ -14,29 +14,30 @@ from arena.engine.verdict import Finding
 from protocol.messages import Limits
 
 __all__ = [
+    "AboutBot",
+    "BotEnded",
+    "BotStarted",
+    "BotStderr",
+    "BotsPlaced",
     "Bundle",
-    "Drain",
-    "EndInput",
-    "Ended",
-    "Failed",
+    "DrainHost",
+    "EndBotInput",
     "FromArena",
     "FromHost",
     "HostKind",
     "HostReport",
     "HouseBot",
-    "PartOfProgram",
-    "Place",
-    "Placed",
-    "ProgramRequest",
-    "Rest",
-    "Retire",
+    "PlaceBots",
+    "ProgramPart",
+    "RestBot",
+    "RetireBot",
     "SeatProgram",
     "Source",
-    "Start",
-    "Started",
-    "Stderr",
-    "Stop",
-    "WholeOutput",
+    "StartBot",
+    "StartRefused",
+    "StopBot",
+    "WantedPart",
+    "WholeBotOutput",
     "decode",
     "encode",
     "from_arena",
@@ -115,7 +116,7 @@ class HostReport(msgspec.Struct, frozen=True, kw_only=True):
     last_error: str = ""
 
 
-class Place(msgspec.Struct, frozen=True, kw_only=True):
+class PlaceBots(msgspec.Struct, frozen=True, kw_only=True):
     """An arena asks a host to take the bots of a match: all of them, or none.
 
     Attributes:
@@ -135,14 +136,14 @@ class Place(msgspec.Struct, frozen=True, kw_only=True):
     ca: str = ""
 
 
-class Placed(msgspec.Struct, frozen=True):
+class BotsPlaced(msgspec.Struct, frozen=True):
     """The host keeps room for them, for some seconds; without one it says why not."""
 
     host: str
     why: str = ""
 
 
-class Drain(msgspec.Struct, frozen=True):
+class DrainHost(msgspec.Struct, frozen=True):
     """An operator has a host take no more bots, or take them again."""
 
     is_draining: bool
@@ -151,7 +152,7 @@ class Drain(msgspec.Struct, frozen=True):
 # --- on the link, to the host ---
 
 
-class Start(msgspec.Struct, frozen=True, kw_only=True, tag="start"):
+class StartBot(msgspec.Struct, frozen=True, kw_only=True, tag="start"):
     """Start a bot in a seat, which is a number that the arena has not used before."""
 
     seat: int
@@ -162,7 +163,7 @@ class Start(msgspec.Struct, frozen=True, kw_only=True, tag="start"):
     stderr_bytes: int
 
 
-class PartOfProgram(msgspec.Struct, frozen=True, tag="part"):
+class ProgramPart(msgspec.Struct, frozen=True, tag="part"):
     """Bytes of a program that the host has asked for; empty with a reason if there are none."""
 
     key: str
@@ -171,39 +172,39 @@ class PartOfProgram(msgspec.Struct, frozen=True, tag="part"):
     why: str = ""
 
 
-class EndInput(msgspec.Struct, frozen=True, tag="end_input"):
+class EndBotInput(msgspec.Struct, frozen=True, tag="end_input"):
     """Nothing more is written to a bot."""
 
     seat: int
 
 
-class Rest(msgspec.Struct, frozen=True, tag="rest"):
+class RestBot(msgspec.Struct, frozen=True, tag="rest"):
     """Read nothing of a bot until it `goes_on`, as it has said too much."""
 
     seat: int
     goes_on: bool
 
 
-class Stop(msgspec.Struct, frozen=True, tag="stop"):
+class StopBot(msgspec.Struct, frozen=True, tag="stop"):
     """End a bot and all that it has started; `Ended` follows."""
 
     seat: int
 
 
-FromArena: TypeAlias = Start | PartOfProgram | EndInput | Rest | Stop
+FromArena: TypeAlias = StartBot | ProgramPart | EndBotInput | RestBot | StopBot
 
 
 # --- on the link, to the arena ---
 
 
-class ProgramRequest(msgspec.Struct, frozen=True, tag="program"):
+class WantedPart(msgspec.Struct, frozen=True, tag="program"):
     """The host needs a part of a program."""
 
     key: str
     offset: int  # bytes from the start of the tar
 
 
-class Started(msgspec.Struct, frozen=True, kw_only=True, tag="started"):
+class BotStarted(msgspec.Struct, frozen=True, kw_only=True, tag="started"):
     """A bot runs. `enforced` says which limits it is held to, and by what, for people."""
 
     seat: int
@@ -212,40 +213,43 @@ class Started(msgspec.Struct, frozen=True, kw_only=True, tag="started"):
     now: float  # on the host's clock
 
 
-class Failed(msgspec.Struct, frozen=True, tag="failed"):
+class StartRefused(msgspec.Struct, frozen=True, tag="failed"):
     """A bot cannot be started on this host, which is no offence."""
 
     seat: int
     why: str
 
 
-class Stderr(msgspec.Struct, frozen=True, tag="stderr"):
+class BotStderr(msgspec.Struct, frozen=True, tag="stderr"):
     """What a bot has just written to stderr."""
 
     seat: int
     data: bytes
 
 
-class WholeOutput(msgspec.Struct, frozen=True, tag="whole_output"):
+class WholeBotOutput(msgspec.Struct, frozen=True, tag="whole_output"):
     """A bot has closed its output."""
 
     seat: int
 
 
-class Ended(msgspec.Struct, frozen=True, tag="ended"):
+class BotEnded(msgspec.Struct, frozen=True, tag="ended"):
     """Nothing is left of a bot; `finding` is its offence if it was not stopped."""
 
     seat: int
     finding: Finding | None = None
 
 
-class Retire(msgspec.Struct, frozen=True, tag="retire"):
+class RetireBot(msgspec.Struct, frozen=True, tag="retire"):
     """The host needs the room of a bot if that is idle: the arena stops it, or ignores this."""
 
     seat: int
 
 
-FromHost: TypeAlias = ProgramRequest | Started | Failed | Stderr | WholeOutput | Ended | Retire
+AboutBot: TypeAlias = BotStarted | StartRefused | BotStderr | WholeBotOutput | BotEnded | RetireBot
+"""What a host says of one bot."""
+
+FromHost: TypeAlias = WantedPart | AboutBot
 
 
 def encode(message: object) -> bytes:

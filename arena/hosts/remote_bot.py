@@ -15,21 +15,21 @@ from collections.abc import Awaitable, Callable
 import msgspec
 
 from arena.engine.verdict import Finding
-from arena.hosts.link import MOST_PIECE, Link, Reading, input_piece, read_output
+from arena.hosts.link import MOST_PIECE, BotLink, BotReading, input_piece, read_output
 from arena.hosts.messages import (
-    Ended,
-    EndInput,
-    Failed,
-    PartOfProgram,
-    ProgramRequest,
-    Rest,
-    Retire,
+    AboutBot,
+    BotStarted,
+    BotStderr,
+    EndBotInput,
+    ProgramPart,
+    RestBot,
+    RetireBot,
     SeatProgram,
-    Start,
-    Started,
-    Stderr,
-    Stop,
-    WholeOutput,
+    StartBot,
+    StartRefused,
+    StopBot,
+    WantedPart,
+    WholeBotOutput,
     from_host,
     on_link,
 )
@@ -62,7 +62,7 @@ class RemoteBot(asyncio.Transport):
             loop's clock, and with `lag.total_s` at that moment.
     """
 
-    def __init__(self, name: str, seat: int, link: Link, stderr: StderrTail) -> None:
+    def __init__(self, name: str, seat: int, link: BotLink, stderr: StderrTail) -> None:
         super().__init__()
         self.name = name
         self.seat = seat
@@ -73,7 +73,7 @@ class RemoteBot(asyncio.Transport):
         self.ended: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self.started: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._link = link
-        self._reading = Reading(seat, 0, 0.0, 0.0, 0.0, 0.0, 0.0)
+        self._reading = BotReading(seat, 0, 0.0, 0.0, 0.0, 0.0, 0.0)
         self._ahead_s = 0.0  # this loop's clock before the host's
         self._written = 0
         self._asks = False  # what is written next has to be answered
@@ -81,7 +81,7 @@ class RemoteBot(asyncio.Transport):
         self._handed_lag_s = 0.0
         self._is_muted = False
         self._inward: asyncio.Protocol | None = None
-        self._outward: asyncio.BaseProtocol | None = None
+        self._early = b""  # what it has said before somebody was there to read it
         self._is_closing = False
 
     # --- as a launched bot ---
@@ -116,9 +116,11 @@ class RemoteBot(asyncio.Transport):
 
     async def connect(self, inward: asyncio.Protocol, outward: asyncio.BaseProtocol) -> None:
         """Have the bot's output go to `inward`; `outward` gets what writes its input."""
-        self._inward, self._outward = inward, outward
+        self._inward = inward
         outward.connection_made(self)
         inward.connection_made(self)
+        if self._early:
+            inward.data_received(self._early)
 
     # --- a gate: the host gives a bot that is asked its core ---
 
@@ -147,15 +149,15 @@ class RemoteBot(asyncio.Transport):
         return self._is_closing
 
     def pause_reading(self) -> None:
-        self._link.tell(on_link(Rest(self.seat, goes_on=False)))
+        self._link.tell(on_link(RestBot(self.seat, goes_on=False)))
 
     def resume_reading(self) -> None:
-        self._link.tell(on_link(Rest(self.seat, goes_on=True)))
+        self._link.tell(on_link(RestBot(self.seat, goes_on=True)))
 
     def close(self) -> None:
         if not self._is_closing:
             self._is_closing = True
-            self._link.tell(on_link(EndInput(self.seat)))
+            self._link.tell(on_link(EndBotInput(self.seat)))
 
     def abort(self) -> None:
         self.close()
@@ -163,18 +165,20 @@ class RemoteBot(asyncio.Transport):
 
     # --- what the host says ---
 
-    def runs(self, message: Started, now: float) -> None:
+    def runs(self, message: BotStarted, now: float) -> None:
         self.enforced, self.is_metered = message.enforced, message.is_metered
         self._ahead_s = now - message.now
         self._reading = self._reading._replace(at=message.now)
         self.started.set_result(None)
 
-    def read(self, reading: Reading, data: bytes) -> None:
+    def read(self, reading: BotReading, data: bytes) -> None:
         self._reading = reading
         if not self._is_handed and reading.handed >= self._written:
             self._is_handed, self._handed_lag_s = True, reading.lag_s
             self.on_handed(reading.handed_at + self._ahead_s, reading.lag_s)
-        if data and self._inward is not None:
+        if self._inward is None:
+            self._early += data
+        elif data:
             self._inward.data_received(data)
 
     def output_ended(self) -> None:
@@ -205,7 +209,7 @@ class RemoteLauncher:
     def __init__(
         self,
         host: str,
-        link: Link,
+        link: BotLink,
         limits: Limits,
         part: Callable[[str, int], Awaitable[bytes]],
         on_finding: Callable[[str, Finding], None],
@@ -242,7 +246,7 @@ class RemoteLauncher:
         self._bots[bot.seat] = bot
         self._link.tell(
             on_link(
-                Start(
+                StartBot(
                     seat=bot.seat,
                     name=name,
                     game=program.game,
@@ -253,9 +257,9 @@ class RemoteLauncher:
             )
         )
         try:
-            await bot.started
+            await asyncio.shield(bot.started)
         except BaseException:
-            self._link.tell(on_link(Stop(bot.seat)))
+            self._link.tell(on_link(StopBot(bot.seat)))
             raise
         if bot.ended.done():
             raise HostLost(LOST.format(host=self.host))
@@ -265,7 +269,7 @@ class RemoteLauncher:
         """End a bot; its end is not reported. One that is not there is no error."""
         for bot in [bot for bot in self._bots.values() if bot.name == name]:
             bot._is_muted = True
-            self._link.tell(on_link(Stop(bot.seat)))
+            self._link.tell(on_link(StopBot(bot.seat)))
             await asyncio.shield(bot.ended)
 
     def tail(self, name: str) -> str:
@@ -283,7 +287,7 @@ class RemoteLauncher:
     def message(self, frame: bytes) -> None:
         """Take a message; raises `msgspec.DecodeError` if it is none."""
         message = from_host(frame)
-        if isinstance(message, ProgramRequest):
+        if isinstance(message, WantedPart):
             self._tasks.start(self._send_part(message))
         elif (bot := self._bots.get(message.seat)) is not None:
             self._heard(bot, message)
@@ -298,20 +302,18 @@ class RemoteLauncher:
                 self._on_lost(bot.name, why or LOST.format(host=self.host))
             bot.is_gone()
 
-    def _heard(
-        self, bot: RemoteBot, message: Started | Failed | Stderr | WholeOutput | Ended | Retire
-    ) -> None:
-        if isinstance(message, Started):
+    def _heard(self, bot: RemoteBot, message: AboutBot) -> None:
+        if isinstance(message, BotStarted):
             bot.runs(message, self._loop.time())
-        elif isinstance(message, Failed):
+        elif isinstance(message, StartRefused):
             del self._bots[bot.seat]
             bot.ended.set_result(None)
             bot.started.set_exception(HostLost(f"the host {self.host}: {message.why}"))
-        elif isinstance(message, Stderr):
+        elif isinstance(message, BotStderr):
             bot.stderr.add(message.data)
-        elif isinstance(message, WholeOutput):
+        elif isinstance(message, WholeBotOutput):
             bot.output_ended()
-        elif isinstance(message, Retire):
+        elif isinstance(message, RetireBot):
             self._on_retire(bot.name)
         else:
             del self._bots[bot.seat]
@@ -319,8 +321,8 @@ class RemoteLauncher:
                 self._on_finding(bot.name, message.finding)
             bot.is_gone()
 
-    async def _send_part(self, wanted: ProgramRequest) -> None:
-        part = PartOfProgram(wanted.key, wanted.offset)
+    async def _send_part(self, wanted: WantedPart) -> None:
+        part = ProgramPart(wanted.key, wanted.offset)
         try:
             data = await self._part(wanted.key, wanted.offset)
             part = msgspec.structs.replace(part, data=data)

@@ -18,7 +18,7 @@ from arena.referee.losses import ConnectionLoss
 from arena.referee.missed_messages import MissedMessages
 from arena.referee.pings import LinkProbe
 from arena.referee.table_limit import QUICK_S, tables_at_once
-from arena.referee.transport import Gate, LaunchedProcess, Wire
+from arena.referee.transport import Gate, LaunchedProcess, Restless, Wire
 from protocol.codec import Encoding, FlatAsk, encode, encode_all, flat_ask
 from protocol.errors import OutOfTurn
 from protocol.messages import Answer, ArenaMessage, Ending, Hello, Over
@@ -65,6 +65,7 @@ class BotSession:
     leaving: bool = field(default=False, init=False)
     has_offended: bool = field(default=False, init=False)  # in some match
     gate: Gate | None = field(default=None, init=False)  # it waits there for a core
+    restless: Restless | None = field(default=None, init=False)  # its process, if it is
 
     # by the id that `match` gave them, those that are not over
     chairs: dict[str, MatchSeat] = field(default_factory=dict, init=False)
@@ -179,6 +180,20 @@ class BotSession:
             self._cpu_read_ms = self.process.cpu_ms()
         return self._cpu_read_ms
 
+    @property
+    def turn(self) -> int | None:
+        """How many questions it has had; None while it has one, or is to be ready.
+
+        It may be read in any thread.
+        """
+        is_asked = self.pending or any(chair.nonce is None for chair in tuple(self.chairs.values()))
+        return None if is_asked or self.outbox else self.asks
+
+    def calm(self) -> None:
+        """Stop a restless bot, which has answered, until it is asked again."""
+        if self.restless is not None and self.turn is not None:
+            self.restless.freeze()
+
     def handed(self, at: float, lag_s: float) -> None:
         """A host has given it its question or invitation: the time of that begins."""
         for chair in self.chairs.values():
@@ -249,6 +264,8 @@ class BotSession:
             return
         if self.missed.is_repeated:
             self.connection_regained(now, lag_s)
+        if self.restless is not None:
+            self.restless.let_go()
         most = _BATCH if self._batch else 1
         for first in range(0, len(outbox), most):
             self._write(connection, outbox[first : first + most])

@@ -158,6 +158,8 @@ class Referee:
             player.cpu_ms = player.cpu_used_ms(self._clock())  # setting up counts by itself
         if player.gate is not None:
             player.gate.leave(chair)
+        if player.restless is not None:
+            player.calm()
         table = chair.table
         if all(other.nonce is not None for other in table.chairs):
             try:
@@ -209,6 +211,8 @@ class Referee:
             if player.gate is not None:
                 player.gate.leave(chair)
             self._play_on(chair.table, arrived)
+            if player.restless is not None:
+                player.calm()
 
     def offence(
         self,

@@ -16,7 +16,7 @@ from arena.referee.clock import LoopLag
 from protocol.codec import Encoding
 from protocol.errors import ProtocolError
 
-__all__ = ["Caller", "ConnectionOwner", "Gate", "LaunchedProcess", "OnRequest", "Wire"]
+__all__ = ["Caller", "ConnectionOwner", "Gate", "LaunchedProcess", "OnRequest", "Restless", "Wire"]
 
 
 class Wire(Protocol):
@@ -133,6 +133,16 @@ class Gate(Protocol):
 
     def leave(self, who: Hashable) -> None:
         """It has answered, or is asked nothing any more."""
+
+
+class Restless(Protocol):
+    """A launched bot that computes out of turn, and is stopped between its questions."""
+
+    def freeze(self) -> None:
+        """It has answered: stop it until it is let go."""
+
+    def let_go(self) -> None:
+        """It is told or asked something: have it go on."""
 
 
 class LaunchedProcess(Protocol):

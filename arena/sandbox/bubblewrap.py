@@ -25,7 +25,7 @@ from arena.sandbox.command import (
     game_packages,
     holds_home,
 )
-from arena.sandbox.scarcity import is_scarce
+from arena.sandbox.scarcity import is_scarce, scarcity_in
 from protocol.errors import one_line
 
 __all__ = ["IN_MEMORY", "SCRATCH_MIB", "knows", "probe", "wrap"]
@@ -77,6 +77,8 @@ def probe(*, network: bool = True) -> str | None:
         return f"bubblewrap does not start: {error.strerror}"
     if done.returncode:
         said = one_line(done.stderr.strip()) or f"exit status {done.returncode}"
+        if (lacking := scarcity_in(said)) is not None:
+            raise lacking
         return f"bubblewrap is blocked on this machine: {said}"
     return None
 

@@ -19,6 +19,7 @@ import signal
 import sys
 import tempfile
 from collections.abc import Callable, Iterable
+from functools import partial
 from pathlib import Path
 
 import msgspec
@@ -27,16 +28,26 @@ from arena.engine.names import public_name
 from arena.engine.verdict import Finding
 from arena.sandbox.bubblewrap import SCRATCH_MIB
 from arena.sandbox.command import Program, bot_command, read_program
+from arena.sandbox.freezer import Freezer
 from arena.sandbox.process import BotPipes, Process, StderrTail
 from arena.sandbox.process_table import knows_waits, probe, reader
 from arena.sandbox.process_usage import Peak
 from arena.sandbox.sampler import Sampler
+from arena.sandbox.supervisor import NICENESS
 from arena.sandbox.windows import PlainProcess
 from arena.sandbox.workdir import PreparedBot, clear, environment, prepare, remove, with_companions
 from protocol.errors import ArenaError, UsageError
 from protocol.messages import Ending, Limits, Mechanism
 
-__all__ = ["LaunchedBot", "Launcher", "Program", "bot_command", "read_program"]
+__all__ = [
+    "RESTLESS",
+    "LaunchedBot",
+    "Launcher",
+    "OnFinding",
+    "Program",
+    "bot_command",
+    "read_program",
+]
 
 _SHELL_SIGNAL = 128  # bubblewrap adds it to the number of the signal that ended its program
 
@@ -46,6 +57,9 @@ _OPEN_HEAP = (
 )
 
 _KIND = PlainProcess if os.name == "nt" else Process
+
+RESTLESS = "it computes out of turn: {how}; it is stopped between its questions"
+"""What the owner of a bot is told of that."""
 
 OnFinding = Callable[[str, Finding], None]
 
@@ -80,6 +94,8 @@ class LaunchedBot:
         self._process = process
         self._sampler = sampler
         self._is_muted = False  # it is known already why it ends
+        group = None if prepared.group is None else prepared.group.procs.parent
+        self.freezer = Freezer(group)
         self._final_cpu_ms: float | None = None
         self._final_peak: Peak | None = None
         self._watcher: asyncio.Task[None] | None = None
@@ -117,6 +133,15 @@ class LaunchedBot:
         self._process.drain()
         return self._process.stderr
 
+    def freeze(self) -> None:
+        """Stop its processes until it is let go: it is restless and has no question."""
+        if self._final_cpu_ms is None and self._sampler is not None:
+            self.freezer.freeze(self._sampler.pids(self.name))
+
+    def let_go(self) -> None:
+        """Have its processes go on."""
+        self.freezer.let_go()
+
     def peak(self) -> Peak:
         """The most memory and processes that were sampled; zeros where nothing is sampled."""
         if self._final_peak is not None:
@@ -129,7 +154,8 @@ class Launcher:
 
     The `hidden` files and folders need not exist yet; SQLite's companions of each are hidden too.
     `on_finding` is called in the event loop, once per bot, when it ends by itself or exceeds a
-    limit. With `isolate=False` bubblewrap is never used.
+    limit, and `on_unrest` when it computes while it has no question: `turn` returns by its name how
+    many it has had, or None while it has one. With `isolate=False` bubblewrap is never used.
     """
 
     def __init__(
@@ -140,12 +166,16 @@ class Launcher:
         *,
         isolate: bool = True,
         scratch_mib: int = SCRATCH_MIB,
+        turn: Callable[[str], int | None] = lambda name: None,
+        on_unrest: Callable[[str, str], None] = lambda name, text: None,
     ) -> None:
         self._limits = limits
         self._hidden = with_companions(tuple(hidden))
         self._on_finding = on_finding
         self._isolate = isolate
         self._scratch_mib = scratch_mib
+        self._turn = turn
+        self._on_unrest = on_unrest
         self._bots: dict[str, LaunchedBot] = {}
         self._starting: set[str] = set()
         self._root: Path | None = None
@@ -216,6 +246,7 @@ class Launcher:
         """
         if (bot := self._bots.get(name)) is not None:
             bot._is_muted = True
+            bot.let_go()
             await bot._process.stop()
             if bot._watcher is not None:
                 await asyncio.wait([bot._watcher])
@@ -251,12 +282,14 @@ class Launcher:
     def _started(
         self, name: str, prepared: PreparedBot, process: Process | PlainProcess, program: Program
     ) -> LaunchedBot:
-        if process.supervisor_pid is not None and probe() is None:
-            if self._sampler is None:
-                self._sampler = Sampler(self._limits, self._on_sampled, reader())
-                self._sampler.start()
-            self._sampler.watch(name, process.supervisor_pid)
+        supervisor = process.supervisor_pid
+        if supervisor is not None and self._sampler is None and probe() is None:
+            processes = reader(NICENESS)
+            self._sampler = Sampler(self._limits, self._on_sampled, processes, self._on_unrest)
+            self._sampler.start()
         bot = self._bots[name] = LaunchedBot(name, prepared, process, self._sampler, program)
+        if supervisor is not None and self._sampler is not None:
+            self._sampler.watch(name, supervisor, bot.freezer, partial(self._turn, name))
         bot._watcher = asyncio.create_task(self._watch(bot))
         return bot
 

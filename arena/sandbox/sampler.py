@@ -28,25 +28,36 @@ import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from typing import TypeAlias
 
 from arena.engine.verdict import Finding
+from arena.sandbox.freezer import Freezer
 from arena.sandbox.process_table import ProcessCpu, ProcessEntry, Processes, ProcessMemory
 from arena.sandbox.process_usage import MIB, Meter, Peak, ProcessReading, WaitMeter, judge, tree_of
 from protocol.messages import Limits
 
-__all__ = ["Sampler"]
+__all__ = ["Sampler", "Turn"]
 
 INTERVAL_S = 0.1  # a bot that doubles its memory in that time has written 2 GiB/s
 SHARE = 9  # it pauses nine times as long as a sample took: at most a tenth of a core
+_UNREST = 2  # looks in a row
+_RUNS = 0.3  # of a core between two looks: less is a runtime that tidies up
+_FROZEN_S = 5.0  # on end: libraries have to answer pings, and would give up their connection
 JOIN_S = 5.0  # a sample takes milliseconds; a thread that hangs must not hang the arena
 
 log = logging.getLogger(__name__)
 
 
+Turn: TypeAlias = Callable[[], int | None]
+"""How many questions a bot has had so far; None while it has one, or is starting. In any thread."""
+
+
 class _WatchedBot:
     """A bot that is watched; `lock` guards `meter`, `waits` and `pids`."""
 
-    def __init__(self, name: str, supervisor: int, started: float | None) -> None:
+    def __init__(
+        self, name: str, supervisor: int, started: float | None, turn: Turn, freezer: Freezer
+    ) -> None:
         self.name = name
         self.supervisor = supervisor
         self.started = started  # of the supervisor, None if it was gone by then
@@ -57,20 +68,30 @@ class _WatchedBot:
         self.is_suspect = False
         self.is_found = False
         self.peak = Peak()
+        self.turn = turn
+        self.freezer = freezer
+        self.last: tuple[float, float, int | None] = time.monotonic(), 0.0, None  # at the last look
+        self.unrest = 0  # looks in a row that found it running out of turn
 
 
 class Sampler:
     """Samples all launched bots ten times a second, and a bot's CPU time on request.
 
-    `on_finding` is called in the event loop with a bot's name and its first offence.
+    `on_finding` is called in the event loop with a bot's name and its first offence, `on_unrest`
+    with a bot's name and how it computes out of turn, once.
     """
 
     def __init__(
-        self, limits: Limits, on_finding: Callable[[str, Finding], None], processes: Processes
+        self,
+        limits: Limits,
+        on_finding: Callable[[str, Finding], None],
+        processes: Processes,
+        on_unrest: Callable[[str, str], None] = lambda name, text: None,
     ) -> None:
         self.samples = 0  # taken so far
         self._limits = limits
         self._on_finding = on_finding
+        self._on_unrest = on_unrest
         self._processes = processes
         self._bots: dict[str, _WatchedBot] = {}
         self._most_in_files = 0  # of the whole machine, at this sample
@@ -88,10 +109,16 @@ class Sampler:
         if self._thread.is_alive():
             self._thread.join(JOIN_S)
 
-    def watch(self, name: str, supervisor_pid: int) -> None:
-        """Watch all processes below this one as a bot, in place of an earlier bot of that name."""
+    def watch(
+        self, name: str, supervisor_pid: int, freezer: Freezer, turn: Turn = lambda: None
+    ) -> None:
+        """Watch all processes below this one as a bot, in place of an earlier bot of that name.
+
+        `freezer` stops them if they are found running out of turn, which `turn` tells.
+        """
         supervisor = self._processes.cpu(supervisor_pid)
-        bot = _WatchedBot(name, supervisor_pid, supervisor.started if supervisor else None)
+        started = supervisor.started if supervisor else None
+        bot = _WatchedBot(name, supervisor_pid, started, turn, freezer)
         if supervisor is not None:
             bot.meter.read([supervisor._replace(own_ms=0.0)])
             bot.meter.total_ms = 0.0  # what the supervisor had waited for is not the bot's
@@ -126,6 +153,10 @@ class Sampler:
                 waits |= self._processes.waits(pid)
             bot.waits.read(waits)
             return bot.waits.total_ms
+
+    def pids(self, name: str) -> tuple[int, ...]:
+        """The bot's processes at the last look."""
+        return () if (bot := self._bots.get(name)) is None else bot.pids
 
     def peak(self, name: str) -> Peak:
         """The most that the bot had at any sample; a `KeyError` if no such bot is watched."""
@@ -168,9 +199,11 @@ class Sampler:
         with bot.lock:
             tree, structure = self._find(bot, table)
             self._meter(bot)
+            used_ms = bot.meter.total_ms
             bot.meter.forgive()
         if bot.is_found:
             return
+        self._look_for_unrest(bot, used_ms)
         living = [entry.pid for entry in tree if not entry.is_zombie]
         readings = self._read(living, structure)
         bot.peak = bot.peak.and_now(readings)
@@ -180,6 +213,31 @@ class Sampler:
         if finding is not None:
             bot.is_found = True
             self._tell(bot, finding)
+
+    def _look_for_unrest(self, bot: _WatchedBot, used_ms: float) -> None:
+        """Whether it has computed at two looks in a row without a question since the one before.
+
+        Then it is restless: what of it still runs between its questions is stopped.
+        """
+        before, before_ms, before_turn = bot.last
+        bot.last = now, _, turn = time.monotonic(), used_ms, bot.turn()
+        is_idle = turn is not None and turn == before_turn
+        if bot.unrest >= _UNREST:
+            if bot.freezer.frozen_s > _FROZEN_S:
+                bot.freezer.let_go()
+                bot.last = now, used_ms, None  # until the look after the next one
+            elif is_idle:  # it has been told that a match is over, or has started a process
+                bot.freezer.freeze(bot.pids, lambda: bot.turn() == turn)
+            return
+        if not is_idle:
+            bot.unrest = 0
+            return
+        passed_ms = 1000 * (now - before)
+        bot.unrest = bot.unrest + 1 if used_ms - before_ms >= _RUNS * passed_ms else 0
+        if bot.unrest == _UNREST:
+            share = f"{100 * (used_ms - before_ms) / passed_ms:.0f} %"
+            text = f"it used {share} of a core while it had no question"
+            self._later(bot, lambda: self._on_unrest(bot.name, text))
 
     def _judge_together(
         self, bot: _WatchedBot, readings: Sequence[ProcessReading]
@@ -228,9 +286,14 @@ class Sampler:
         bot.meter.read(readings)
 
     def _tell(self, bot: _WatchedBot, finding: Finding) -> None:
+        self._later(bot, lambda: self._on_finding(bot.name, finding))
+
+    def _later(self, bot: _WatchedBot, call: Callable[[], None]) -> None:
+        """Call this in the event loop, unless the bot is forgotten or was started again."""
+
         def tell() -> None:
-            if self._bots.get(bot.name) is bot:  # neither forgotten nor started again
-                self._on_finding(bot.name, finding)
+            if self._bots.get(bot.name) is bot:
+                call()
 
         with suppress(RuntimeError):  # the loop has been closed
             self._loop.call_soon_threadsafe(tell)

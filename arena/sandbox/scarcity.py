@@ -9,13 +9,14 @@ from __future__ import annotations
 import asyncio
 import errno
 import logging
+import os
 import time
 from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
 from protocol.errors import ArenaError
 
-__all__ = ["NO_PROGRAM", "PAUSE_S", "Scarcity", "is_scarce"]
+__all__ = ["NO_PROGRAM", "PAUSE_S", "Scarcity", "is_scarce", "scarcity_in"]
 
 log = logging.getLogger(__name__)
 
@@ -37,6 +38,12 @@ _SCARCE = frozenset(
 def is_scarce(error: BaseException | None) -> bool:
     """Whether this machine lacked a resource; for an `ArenaError`, its cause decides."""
     return _scarce(error) is not None
+
+
+def scarcity_in(text: str) -> OSError | None:
+    """The error that a program names in its message, if it lacked a resource of the machine."""
+    codes = (code for code in _SCARCE if os.strerror(code) in text)
+    return next((OSError(code, text) for code in codes), None)
 
 
 def _scarce(error: BaseException | None) -> OSError | None:

@@ -24,9 +24,10 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 
-__all__ = ["descendants", "end_strays", "ends_with_this", "main"]
+__all__ = ["NICENESS", "descendants", "end_strays", "ends_with_this", "main"]
 
 GRACE_S = 1.0  # from SIGTERM to SIGKILL
+NICENESS = 5  # of bots: the arena goes first
 _PAUSE_S = 0.005  # between two rounds of killing: time for killed processes to end
 _OOM_SCORE = "500"  # if the machine runs out of memory, the kernel takes a bot first
 
@@ -108,6 +109,7 @@ def _become(command: Sequence[str], procs: str, supervisor: int, *, may_gain: bo
         _prctl(_PR_SET_NO_NEW_PRIVS, 1)
     with contextlib.suppress(OSError), open("/proc/self/oom_score_adj", "w") as file:
         file.write(_OOM_SCORE)
+    os.nice(NICENESS)
     if procs:
         with open(procs, "w") as file:
             file.write(str(os.getpid()))

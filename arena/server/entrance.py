@@ -20,7 +20,7 @@ from arena.server.reply import NO_STORE, Reply, Visitor, text
 from arena.server.throttle import Throttle, ThrottledConnection
 from arena.server.visitors import IdleConnections
 
-__all__ = ["SUBMIT", "WATCH", "Entrance", "EntrancePage", "EntranceSubmitters", "send"]
+__all__ = ["HOSTS", "SUBMIT", "WATCH", "Entrance", "EntrancePage", "EntranceSockets", "send"]
 
 log = logging.getLogger(__name__)
 
@@ -30,10 +30,14 @@ WATCH = "/watch"
 SUBMIT = "/submit"
 """The path of the WebSockets of those who hand programs in, where that is possible."""
 
+HOSTS = "/host"
+"""The path of the WebSockets of hosts that run bots for this arena."""
+
 _GREETING = (
     "Card Arena is running here. Connect a bot by WebSocket to this address; "
     "protocol/README.md says how, `arena connect --help` for one in Python."
 )
+_NO_HOSTS = "this arena has no bus, and so no hosts"
 _NO_SUBMISSIONS = "nothing can be handed in here: the file of the arena has no table [submissions]"
 
 
@@ -56,17 +60,17 @@ class EntrancePage(Protocol):
         """Check again what a viewer's token permits."""
 
 
-class EntranceSubmitters(Protocol):
-    """Those who hand programs in, as the entrance needs them."""
+class EntranceSockets(Protocol):
+    """Those who hand programs in, or the hosts, as the entrance needs them."""
 
     def enter(self, caller: Caller, request: Request) -> None:
-        """Open a submitter's WebSocket, or respond why not."""
+        """Open a WebSocket, or respond why not."""
 
     def tick(self, now: float) -> None:
         """Do what is due, at a time of the loop's clock."""
 
     def roster_changed(self) -> None:
-        """Check again what a submitter's token permits."""
+        """Check again what a token permits."""
 
 
 class Entrance:
@@ -80,7 +84,8 @@ class Entrance:
         self.proxies = Proxies()
         self.base_path = "/"
         self.page: EntrancePage | None = None
-        self.submitters: EntranceSubmitters | None = None
+        self.submitters: EntranceSockets | None = None
+        self.hosts: EntranceSockets | None = None
         self.idle = IdleConnections()
         self._throttle = throttle
         self._has_warned = False
@@ -135,7 +140,7 @@ class Entrance:
             self.page.disconnected(caller)
 
     def tick(self, now: float) -> None:
-        for part in (self.page, self.submitters):
+        for part in (self.page, self.submitters, self.hosts):
             if part is not None:
                 try:
                     part.tick(now)
@@ -143,7 +148,7 @@ class Entrance:
                     log.exception("the page failed")
 
     def roster_changed(self) -> None:
-        for part in (self.page, self.submitters):
+        for part in (self.page, self.submitters, self.hosts):
             if part is not None:
                 part.roster_changed()
 
@@ -174,13 +179,20 @@ class Entrance:
             self._asked(caller)
             self.page.enter(caller, request)
         elif place == SUBMIT:
-            self._asked(caller)
-            if self.submitters is None:
-                send(caller, text(404, _NO_SUBMISSIONS, NO_STORE, CLOSE))
-            else:
-                self.submitters.enter(caller, request)
+            self._enter(self.submitters, caller, request, _NO_SUBMISSIONS)
+        elif place == HOSTS:
+            self._enter(self.hosts, caller, request, _NO_HOSTS)
         else:
             caller.accept(request)
+
+    def _enter(
+        self, sockets: EntranceSockets | None, caller: Caller, request: Request, none: str
+    ) -> None:
+        self._asked(caller)
+        if sockets is None:
+            send(caller, text(404, none, NO_STORE, CLOSE))
+        else:
+            sockets.enter(caller, request)
 
     def _redirect(self, caller: Caller, request: Request) -> None:
         """Answer a request that is not below the base path, or lacks only its last slash."""

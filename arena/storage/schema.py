@@ -54,6 +54,7 @@ _PLAIN = 2  # the schema of before, whose records are all plain
 _BUSY_S = 30  # another process may be writing to the same file; no commit takes as long
 _LOOK_S = 0.05  # between two tries to switch to a write-ahead log
 _PATIENCE = {"connect_timeout": 5, "tcp_user_timeout": 10_000}  # s, ms: for a server that is gone
+_MOST_BYTES = 10**9  # of a record: SQLite holds no larger one that is plain
 _MAKING = 0x6D616B65  # "make": the key of PostgreSQL's lock around the making of tables
 
 _TABLES = sa.MetaData()
@@ -77,7 +78,7 @@ class _Compressed(sa.TypeDecorator[bytes]):
     def process_result_value(self, value: Any, dialect: sa.Dialect) -> Any:
         stream = zlib.decompressobj()
         try:
-            plain = stream.decompress(value)
+            plain = stream.decompress(value, _MOST_BYTES)
         except (TypeError, zlib.error):
             return value
         return plain if stream.eof and not stream.unused_data else value

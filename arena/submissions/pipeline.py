@@ -165,7 +165,10 @@ class Pipeline:
         """
         if self._turn is None:
             return
-        (submission, turn), owner = self._turn, self._turn[0].owner
+        submission, turn = self._turn
+        if turn.expired():
+            return  # its process is being ended
+        owner = submission.owner
         waiting = [self._used_s[other] for other in self._queue.users if other != owner]
         if not waiting:
             turn.reschedule(None)

@@ -9,10 +9,9 @@ lose everything that it holds; `BusJobs` and workers repeat what is missing.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from pathlib import Path
 from typing import Protocol, TypeAlias
 
-import msgspec
+from arena.hosts.bus import ARENA_USER, BusAddress, BusDown, secret_files
 
 __all__ = [
     "ARENA_USER",
@@ -26,37 +25,10 @@ __all__ = [
     "secret_files",
 ]
 
-ARENA_USER = "arena"
-"""Who arenas and their operators are on the bus; a worker is there by its own name."""
-
-_KEYS = ("*.nk", "*-key.pem")  # as `arena bus init` names them
-
 OnMessage: TypeAlias = Callable[[str, bytes], None]
 """(name of the worker, data): called in the event loop."""
 OnRequest: TypeAlias = Callable[[str, bytes], Awaitable[bytes]]
 """(name of the worker, data) → the reply."""
-
-
-class BusAddress(msgspec.Struct, frozen=True):
-    """Where a bus is: `tls://HOST:PORT`, the key file of a user, and the CA of the server."""
-
-    url: str
-    key: Path | None = None
-    ca: Path | None = None
-
-
-def secret_files(address: BusAddress | None) -> tuple[Path, ...]:
-    """What no bot may see: the files of an address, and all keys that lie beside its own."""
-    if address is None:
-        return ()
-    beside = () if address.key is None else (address.key.parent,)
-    keys = [file for folder in beside for name in _KEYS for file in sorted(folder.glob(name))]
-    files = dict.fromkeys((address.key, address.ca, *keys))
-    return tuple(file.absolute() for file in files if file is not None)
-
-
-class BusDown(Exception):
-    """The bus cannot be reached now, or nobody has answered; the text says which."""
 
 
 class JobDelivery(Protocol):

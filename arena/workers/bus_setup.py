@@ -1,8 +1,9 @@
 """Writes all that a NATS server needs to be a bus: certificates, keys and its configuration.
 
-A folder has a CA of its own and a certificate for the server, a key per user (`arena.nk` and one
-per worker), `nats-server.conf`, which is the operator's to edit and is written once, and
-`users.conf`, which says what each user may do and is written again whenever a worker is added.
+A folder has a CA of its own and a certificate for the server, a key per user (`arena.nk`, one per
+worker, and one per host in `hosts`), `nats-server.conf`, which is the operator's to edit and is
+written once, and `users.conf`, which says what each user may do and is written again whenever a
+worker is added.
 """
 
 from __future__ import annotations
@@ -21,8 +22,8 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
+from arena.hosts.nats_connection import seed_of
 from arena.workers.bus import ARENA_USER
-from arena.workers.nats_connection import seed_of
 from protocol.errors import UsageError
 
 __all__ = ["BusFolder", "set_up"]
@@ -83,13 +84,26 @@ accounts {{
           subscribe: ["arena.>", "_INBOX.arena.>"]
         }}
       }}
-    ]
+{hosts}    ]
     exports: [
 {exports}    ]
     imports: [
 {imports}    ]
   }}
 {workers}}}
+"""
+
+_HOST_USER = """\
+      {{ # the host {name}: it reports, answers who asks for room, and asks nobody for anything
+        nkey: {key}
+        permissions: {{
+          publish: ["arena.host.{name}", "_INBOX.{name}.>"]
+          subscribe: [
+            "arena.place.{name}", "arena.place.* hosts", "arena.drain.{name}", "_INBOX.{name}.>"
+          ]
+          allow_responses: {{ max: 1, expires: "1m" }}
+        }}
+      }}
 """
 
 _WORKER = """\
@@ -151,6 +165,13 @@ class BusFolder:
     def key(self, user: str) -> Path:
         return self.folder / f"{user}.nk"
 
+    def host_key(self, name: str) -> Path:
+        return self.folder / "hosts" / f"{name}.nk"
+
+    def bot_hosts(self) -> list[str]:
+        """The names of hosts that have a key."""
+        return sorted(file.stem for file in self.folder.glob("hosts/*.nk"))
+
     def workers(self) -> list[str]:
         """The names of those that have a key."""
         return sorted(file.stem for file in self.folder.glob("*.nk") if file.stem != ARENA_USER)
@@ -165,15 +186,17 @@ class BusFolder:
         return [str(name.value) for name in names.value]
 
 
-def set_up(folder: Path, hosts: Sequence[str], workers: Sequence[str]) -> BusFolder:
-    """Write what is missing, and keep the rest: another host or worker is added.
+def set_up(
+    folder: Path, hosts: Sequence[str], workers: Sequence[str], bot_hosts: Sequence[str] = ()
+) -> BusFolder:
+    """Write what is missing, and keep the rest: another address, worker or host of bots is added.
 
     Raises `UsageError` for a name that cannot be one, or if nobody has said any host.
     """
-    for name in workers:
+    for name in (*workers, *bot_hosts):
         if not _NAME.fullmatch(name) or name == ARENA_USER:
             raise UsageError(
-                f"expected a worker's name of at most 32 letters, digits, - and _, got {name!r}"
+                f"expected a name of at most 32 letters, digits, - and _, got {name!r}"
             )
     for host in hosts:
         if not _HOST.fullmatch(host):
@@ -190,6 +213,10 @@ def set_up(folder: Path, hosts: Sequence[str], workers: Sequence[str]) -> BusFol
     for user in (ARENA_USER, *workers):
         if not files.key(user).exists():
             _write_user_key(files.key(user), user)
+    for name in bot_hosts:
+        files.host_key(name).parent.mkdir(exist_ok=True)
+        if not files.host_key(name).exists():
+            _write_user_key(files.host_key(name), name)
     if not files.server_conf.exists():
         text = _SERVER_CONF.format(folder=folder.resolve())
         files.server_conf.write_text(text, encoding="utf-8")
@@ -214,6 +241,10 @@ def _users(files: BusFolder) -> str:
         exports=_lines(exports, 6),
         imports=_lines(imports, 6),
         workers="".join(_worker(files, name) for name in names),
+        hosts="".join(
+            _HOST_USER.format(name=name, key=_public_key(files.host_key(name)))
+            for name in files.bot_hosts()
+        ),
     )
 
 
@@ -245,7 +276,7 @@ def _lines(items: Iterable[str], indent: int) -> str:
 
 def _write_user_key(file: Path, user: str) -> None:
     seed = nkeys.encode_seed(secrets.token_bytes(32), nkeys.PREFIX_BYTE_USER).decode()
-    who = "arenas" if user == ARENA_USER else f"the worker {user}"
+    who = "arenas" if user == ARENA_USER else user
     _write_secret(file, f"# The key of {who} to the bus: keep it secret.\n{seed}\n".encode())
 
 

@@ -15,8 +15,8 @@ from nats.js.api import AckPolicy, ConsumerConfig, DiscardPolicy, RetentionPolic
 from nats.js.client import JetStreamContext
 from nats.js.errors import NotFoundError, ServerError
 
+from arena.hosts.nats_connection import RETRY_S, NatsConnection
 from arena.workers.bus import BusDown, OnRequest, ResultDelivery
-from arena.workers.nats_connection import RETRY_S, NatsConnection
 from arena.workers.nats_deliveries import NatsResult
 from arena.workers.nats_records import NatsRecords
 

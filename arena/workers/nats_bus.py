@@ -20,9 +20,9 @@ from nats.aio.msg import Msg
 from nats.js.client import JetStreamContext
 from nats.js.errors import APIError
 
+from arena.hosts.nats_connection import NatsConnection
 from arena.workers.bus import BusAddress, BusDown, JobDelivery, OnMessage, OnRequest, ResultDelivery
 from arena.workers.nats_arena import JOBS, ArenaOnBus
-from arena.workers.nats_connection import NatsConnection
 from arena.workers.nats_deliveries import NatsJob
 from arena.workers.nats_records import LARGEST_IN_MESSAGE, NatsRecords
 

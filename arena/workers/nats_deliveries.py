@@ -8,8 +8,8 @@ from contextlib import suppress
 
 from nats.aio.msg import Msg
 
+from arena.hosts.nats_connection import NatsConnection
 from arena.workers.bus import BusDown
-from arena.workers.nats_connection import NatsConnection
 from arena.workers.nats_records import NatsRecords
 
 __all__ = ["NatsDelivery", "NatsJob", "NatsResult"]

@@ -10,8 +10,8 @@ from nats.js.client import JetStreamContext
 from nats.js.errors import NotFoundError
 from nats.js.object_store import ObjectStore
 
+from arena.hosts.nats_connection import NatsConnection
 from arena.workers.bus import BusDown
-from arena.workers.nats_connection import NatsConnection
 
 __all__ = ["LARGEST_IN_MESSAGE", "LARGEST_READ", "NatsRecords"]
 

@@ -86,7 +86,7 @@ class SeatPrograms:
                 if number is None:
                     programs.append(await self._launched(name, job.game))
                 else:
-                    programs.append(await self._source(number))
+                    programs.append(await self.source(number))
             except UsageError as error:
                 raise UsageError(f"{name}: {error}") from None
         return tuple(programs)
@@ -136,7 +136,8 @@ class SeatPrograms:
             raise UsageError(found.why)
         return found.bundles[game]
 
-    async def _source(self, number: int) -> Source:
+    async def source(self, number: int) -> Source:
+        """A submission; raises `UsageError` if there is no such one, and `StoreFailed`."""
         if number not in self._sources:
             if self._submissions is None:
                 raise UsageError("expected a bot of this arena, which takes no submissions")

@@ -8,7 +8,10 @@ import sys
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 
+import msgspec
+
 from arena.games import GAMES
+from arena.hosts.messages import HostKind
 from arena.sandbox import bubblewrap, cgroup
 from arena.sandbox.command import find_program
 from arena.sandbox.toolchains import installed
@@ -16,7 +19,7 @@ from arena.workers.messages import WorkerKind
 from protocol.errors import UsageError
 from protocol.version import __version__
 
-__all__ = ["COMMANDS", "isolation", "known_games", "worker_kind", "working_commands"]
+__all__ = ["COMMANDS", "host_kind", "isolation", "known_games", "worker_kind", "working_commands"]
 
 COMMANDS = {
     "python3": ("--version",),
@@ -72,6 +75,11 @@ def worker_kind(games: Iterable[str] = ()) -> WorkerKind:
         commands=working_commands(),
         games=known_games(games),
     )
+
+
+def host_kind() -> HostKind:
+    """What can run on this machine; this takes a second or two."""
+    return msgspec.convert(msgspec.structs.asdict(worker_kind()), HostKind)
 
 
 def isolation() -> str:

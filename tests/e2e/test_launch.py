@@ -19,14 +19,18 @@ import pytest
 import bots
 from arena.competitions.arena_host import Host
 from arena.engine.verdict import Finding
+from arena.formats.spec import plan_of
+from arena.games import GAMES
 from arena.sandbox import process, supervisor
 from arena.sandbox.cgroup import Cgroup
 from arena.sandbox.launcher import LaunchedBot, Launcher, Program, bot_command, read_program
 from arena.storage.store import Store
 from protocol.errors import ArenaError, UsageError
 from protocol.messages import Ending, Limits
+from tests.support.arena_process import below, state
 from tests.support.bot_processes import living
 from tests.support.needs import skip_without
+from tests.support.pipe_bot import pipe_bot
 
 pytestmark = [
     pytest.mark.e2e,
@@ -614,3 +618,47 @@ def test_when_the_arena_is_killed_its_bots_go_with_it(tmp_path: Path, isolate: b
     until(lambda: not living(name), "no process of the bot to be left")
     assert not os.path.exists(home)
     assert not os.path.exists(os.path.dirname(home))
+
+
+# ---- Restless bots
+
+_SPINS = """
+for _ in range(4):
+    if os.fork() == 0:
+        os.close(1)
+        while True: pass
+"""
+
+
+async def test_a_bot_that_computes_out_of_turn_is_stopped_between_its_questions(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """It has four children that never rest; nobody is out, and afterwards all of it stands still."""
+    with Store(tmp_path / "arena.db") as store:
+        async with Host(store) as host:
+            for name, first in (("calm", "pass"), ("restless", _SPINS)):
+                text = pipe_bot(first=first, tables=4)
+                program = Program((sys.executable, "-c", text), stdio=True)
+                await host.launch_program(program, name)
+            names = ("calm", "restless")
+            assert await host.wait_for_bots(names, 100) == {*names}
+            while "computes out of turn" not in caplog.text:
+                await asyncio.sleep(0.01)
+            rules = GAMES["ace_king_queen"]
+            settings = rules.vocabulary.read_settings({"hands": 100})
+            plan = plan_of(rules, settings, names, matches=4, limits=host.limits)
+            report = await host.play(host.compete(plan))
+            children = below(living_pid(host, "restless"))
+            while any(state(child.pid) != "T" for child in children):
+                await asyncio.sleep(0.01)
+
+    assert (report.played, report.verdicts) == (4, ())
+    assert len(children) >= 4
+    assert caplog.text.count("restless: it computes out of turn: it used ") == 1
+    assert "calm: it" not in caplog.text
+
+
+def living_pid(host: Host, name: str) -> int:
+    launched = host.supervisor._ours[name].launched
+    assert isinstance(launched, LaunchedBot)
+    return launched.pid

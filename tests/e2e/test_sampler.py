@@ -20,6 +20,7 @@ import pytest
 
 from arena.engine.verdict import Finding
 from arena.sandbox import bubblewrap, process_table
+from arena.sandbox.freezer import Freezer
 from arena.sandbox.process_table import LinuxProcesses, Processes, PsutilProcesses
 from arena.sandbox.process_usage import MIB, tree_of
 from arena.sandbox.sampler import Sampler
@@ -156,7 +157,7 @@ class WatchingSampler:
         self._event = asyncio.Event()
         self.sampler = Sampler(LIMITS, self._note, processes or LinuxProcesses())
         self.sampler.start()
-        self.sampler.watch("ann", bot.supervisor.pid)
+        self.sampler.watch("ann", bot.supervisor.pid, Freezer(None))
 
     def _note(self, name: str, finding: Finding) -> None:
         assert name == "ann"

@@ -29,10 +29,13 @@ from protocol.submitting import (
 )
 from tests.support import arena_process
 from tests.support.in_process import run_here
+from tests.support.nats_server import NatsServer, nats_server
 from tests.support.submitting import bot_zip
 
 if TYPE_CHECKING:
     from tests.support.gateway_bots import StartedProgram
+
+__all__ = ["nats_server"]
 
 pytestmark = [pytest.mark.e2e, pytest.mark.needs("bwrap")]
 
@@ -180,3 +183,53 @@ def test_an_arena_that_is_killed_loses_nothing_that_has_arrived_and_keeps_nothin
     ]
     assert "not done after 1 s" in entries[1].text
     assert spooled == []
+
+
+@pytest.mark.needs("nats-server")
+def test_J5_programs_play_on_hosts_of_which_one_is_killed_and_one_is_drained(
+    start: Callable[..., StartedProgram], nats_server: NatsServer, tmp_path: Path
+) -> None:
+    """`take` is `submitted`: more matches than the arena plays with its one core go to hosts."""
+
+    def host(name: str) -> StartedProgram:
+        words = *nats_server.options(name), "--cache", str(tmp_path / f"cache-{name}"), "--json"
+        program = start("arena", "host", *words, cwd=tmp_path)
+        said_by(program, "started")
+        return program
+
+    arena = SubmissionArena(start, tmp_path, tmp_path / "class.db")
+    where = nats_server.address("arena")
+    arena.serve(
+        f"cores = 1\n[bus]\nurl = '{where.url}'\nkey = '{where.key}'\nca = '{where.ca}'\n[[run]]\n"
+        "name = 'night'\ngame = 'akq'\nmatches = 40\nleast = 3\ntake = 'submitted'\n"
+        "settings = { hands = 10 }\n"
+    )
+    (tmp_path / "bot.py").write_text(_NASH)
+    first = host("h1")
+    for owner in _OWNERS:
+        arena.says(owner, "submit", "bot.py")
+    said_by(first, "told", "runs bots for ")
+    first.kill()
+    second = host("h2")
+    said_by(second, "told", "runs bots for ")
+    second.process.terminate()
+    said_by(second, "left")
+    assert second.process.wait(60) == 0
+    while (done := arena.says("Eva", "status")["competitions"]) and done[0]["settled"] < 120:
+        time.sleep(0.2)
+
+    with contextlib.chdir(tmp_path):
+        report = json.loads(run_here("standings", "--db", "class.db", "--json").out)
+        assert run_here("verify", "class.db").status == 0
+    assert [row["played"] for row in report["standings"]] == [80, 80, 80]
+    assert all(row["eliminated"] is None for row in report["standings"])
+
+
+def said_by(program: StartedProgram, event: str, text: str = "") -> None:
+    """Wait until a host has said this."""
+    assert program.process.stdout is not None
+    for line in program.process.stdout:
+        told = json.loads(line)
+        if told["event"] == event and text in told["text"]:
+            return
+    raise AssertionError(f"it has ended without {event}")

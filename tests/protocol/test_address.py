@@ -25,6 +25,13 @@ FAR = "ws://far.example:7700"
         ("ws://0.0.0.0:7700", "http_proxy=http://p:3", ""),
         ("ws://far:port", "http_proxy=http://p:3", ""),
         (FAR, "all_proxy=ftp://me:secret@p:1", "expected a proxy such as .*, got ftp://p:1$"),
+        (
+            FAR,
+            "all_proxy=http://me:secret@p:port",
+            "expected a proxy such as .*, got http://p:port$",
+        ),
+        (FAR, "all_proxy=http://me:secret@[::1", "expected a proxy such as .*, got http://\\[::1$"),
+        (FAR, "all_proxy=http://me:secret@", "expected a proxy such as .*, got http://$"),
         (FAR, "all_proxy=socks5://me:secret@p:1", "python-socks for the proxy socks5://p:1; "),
     ],
 )

@@ -7,6 +7,7 @@ import re
 import statistics
 import sys
 from contextlib import suppress
+from enum import Enum
 from fractions import Fraction
 from importlib.metadata import EntryPoint
 from pathlib import Path
@@ -490,6 +491,11 @@ class OwnText(str):
     """A text of a class of its own."""
 
 
+class Member(Enum):
+    NUMBER = np.int64(5)
+    CARD = CodedAce()
+
+
 class IndexOnly:
     def __index__(self) -> int:
         return 5
@@ -500,6 +506,7 @@ class IndexOnly:
     [
         *((5, 5), (np.int64(5), 5), (IndexOnly(), 5), (Fraction(5), 5.0), ([OwnText("5")], ["5"])),
         *(([CodedAce()], ["As"]), (range(5), "<range(0, 5)>"), ({(5,): 5}, "<{(5,): 5}>")),
+        *((Member.NUMBER, 5), ([Member.CARD], ["As"])),
     ],
 )
 def test_J1_an_answer_has_the_types_that_are_sent(given: object, sent: object) -> None:

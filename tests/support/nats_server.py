@@ -26,7 +26,7 @@ class NatsServer:
     """A server on a port of its own, whose files are in a folder."""
 
     def __init__(self, folder: Path, workers: tuple[str, ...] = ("w1", "w2")) -> None:
-        self.files = set_up(folder, ["localhost", "127.0.0.1"], workers)
+        self.files = set_up(folder, ["localhost", "127.0.0.1"], workers, ("h1", "h2"))
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
             self.port: int = free.getsockname()[1]
@@ -39,7 +39,9 @@ class NatsServer:
     def address(self, user: str, port: int | None = None) -> BusAddress:
         """Where a user finds it; `port` is that of a proxy before it."""
         url = f"tls://localhost:{port or self.port}"
-        return BusAddress(url, self.files.key(user), self.files.ca)
+        is_host = self.files.host_key(user).exists()
+        key = self.files.host_key(user) if is_host else self.files.key(user)
+        return BusAddress(url, key, self.files.ca)
 
     def options(self, user: str) -> list[str]:
         """The options of a command that uses it."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import errno
+from itertools import count
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -11,7 +12,7 @@ import pytest
 
 from arena.competitions.bot_supervisor import BotSupervisor, SupervisedBot
 from arena.competitions.process_pool import ProcessPool, ReservedSeat, StartFailed, launches_here
-from arena.engine.names import is_process, public_name
+from arena.engine.names import is_process, process_name, public_name
 from arena.engine.verdict import Finding
 from arena.referee.bot_session import BotSession
 from arena.referee.compute_gate import ComputeGate
@@ -64,7 +65,11 @@ class ArenaOfProcesses:
         self.most = 0
         self.ends_late = False
         self.is_slow = False
+        self._numbers = count(1)
         self._changed = asyncio.Event()
+
+    def process_key(self, name: str) -> str:
+        return process_name(name, next(self._numbers))
 
     async def launch_process(self, program: Program, stderr_bytes: int, name: str) -> SupervisedBot:
         assert is_process(name)

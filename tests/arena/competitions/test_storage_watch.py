@@ -256,7 +256,8 @@ async def test_what_could_not_be_written_is_refused_and_no_run_starts() -> None:
             void = Instruct(VERSION, "", Action.VOID, match="m-1")
             remove = Instruct(VERSION, "", Action.REMOVE, bot="ann")
             start = Instruct(VERSION, "", Action.START, competition="akq")
-            for asked in (void, msgspec.structs.replace(void, since=0.0), remove, start):
+            unlist = Instruct(VERSION, "", Action.UNLIST, bot="ann", from_running=True)
+            for asked in (void, msgspec.structs.replace(void, since=0.0), remove, unlist, start):
                 with pytest.raises(UsageError, match="expected a database that is written, but"):
                     acts(asked, "prof")
             status = acts(Instruct(VERSION, "", Action.STATUS), "prof")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from importlib.metadata import EntryPoint
+from math import nan
 from pathlib import Path
 from types import ModuleType
 from typing import Any, cast
@@ -149,6 +150,10 @@ AKQ, UNKNOWN = GAMES["ace_king_queen"], "object contains unknown field `hand`"
             f"variations, 2: settings of ace_king_queen: {UNKNOWN}",
         ),
         ({"decisions": lambda settings: 0.0}, "decisions: expected an estimate above 0"),
+        (
+            {"decisions": lambda settings: nan if settings.hands == 6 else 10.0},
+            "decisions: expected an estimate above 0 for a match with those of short",
+        ),
         ({"choices": (Choice("hand", "Hands", 1, 9),)}, "hand: expected a setting of"),
         (
             {"unit": Unit("hand", "hand", AKQ.vocabulary.closes, _nothing)},

@@ -20,6 +20,7 @@ from arena.formats.schedule import Pairing
 from arena.formats.spec import Form
 from arena.results import audit_database, workers
 from arena.results.audit import Flaw
+from arena.storage import schema
 from arena.storage.models import ARENA, VERSION
 from arena.storage.store import Act, CompetitionState, Store
 from protocol.errors import StoreFailed, UsageError
@@ -410,6 +411,16 @@ def test_a_damaged_match_is_named(file: Path, damage: str) -> None:
     change(file, damage.format(match))
 
     assert {flaw.match for flaw in flaws(file)} == {match}
+
+
+def test_a_record_that_unpacks_to_too_much_is_damaged(
+    file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(schema, "_MOST_BYTES", 100)
+
+    assert {(flaw.match, flaw.text[:25]) for flaw in flaws(file)} == {
+        (match, "its record cannot be read") for [match] in rows(file, "SELECT id FROM matches")
+    }
 
 
 @pytest.mark.parametrize(

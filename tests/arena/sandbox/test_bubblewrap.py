@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import errno
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from arena.sandbox import bubblewrap
 from arena.sandbox.command import VisiblePath
+from arena.sandbox.scarcity import is_scarce
 
 MODULE = "arena.sandbox.bubblewrap"
 RUN = f"{MODULE}.subprocess.run"
@@ -75,6 +78,26 @@ def test_where_it_does_not_work_it_says_why(
     monkeypatch.setattr(part, stand_in)
 
     assert bubblewrap.probe() == f"bubblewrap {said}"
+
+
+@pytest.mark.parametrize(
+    "short_run",
+    [
+        raising(BlockingIOError(errno.EAGAIN, "Resource temporarily unavailable")),
+        lambda *_, **__: ended(1, "bwrap: Can't fork for pid 1: Resource temporarily unavailable"),
+        lambda *_, **__: ended(1, "bwrap: Creating new namespace failed: Cannot allocate memory"),
+    ],
+)
+def test_what_the_machine_lacked_just_now_is_no_answer(
+    monkeypatch: pytest.MonkeyPatch, short_run: Callable[..., Any]
+) -> None:
+    with monkeypatch.context() as short:
+        short.setattr(RUN, short_run)
+        with pytest.raises(OSError, match=r"bwrap|Resource") as caught:
+            bubblewrap.probe()
+
+    assert is_scarce(caught.value)
+    assert bubblewrap.probe() is None
 
 
 def test_it_is_tried_once_with_and_once_without_a_network(calls: list[list[str]]) -> None:

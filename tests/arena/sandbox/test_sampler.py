@@ -7,14 +7,17 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import re
 import threading
 import time
 from collections.abc import AsyncIterator, Callable, Collection, Mapping
+from itertools import count
 
 import pytest
 
 from arena.engine.verdict import Finding
 from arena.sandbox import sampler as module
+from arena.sandbox.freezer import Freezer
 from arena.sandbox.process_table import ProcessCpu, ProcessEntry, ProcessMemory
 from arena.sandbox.process_usage import MIB, ROUNDING_MS
 from arena.sandbox.sampler import Sampler
@@ -39,6 +42,7 @@ class FakeProcesses:
         self.waited: dict[int, dict[int, float]] = {}
         self.asked_pss = 0
         self.broken = False
+        self.spinning: set[int] = set()
         self.moves_on: Callable[[], None] = lambda: None  # when a share is asked for
 
     def add(self, pid: int, parent: int = 10, mib: int = 10, *, pss: int = 0) -> None:
@@ -75,7 +79,9 @@ class FakeProcesses:
     def cpu(self, pid: int) -> ProcessCpu | None:
         if pid not in self.entries:
             return None
-        return ProcessCpu(pid, self.entries[pid].started, *self.times.get(pid, (0, 0)))
+        own_ms, reaped_ms = self.times.get(pid, (0, 0))
+        own_ms += 1000 * time.monotonic() if pid in self.spinning else 0.0
+        return ProcessCpu(pid, self.entries[pid].started, own_ms, reaped_ms)
 
     def waits(self, pid: int) -> Mapping[int, float]:
         return self.waited.get(pid, {}) if pid in self.entries else {}
@@ -89,13 +95,14 @@ class SampledBots:
         self.found: list[tuple[str, str]] = []
         self.threads: set[int] = set()
         self._event = asyncio.Event()
-        self.sampler = Sampler(LIMITS, self._note, self.processes)
+        self.unrest: list[str] = []
+        self.sampler = Sampler(LIMITS, self._note, self.processes, self._restless)
         self.sampler.start()
 
     def watches(self, mib: int = 10) -> None:
         """From now on `ann` is watched, whose one process has so much memory."""
         self.processes.add(11, mib=mib)
-        self.sampler.watch("ann", 10)
+        self.sampler.watch("ann", 10, Freezer(None))
 
     async def finds(self) -> tuple[str, str]:
         async with asyncio.timeout(TIMEOUT_S):
@@ -108,6 +115,9 @@ class SampledBots:
         async with asyncio.timeout(TIMEOUT_S):
             while self.sampler.samples < until:
                 await asyncio.sleep(0.001)
+
+    def _restless(self, name: str, how: str) -> None:
+        self.unrest.append(f"{name}: {how}")
 
     def _note(self, name: str, finding: Finding) -> None:
         self.found.append((name, finding.text))
@@ -160,7 +170,7 @@ async def test_what_two_samples_find(
         pid: {number: size * MIB for number, size in each.items()} for pid, each in files.items()
     }
     processes.in_files = in_files * MIB
-    watched.sampler.watch("ann", 10)
+    watched.sampler.watch("ann", 10, Freezer(None))
 
     assert await watched.finds() == ("ann", found)
     assert processes.asked_pss == 4, "both processes, by two samples"
@@ -188,7 +198,7 @@ async def test_a_child_with_its_parents_memory_is_nothing(watched: SampledBots) 
     watched.processes.moves_on = lambda: watched.processes.remove(12)  # it executes a program
     watched.processes.add(11, mib=140, pss=130)
     watched.processes.add(12, 11, mib=140, pss=130)
-    watched.sampler.watch("ann", 10)
+    watched.sampler.watch("ann", 10, Freezer(None))
     await watched.samples(5)
 
     assert watched.processes.asked_pss == 2
@@ -213,7 +223,7 @@ async def test_a_sample_that_waited_is_soon_followed(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(watched.processes, "table", waits_for_a_core)
     sampler = Sampler(LIMITS, lambda name, finding: None, watched.processes)
     monkeypatch.setattr(sampler, "_closing", RecordedRests())
-    sampler.watch("ann", 10)
+    sampler.watch("ann", 10, Freezer(None))
     sampler.start()
     async with asyncio.timeout(TIMEOUT_S):
         while sampler.samples < 2:
@@ -223,7 +233,7 @@ async def test_a_sample_that_waited_is_soon_followed(monkeypatch: pytest.MonkeyP
 
 
 async def test_nobody_is_found_who_is_not_watched_any_more(watched: SampledBots) -> None:
-    watched.sampler.watch("ann", 10)
+    watched.sampler.watch("ann", 10, Freezer(None))
     watched.sampler.forget("ann")
     watched.processes.add(11, mib=312)
     await watched.samples()
@@ -241,14 +251,14 @@ async def test_a_finding_on_its_way_is_not_the_next_bots(watched: SampledBots) -
 
     assert watched.sampler.samples >= 3
     watched.processes.put(ProcessEntry(20, 1, "supervisor", 7, False))
-    watched.sampler.watch("ann", 20)
+    watched.sampler.watch("ann", 20, Freezer(None))
     await watched.samples()
 
     assert watched.found == []
 
 
 async def test_another_process_of_its_number_is_no_supervisor(watched: SampledBots) -> None:
-    watched.sampler.watch("ann", 10)
+    watched.sampler.watch("ann", 10, Freezer(None))
     watched.processes.put(ProcessEntry(10, 1, "other", 99, False))
     watched.processes.times[10] = (0, 5000)
     watched.processes.add(11, mib=312)
@@ -281,7 +291,7 @@ async def test_a_child_nobody_waited_for_is_forgiven_after_two(watched: SampledB
     watched.processes.add(11)
     watched.processes.add(12, 11)
     watched.processes.times[12] = (500, 0)
-    watched.sampler.watch("ann", 10)
+    watched.sampler.watch("ann", 10, Freezer(None))
     await watched.samples()
     watched.processes.remove(12)
     await watched.samples(4)
@@ -296,7 +306,7 @@ async def test_cpu_time_from_before_a_sample_is_known(monkeypatch: pytest.Monkey
     watched = SampledBots()
     watched.processes.add(11)
     watched.processes.times[11] = (80, 0)
-    watched.sampler.watch("ann", 10)
+    watched.sampler.watch("ann", 10, Freezer(None))
 
     assert watched.sampler.cpu_ms("ann") == 80, "else a decision would pay for it"
     assert watched.sampler.samples == 0
@@ -333,8 +343,73 @@ async def test_what_its_processes_waited_for_a_core_is_asked_for(watched: Sample
     watched.processes.add(11)
     watched.processes.add(12, 11)
     watched.processes.waited = {10: {10: 1000.0}, 11: {11: 30.0, 111: 5.0}, 12: {12: 7.0}}
-    watched.sampler.watch("ann", 10)
+    watched.sampler.watch("ann", 10, Freezer(None))
 
     assert watched.sampler.waited_ms("ann") == 42, "without its supervisor"
     watched.processes.waited[11][11] = 40.0
     assert watched.sampler.waited_ms("ann") == 52
+
+
+class NotedFreezer(Freezer):
+    """Stops nothing, and notes what it would have stopped."""
+
+    def __init__(self) -> None:
+        super().__init__(None)
+        self.stopped: set[int] = set()
+        self.breaths = 0
+        self.since_s = 0.0
+
+    @property
+    def frozen_s(self) -> float:
+        return self.since_s
+
+    def let_go(self) -> None:
+        self.breaths += 1
+        self.since_s = 0.0
+
+    def freeze(self, pids: Collection[int], is_idle: Callable[[], bool] = lambda: True) -> None:
+        if is_idle():
+            self.stopped.update(pids)
+
+
+@pytest.mark.parametrize(
+    ("spins", "turn", "is_restless"),
+    [
+        (True, lambda: 7, True),
+        (False, lambda: 7, False),  # it rests
+        (True, lambda: None, False),  # it has a question
+        (True, count().__next__, False),  # it has had others meanwhile
+    ],
+)
+async def test_who_computes_at_two_looks_without_a_question_is_stopped_and_told_of_once(
+    watched: SampledBots, spins: bool, turn: Callable[[], int | None], is_restless: bool
+) -> None:
+    freezer = NotedFreezer()
+    watched.processes.add(11)
+    watched.processes.add(12, 11)
+    watched.processes.spinning = {12} if spins else set()
+    watched.sampler.watch("ann", 10, freezer, turn)
+    await watched.samples(6)
+
+    assert bool(watched.unrest) == is_restless
+    assert freezer.stopped == ({11, 12} if is_restless else set())
+    assert all(
+        re.fullmatch(r"ann: it used \d+ % of a core while it had no question", line)
+        for line in watched.unrest
+    )
+    assert len(watched.unrest) <= 1
+
+
+async def test_who_is_stopped_for_long_is_let_go_for_a_moment_as_it_may_have_to_answer_pings(
+    watched: SampledBots,
+) -> None:
+    freezer = NotedFreezer()
+    watched.processes.add(11)
+    watched.processes.spinning = {11}
+    watched.sampler.watch("ann", 10, freezer, lambda: 7)
+    await watched.samples(6)
+    assert (freezer.breaths, freezer.stopped) == (0, {11})
+    freezer.since_s = 6.0
+    await watched.samples(6)
+
+    assert freezer.breaths == 1

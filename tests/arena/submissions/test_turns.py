@@ -112,6 +112,30 @@ async def test_a_turn_that_ends_for_want_of_processes_counts(
     assert decided == pytest.approx([40, 55, 55])
 
 
+async def test_one_may_be_handed_in_while_another_is_being_interrupted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock = asyncio.get_running_loop().time
+    start, check = clock(), vars(pipeline)["check"]
+
+    async def ends_slowly(*words: Any) -> CheckVerdict:
+        try:
+            verdict: CheckVerdict = await check(*words)
+        finally:
+            await asyncio.sleep(5)
+        return verdict
+
+    monkeypatch.setattr(pipeline, "check", ends_slowly)
+    async with class_of(tmp_path, "ann", "bob", "eve") as running:
+        await running.hand_in("eve", timed(0, 290), "bot.zip")
+        await running.hand_in("ann", timed(0, 10), "bot.zip")
+        await asyncio.sleep(122)  # it is interrupted after 120 s
+        late = await running.hand_in("bob", timed(0, 10), "bot.zip")
+        await running.decided(late)
+
+    assert clock() - start == pytest.approx(155)
+
+
 async def test_what_is_begun_again_waits_and_says_why(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -116,7 +116,7 @@ async def test_requests_reach_whom_they_name_or_fail(
 
     assert await worker.announce("a1", "w1", b"x") == b"granted w1 x"
     assert await worker.program_part("a1", "w1", b"y") == b"part for w1 y"
-    monkeypatch.setattr("arena.workers.nats_connection.REPLY_S", 0.5)
+    monkeypatch.setattr("arena.hosts.nats_connection.REPLY_S", 0.5)
     with pytest.raises(BusDown, match="a2"):
         await worker.announce("a2", "w1", b"x")
     with pytest.raises(BusDown, match="c9"):  # a class that nobody has opened

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from arena.hosts.nats_connection import seed_of
 from arena.workers.bus_setup import set_up
-from arena.workers.nats_connection import seed_of
 from protocol.errors import UsageError
 
 
@@ -46,7 +46,7 @@ def test_what_is_secret_is_for_its_owner_alone(tmp_path: Path) -> None:
     ("hosts", "name", "why"),
     [
         *(
-            (["localhost"], name, "expected a worker's name")
+            (["localhost"], name, "expected a name of at most")
             for name in ("arena", "a.b", "w 1", "w*", "", "ä", "../w", "w" * 33)
         ),
         ([], "w1", "expected --host"),

@@ -10,10 +10,10 @@ from typing import NamedTuple, TypeAlias, TypeVar
 
 import pytest
 
+from arena.hosts.nats_connection import NatsConnection
 from arena.workers.bus import BusAddress, BusDown, ResultDelivery
 from arena.workers.bus_setup import set_up
 from arena.workers.nats_bus import NatsBus, connect
-from arena.workers.nats_connection import NatsConnection
 from arena.workers.nats_deliveries import NatsResult
 from tests.support.bus_listener import SOON_S, BusListener
 from tests.support.nats_server import NatsServer, nats_server
@@ -283,7 +283,7 @@ async def test_a_stream_that_somebody_removes_is_made_again(
 
     await arena._connection.request("$JS.API.STREAM.DELETE.ARENA_RESULTS", b"", "removing it")
 
-    monkeypatch.setattr("arena.workers.nats_connection.REPLY_S", 0.5)
+    monkeypatch.setattr("arena.hosts.nats_connection.REPLY_S", 0.5)
     await repeated(lambda: worker.hand_in("a1", "w1", "m1", b"a result"))
     assert await (await listener.result()).read() == b"a result"
 

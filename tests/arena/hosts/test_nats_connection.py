@@ -10,7 +10,7 @@ from arena.workers.bus import BusAddress, BusDown
 
 pytest.importorskip("nats")
 
-from arena.workers.nats_connection import NatsConnection
+from arena.hosts.nats_connection import NatsConnection
 
 LATE_S = 0.1
 INFO = b'INFO {"server_id":"x","version":"2.9.10","proto":1,"max_payload":1048576}\r\n'

@@ -26,7 +26,7 @@ from nats.aio.msg import Msg
 from nats.aio.subscription import Subscription
 from nats.js.client import JetStreamContext
 
-from arena.workers.bus import BusAddress, BusDown
+from arena.hosts.bus import BusAddress, BusDown
 from protocol.errors import UsageError, one_line
 from protocol.text_files import read_text
 
@@ -78,7 +78,7 @@ class NatsConnection:
         self._client: nats.aio.client.Client | None = None
         self._lost = asyncio.Event()
         self._is_closed = False
-        self._listening: dict[str, Callable[[Msg], Awaitable[None]]] = {}
+        self._listening: dict[str, tuple[Callable[[Msg], Awaitable[None]], str]] = {}
         self._subscriptions: dict[str, Subscription] = {}
         self._room = asyncio.Semaphore(REQUESTS_AT_ONCE)
         self._keeping: asyncio.Task[None] | None = None
@@ -124,11 +124,17 @@ class NatsConnection:
         async with self._room:
             return await self._race(call(self._up()), doing)
 
-    async def listen(self, subject: str, call: Callable[[Msg], Awaitable[None]]) -> None:
-        """Call this with each message on a subject, one after another, on all connections."""
-        self._listening[subject] = call
+    async def listen(
+        self, subject: str, call: Callable[[Msg], Awaitable[None]], queue: str = ""
+    ) -> None:
+        """Call this with each message on a subject, one after another, on all connections.
+
+        Of those that listen in the same `queue` one gets each message.
+        """
+        self._listening[subject] = call, queue
         client, doing = self._up(), f"listening to {subject}"
-        self._subscriptions[subject] = await self._race(client.subscribe(subject, cb=call), doing)
+        listening = client.subscribe(subject, queue=queue, cb=call)
+        self._subscriptions[subject] = await self._race(listening, doing)
         await self._race(_heard(client, REPLY_S), doing)
 
     async def deafen(self, subject: str) -> None:
@@ -281,8 +287,8 @@ class NatsConnection:
             await client.publish(message.reply, b"")
 
         await client.subscribe(self.echo, cb=echo)
-        for subject, call in self._listening.items():
-            self._subscriptions[subject] = await client.subscribe(subject, cb=call)
+        for subject, (call, queue) in self._listening.items():
+            self._subscriptions[subject] = await client.subscribe(subject, queue=queue, cb=call)
         await _heard(client, CONNECT_S)
         if "ermissions" in self.last_error:
             raise nats.errors.Error(f"this key is not that of {self.user}: {self.last_error}")

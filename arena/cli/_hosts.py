@@ -1,0 +1,74 @@
+"""Connects an arena that takes submissions to the hosts that run bots for it."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+from arena.cli._addresses import urls_for_others
+from arena.cli._bus_options import BusAddress, check_address, needs_nats
+from arena.competitions.arena_host import Host
+from arena.competitions.host_pools import HostPools
+from arena.hosts.bus import ARENA_USER, BusDown
+from arena.hosts.directory import HostDirectory
+from arena.hosts.host_links import HostLinks
+from arena.submissions.service import SubmissionService
+from arena.workers.seat_programs import SeatPrograms
+from arena.workers.worker_kind import isolation
+from protocol.errors import Unreachable
+
+__all__ = ["connected_hosts"]
+
+
+@contextlib.asynccontextmanager
+async def connected_hosts(
+    arena: Host,
+    service: SubmissionService,
+    where: BusAddress,
+    name: str,
+    folder: Path,
+    certificate: Path | None = None,
+) -> AsyncIterator[None]:
+    """Have hosts run submissions of an open arena, which is called `name` on the bus.
+
+    Programs wait in `folder` until hosts have fetched them. Raises `Unreachable` if the bus is not
+    there.
+    """
+    check_address(where)
+    with needs_nats():
+        from arena.hosts.nats_bus import NatsHostBus
+        from arena.hosts.nats_connection import NatsConnection
+    programs = SeatPrograms(arena.supervisor.relaunch_specs, service, folder, arena.hidden)
+    pools = HostPools(
+        arena.supervisor,
+        arena.gateway,
+        arena.limits,
+        programs.source,
+        programs.part,
+        service.note_stderr,
+    )
+    links = HostLinks(pools.opened, pools.closed)
+    connection = NatsConnection(where, f"arena {name}", ARENA_USER)
+    others = urls_for_others(arena.url)
+    try:
+        await connection.open()
+        pools.directory = HostDirectory(
+            NatsHostBus(connection),
+            name,
+            arena.limits,
+            others[0] if others else arena.url,
+            links.ticket,
+            "" if certificate is None else certificate.read_text(),
+            isolated=bool(isolation()),
+        )
+        await pools.directory.open()
+    except BusDown as error:
+        raise Unreachable(str(error)) from None
+    arena.take_hosts(pools, links)
+    try:
+        yield
+    finally:
+        links.close()
+        pools.close()
+        await connection.close()

@@ -1,0 +1,48 @@
+"""Where the bus of arenas and hosts is, and what an arena does with it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Protocol
+
+import msgspec
+
+__all__ = ["ARENA_USER", "BusAddress", "BusDown", "HostBus", "secret_files"]
+
+ARENA_USER = "arena"
+"""Who arenas and their operators are on the bus; a host is there by its own name."""
+
+_KEYS = ("*.nk", "*-key.pem")  # as `arena bus init` names them
+
+
+class BusAddress(msgspec.Struct, frozen=True):
+    """Where a bus is: `tls://HOST:PORT`, the key file of a user, and the CA of the server."""
+
+    url: str
+    key: Path | None = None
+    ca: Path | None = None
+
+
+def secret_files(address: BusAddress | None) -> tuple[Path, ...]:
+    """What no bot may see: the files of an address, and all keys that lie beside its own."""
+    if address is None:
+        return ()
+    beside = () if address.key is None else (address.key.parent,)
+    keys = [file for folder in beside for name in _KEYS for file in sorted(folder.glob(name))]
+    files = dict.fromkeys((address.key, address.ca, *keys))
+    return tuple(file.absolute() for file in files if file is not None)
+
+
+class BusDown(Exception):
+    """The bus cannot be reached now, or nobody has answered; the text says which."""
+
+
+class HostBus(Protocol):
+    """The bus, as an arena needs it; methods raise `BusDown`."""
+
+    async def on_reports(self, call: Callable[[str, bytes], None]) -> None:
+        """Call this with (host, data) for each report, also after the bus was lost."""
+
+    async def place(self, where: str, data: bytes) -> bytes:
+        """Ask a host by its name, or any host of a kind by its key, and return its answer."""

@@ -1,0 +1,123 @@
+"""The host's end of a link: opened to an arena's port with the ticket that it has given."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import ssl
+import struct
+from collections import deque
+from collections.abc import Callable
+
+import msgspec
+from websockets.asyncio.client import ClientConnection, connect
+from websockets.exceptions import WebSocketException
+
+from arena.hosts.bot_host import LinkHandler
+from arena.hosts.host_links import HOST_HEADER, TICKET_HEADER
+from arena.hosts.link import BotLink
+from arena.server.entrance import HOSTS
+from protocol.address import proxy_to, through
+from protocol.errors import ArenaError
+
+__all__ = ["LinkOpener"]
+
+log = logging.getLogger(__name__)
+
+_OPEN_S = 10.0
+_PING_S, _SILENT_S = 2.0, 6.0  # an arena that is gone is noticed within 8 s
+_FRAME_BYTES = 2 << 20  # of a program: `PART_BYTES` in base64
+_BUFFER_BYTES = 64 << 20
+
+
+class _HostLink:
+    """One link; a `BotLink`. What is sent waits until the arena reads."""
+
+    def __init__(self, websocket: ClientConnection) -> None:
+        self._websocket = websocket
+        self._waiting = deque[bytes | str]()
+        self._bytes = 0
+        self._is_due = asyncio.Event()
+
+    def tell(self, message: bytes) -> None:
+        self._put(message.decode())
+
+    def carry(self, piece: bytes) -> None:
+        self._put(piece)
+
+    def cut(self) -> None:
+        self._websocket.transport.abort()
+
+    async def send(self) -> None:
+        """Send what waits, for ever."""
+        while True:
+            self._is_due.clear()
+            while self._waiting:
+                frame = self._waiting.popleft()
+                self._bytes -= len(frame)
+                await self._websocket.send(frame)
+            await self._is_due.wait()
+
+    def _put(self, frame: bytes | str) -> None:
+        self._waiting.append(frame)
+        self._bytes += len(frame)
+        self._is_due.set()
+        if self._bytes > _BUFFER_BYTES:  # the arena does not read
+            self.cut()
+
+
+class LinkOpener:
+    """Opens links for the host `name`."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    async def __call__(
+        self, url: str, ticket: str, ca: str, opened: Callable[[BotLink], LinkHandler]
+    ) -> None:
+        """Serve one link until it is lost.
+
+        `ca` are certificates, in PEM, that the arena's own is checked by besides those of this
+        machine. Raises `ArenaError` if there is no such arena.
+        """
+        try:
+            async with connect(
+                f"{url.rstrip('/')}{HOSTS}",
+                additional_headers={TICKET_HEADER: ticket, HOST_HEADER: self._name},
+                ssl=_tls(ca) if url.startswith("wss:") else None,
+                proxy=proxy_to(url),
+                compression=None,
+                open_timeout=_OPEN_S,
+                ping_interval=_PING_S,
+                ping_timeout=_SILENT_S,
+                close_timeout=1.0,
+                max_size=_FRAME_BYTES,
+            ) as websocket:
+                await self._serve(websocket, opened)
+        except (OSError, TimeoutError, WebSocketException) as error:
+            raise ArenaError(f"no arena answers at {url}{through(url)}: {error}") from None
+
+    async def _serve(
+        self, websocket: ClientConnection, opened: Callable[[BotLink], LinkHandler]
+    ) -> None:
+        link = _HostLink(websocket)
+        handler = opened(link)
+        sending = asyncio.create_task(link.send())
+        try:
+            async for frame in websocket:
+                if isinstance(frame, bytes):
+                    handler.piece(frame)
+                else:
+                    handler.message(frame.encode())
+        except (struct.error, msgspec.DecodeError) as error:
+            log.warning("an arena says what is no message: %s", error)
+        finally:
+            sending.cancel()
+            await asyncio.wait((sending,))
+
+
+def _tls(ca: str) -> ssl.SSLContext:
+    context = ssl.create_default_context()
+    if ca:
+        context.load_verify_locations(cadata=ca)
+    return context

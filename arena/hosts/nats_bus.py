@@ -1,0 +1,67 @@
+"""The bus in NATS: which subjects stand for what.
+
+- `arena.host.HOST`: what a host says of itself; may be lost.
+- `arena.place.HOST`, `arena.place.KIND`: requests for room, to one host, or to any one of a kind in
+  its queue group.
+- `arena.drain.HOST`: an operator's order.
+
+Nothing is kept on the bus. Names of hosts and keys of kinds are words without dots and spaces.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import suppress
+
+from nats.aio.msg import Msg
+
+from arena.hosts.bot_host import BotHost
+from arena.hosts.bus import BusDown
+from arena.hosts.directory import kind_key
+from arena.hosts.nats_connection import NatsConnection
+
+__all__ = ["NatsHostBus", "serve"]
+
+_QUEUE = "hosts"
+
+
+class NatsHostBus:
+    """The bus for an arena or an operator; a `HostBus`."""
+
+    def __init__(self, connection: NatsConnection) -> None:
+        self._connection = connection
+
+    async def on_reports(self, call: Callable[[str, bytes], None]) -> None:
+        async def reported(message: Msg) -> None:
+            call(message.subject.rpartition(".")[2], message.data)
+
+        await self._connection.listen("arena.host.*", reported)
+
+    async def place(self, where: str, data: bytes) -> bytes:
+        return await self._connection.request(f"arena.place.{where}", data, f"the host {where}")
+
+    async def drain(self, host: str, data: bytes) -> None:
+        await self._connection.publish(f"arena.drain.{host}", data)
+
+
+async def serve(connection: NatsConnection, host: BotHost) -> None:
+    """Have a host report and answer on the bus, for ever; raises `BusDown` if it is not there now.
+
+    Later the bus may be gone: links to arenas go on without it.
+    """
+    name = host.report.host
+
+    async def place(message: Msg) -> None:
+        await connection.publish(message.reply, await host.place(message.data))
+
+    async def drain(message: Msg) -> None:
+        host.drain(message.data)
+
+    async def publish(data: bytes) -> None:
+        with suppress(BusDown):  # the next report is half a second away
+            await connection.publish(f"arena.host.{name}", data)
+
+    await connection.listen(f"arena.place.{name}", place)
+    await connection.listen(f"arena.place.{kind_key(host.report.kind)}", place, _QUEUE)
+    await connection.listen(f"arena.drain.{name}", drain)
+    await host.run(publish)
