@@ -40,7 +40,7 @@ class Mistake(NamedTuple):
             old, _, new = change.partition(" =>")
             edits[f"{module}.py"] = (*edits.get(f"{module}.py", ()), (old, new.removeprefix(" ")))
         says = about.get("only", about.get("says", ""))
-        seats, matches = int(about.get("seats", 2)), about.get("matches", "1")
+        seats, matches = int(about.get("seats", 2)), about.get("matches", "5")
         return cls(says, "says" not in about, seats, matches, edits)
 
 

@@ -106,7 +106,7 @@ def broken(folder: Path, *edits: tuple[str, str]) -> list[str]:
     parts = {"rules.py": (*_RULES, *edits), "vocabulary.py": _VOCABULARY, "bots.py": _BOTS}
     install_game(folder, "tricks_of_three", 3, parts)
     with CommandProcess.beside(folder) as commands:
-        return breaches(checked_game(commands, folder, "tricks_of_three", "--matches", "5"))
+        return breaches(checked_game(commands, folder, "tricks_of_three"))
 
 
 pytestmark = pytest.mark.e2e
