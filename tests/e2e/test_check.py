@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 from unittest.mock import patch
 
+import msgspec
 import pytest
 
 from arena.authoring.conformance import Hint, Step, StepOutcome, StepStatus
@@ -55,6 +56,18 @@ LIMITS = Limits(
     grace_ms=8_000,
     memory_mib=128,
 )
+
+NEVER = {
+    "never-connects": {"start_ms": 1_000, "hello_ms": 1_000},
+    "says-no-hello": {"hello_ms": 1_000},
+    "holds-back": {"hello_ms": 1_000},
+    "says-no-ready": {"start_ms": 3_000},
+    "ready-once": {"start_ms": 3_000},
+    "reads-no-arrays": {"wall_ms": 4_000},
+    "reads-one-of-a-batch": {"wall_ms": 4_000},
+    "silent-on-repeat": {"wall_ms": 4_000},
+}
+"""Less for those that never do what is waited for."""
 
 PATIENCE_S = {
     "connection._AFTERMATH_S": 8.0,
@@ -160,7 +173,8 @@ async def first_failure(way: str) -> tuple[StepOutcome, ...]:
     chosen = [*Step] if LONG else [Step.STARTS, Step.HELLO, *early, Step.PLAY, last]
     rounds = ROUNDS if LONG or last is Step.PLAY else 2
     game = CASES[way].game if way in CASES else "ace_king_queen"
-    bot = BotUnderTest(read_program(line_of(way, game)), way, LIMITS)
+    limits = msgspec.structs.replace(LIMITS, **NEVER.get(way, {}))
+    bot = BotUnderTest(read_program(line_of(way, game)), way, limits)
     done: list[StepOutcome] = []
 
     def note(outcome: StepOutcome) -> None:

@@ -130,11 +130,8 @@ def test_a_port_in_use(db: Path) -> None:
         )
 
 
-@pytest.mark.parametrize("host", ["0.0.0.0", "::"])
-def test_beyond_this_machine_a_token_is_needed_unless_it_is_open(
-    start: Start, db: Path, host: str
-) -> None:
-    words = "arena", "serve", "--port", "0", "--host", host, "--db", str(db)
+def test_beyond_this_machine_a_token_is_needed_unless_it_is_open(start: Start, db: Path) -> None:
+    words = "arena", "serve", "--port", "0", "--host", "::", "--db", str(db)
 
     arena = start(*words)
     arena.until("nobody is on the roster, so nobody can connect")

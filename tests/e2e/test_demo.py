@@ -37,10 +37,7 @@ SMALL = (
     ),
 )
 
-OTHERS = (
-    DemoGame(game="high_low", bots=("random", "timid") * 2, settings={"gap": 40}),
-    DemoGame(game="blackjack", bots=("simple", "counting"), settings={"hands": 20}),
-)
+OTHER = DemoGame(game="blackjack", bots=("simple", "counting"), settings={"hands": 20})
 
 
 async def test_three_rogues_are_out_for_three_reasons_and_nobody_else_is(tmp_path: Path) -> None:
@@ -117,7 +114,7 @@ def test_the_command(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     path = tmp_path / "kept.db"
-    contests = (SMALL[0], *OTHERS)
+    contests = (SMALL[0], OTHER)
     monkeypatch.setattr("arena.cli.demo.field", lambda: contests)
     status = main(["demo", "--json", "--keep", str(path)])
     out, err = capsys.readouterr()

@@ -1,4 +1,4 @@
-"""Bots that the arena launches, as authors write them: whole programs in four languages.
+"""Bots that the arena launches, as authors write them: whole programs in two languages.
 
 Per language, all deeds of `tests/support/hogs/bot.*` are played at once in one arena, a season,
 each in a competition of its own; every test then checks one of them. Bots that are launched and
@@ -71,7 +71,7 @@ LIMITS_OF = {
     "stall": WALLED,
     "ponder": TIRELESS,
 }
-LANGUAGES = ("python", "node", "java", "c++")
+LANGUAGES = ("python", "java")
 
 
 # ---- Programs
@@ -83,16 +83,9 @@ def built(language: str, folder: Path) -> list[str]:
         case "python":
             shutil.copy(HOGS / "bot.py", folder)
             return [sys.executable, "bot.py"]
-        case "node":
-            shutil.copy(HOGS / "bot.js", folder)
-            return [tool("node"), "bot.js"]
-        case "java":
+        case _:
             run(tool("javac"), "-d", str(folder), str(HOGS / "Bot.java"))
             return [tool("java"), "-cp", ".", "Bot"]  # without options, as students do
-        case _:
-            words = (tool("g++"), "-O1", "-pthread", "-o", str(folder / "bot"))
-            run(*words, str(HOGS / "bot.cc"))
-            return ["./bot"]
 
 
 def run(*words: str) -> None:
@@ -162,7 +155,7 @@ async def play_season(
     rivals = {"hello": f"steady-{mark}", "slow": f"slow-{mark}"}
 
     async def contest(deed: str) -> BotMatch:
-        name = f"{language.replace('+', 'p')}-{deed}-{mark}"
+        name = f"{language}-{deed}-{mark}"
         # `ponder` needs a slow opponent; all others play against the same quick one.
         rival = rivals["slow" if deed == "ponder" else "hello"]
         line = f"stdio: {shlex.join([*words, deed])}"

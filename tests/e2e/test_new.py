@@ -1,8 +1,8 @@
 """What `arena new` writes, used as its student would use it.
 
-Every game is tried in Python, and every other language in one game. One is checked to the end: the
-other languages' links are those of the examples, which test_examples.py checks. `python -m
-tests.tools.starters` tries and checks all thirty.
+Every language is tried in one game. One is checked to the end: the other languages' links are those
+of the examples, which test_examples.py checks. `python -m tests.tools.starters` tries and checks all
+thirty.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ OTHERS = {
     Language.BASH: "three_card_poker",
 }
 CHECKED = (Language.PYTHON, "high_low")
-EACH = [*OTHERS.items(), *((Language.PYTHON, game) for game in GAMES)]
+EACH = [*OTHERS.items(), CHECKED]
 
 Outcomes: TypeAlias = dict[tuple[Language, str], "Future[str]"]
 
@@ -112,31 +112,13 @@ def test_its_test_finds_a_match_that_breaks_off(trial: Callable[..., StarterTria
         mine.step("test")
 
 
-# Where the bot answers, and how it would answer wrongly; C++ takes too long to compile.
+# Where the bot answers; C++ takes too long to compile.
 ANY_LEGAL = {
-    Language.JAVASCRIPT: ("bot.js", "return anyLegal(legal);", "return 7;"),
-    Language.JAVA: (
-        "Bot.java",
-        'return Session.anyLegal(question.get("legal"));',
-        "return new com.google.gson.JsonPrimitive(7);",
-    ),
-    Language.GO: ("bot.go", "return AnyLegal(legal)", "return 7"),
-    Language.BASH: ("bot.sh", "      any_legal\n", "      answer=7\n"),
+    Language.JAVASCRIPT: ("bot.js", "return anyLegal(legal);"),
+    Language.JAVA: ("Bot.java", 'return Session.anyLegal(question.get("legal"));'),
+    Language.GO: ("bot.go", "return AnyLegal(legal)"),
+    Language.BASH: ("bot.sh", "any_legal"),
 }
-
-
-@pytest.mark.parametrize("language", ANY_LEGAL)
-def test_the_test_of_another_language_finds_an_illegal_answer(
-    language: Language, trial: Callable[..., StarterTrial]
-) -> None:
-    mine = trial("ace_king_queen", language)
-    file, right, wrong = ANY_LEGAL[language]
-    change(mine.folder / file, right, wrong)
-
-    with pytest.raises(CommandFailed, match=r"answered 7 to|got 7"):
-        mine.step("test")
-
-
 KNOCK = '{"discard":"Ks","knock":true,"melds":[]}'
 # How a bot answers with a value that is written as JSON.
 AS_JSON: dict[Language, Callable[[str], str]] = {
@@ -155,14 +137,14 @@ def test_the_test_of_another_language_knows_that_melds_may_be_ones_own(
 ) -> None:
     mine = trial("gin_rummy", language)
     knocks_or_not(mine.folder / "samples.jsonl")
-    file, any_legal, _ = ANY_LEGAL[language]
+    file, any_legal = ANY_LEGAL[language]
     bot = mine.folder / file
     text = bot.read_text(encoding="utf-8")
     text = text.replace('import "log"', 'import (\n\t"encoding/json"\n\t"log"\n)')
     for kind, value in (("melds", "[]"), ("turn", KNOCK)):
         answers = AS_JSON[language](value)
         text, places = re.subn(
-            rf"(\b{kind}\b[^\n]*\n\s*){re.escape(any_legal.strip())}",
+            rf"(\b{kind}\b[^\n]*\n\s*){re.escape(any_legal)}",
             lambda found, answers=answers: found[1] + answers,  # type: ignore[misc]
             text,
         )
@@ -170,10 +152,9 @@ def test_the_test_of_another_language_knows_that_melds_may_be_ones_own(
     bot.write_text(text, encoding="utf-8")
     mine.step("test")
 
-    if language is not Language.JAVA:  # whose compiler takes longest
-        bot.write_text(text.replace("true", "false"), encoding="utf-8")
-        with pytest.raises(CommandFailed, match='"Ks"'):
-            mine.step("test")
+    bot.write_text(text.replace("true", "false"), encoding="utf-8")
+    with pytest.raises(CommandFailed, match='"Ks"'):
+        mine.step("test")
 
 
 def knocks_or_not(samples: Path) -> None:

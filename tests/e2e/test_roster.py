@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -73,16 +74,12 @@ class ArenaWithRoster:
         return self.says(bot, type="hello", protocol=1, **fields)
 
 
-@pytest.fixture(params=["sqlite", "postgresql"])
-def arena(
-    request: pytest.FixtureRequest,
-    start: Callable[..., StartedProgram],
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-) -> ArenaWithRoster:
+@pytest.fixture
+def arena_on(
+    start: Callable[..., StartedProgram], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Callable[[str], ArenaWithRoster]:
     monkeypatch.chdir(tmp_path)
-    is_file = request.param == "sqlite"
-    return ArenaWithRoster(start, tmp_path, "class.db" if is_file else needed().url())
+    return partial(ArenaWithRoster, start, tmp_path)
 
 
 def closed(bot: ClientConnection) -> str:
@@ -95,8 +92,9 @@ def closed(bot: ClientConnection) -> str:
 
 
 def test_who_is_in_what_runs_is_struck_only_if_said_so(
-    arena: ArenaWithRoster, monkeypatch: pytest.MonkeyPatch
+    arena_on: Callable[[str], ArenaWithRoster], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    arena = arena_on("class.db")
     with connect(arena.url) as ann, connect(arena.url) as ben:
         bots = {"ann": ann, "ben": ben}
         for name, bot in bots.items():
@@ -122,7 +120,10 @@ def test_who_is_in_what_runs_is_struck_only_if_said_so(
     assert [member["name"] for member in listed] == ["ann", "cem", "dan"]
 
 
-def test_names_not_in_use_are_changed_and_a_killed_arena_uses_none(arena: ArenaWithRoster) -> None:
+def test_names_not_in_use_are_changed_and_a_killed_arena_uses_none(
+    arena_on: Callable[[str], ArenaWithRoster],
+) -> None:
+    arena = arena_on(needed().url())
     with connect(arena.url) as bot:
         assert arena.hello(bot, "ann/gin", "ann")["type"] == "welcome"
         for words in (("remove", "ann"), ("rename", "ANN", "anna")):

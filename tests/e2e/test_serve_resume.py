@@ -64,9 +64,7 @@ class Schedule(NamedTuple):
 
 SCHEDULES = {
     "ctrl-c, then without its bots": Schedule(2, ("completed ^C", "alone ends"), 30),
-    "ctrl-c, and once more in a pause": Schedule(
-        2, ("completed ^C", "completed pause ^C", "paused resume ends"), 30
-    ),
+    "ctrl-c in a pause": Schedule(2, ("completed pause ^C", "paused resume ends"), 30),
     "void, remove, kill -9": Schedule(3, ("completed void remove kill", "ends"), also="eve is out"),
     "settling, killed in two blocks": Schedule(
         SETTLING, ("completed*8 kill", "completed*20 kill", "ends"), also="forged"

@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.e2e
 
-EACH_WIRE = pytest.mark.parametrize("is_encrypted", [False, True], ids=["plain", "tls"])
 Run = Callable[..., AbstractAsyncContextManager[ArenaWithPage]]
 
 
@@ -54,11 +53,8 @@ def in_house(tmp_path: Path, files: tuple[Path, Path], caplog: pytest.LogCapture
     return opened
 
 
-@EACH_WIRE
-async def test_the_page_and_documents_come_over_one_connection(
-    in_house: Run, is_encrypted: bool
-) -> None:
-    async with in_house(is_encrypted) as house, house.bot("ann"):
+async def test_the_page_and_documents_come_over_one_connection(in_house: Run) -> None:
+    async with in_house(is_encrypted=True) as house, house.bot("ann"):
         async with house.peer() as client:
             page = await client.gets("/")
             named = {*re.findall(r'(?:href|src)="([^"]+)"', page.body.decode())}
@@ -88,12 +84,9 @@ async def test_the_page_and_documents_come_over_one_connection(
         assert house.idle == 0
 
 
-@EACH_WIRE
-async def test_a_viewer_sees_the_lobby_and_matches_until_the_arena_closes(
-    in_house: Run, is_encrypted: bool
-) -> None:
+async def test_a_viewer_sees_the_lobby_and_matches_until_the_arena_closes(in_house: Run) -> None:
     async with (
-        in_house(is_encrypted) as house,
+        in_house(is_encrypted=True) as house,
         house.bots("ann", "ben") as bots,
         house.viewer() as viewer,
     ):
@@ -218,13 +211,10 @@ IN_FILE = ("--config", "class.toml")
     ("words", "settings", "path"),
     [
         ((), "", "/"),
-        (("--no-page",), "", None),
         (IN_FILE, '[serve]\nport = 0\nbase_path = "/arena/"\n', "/arena/"),
         (IN_FILE, SETTINGS, None),
-        (("--origin", "https://a.example", "--open"), "", "/"),
-        (("--origin", "https://a.example", "--host", "0.0.0.0"), "", "/"),
     ],
-    ids=["page", "no page", "base path", "no page by a file", "open", "elsewhere"],
+    ids=["page", "base path", "no page"],
 )
 async def test_arena_serve_has_a_page_where_it_is_told_to(
     start: Callable[..., StartedProgram],

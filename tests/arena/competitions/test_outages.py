@@ -44,13 +44,14 @@ akq 2 drop 6|60 all > 0
 akq 2 close 60 all|forgive > 1
 akq 6 drop 60 forgive > 0
 akq 6 close 60 forgive > 12
-high_low 4|40 drop 60 all > 0
+high_low 4 drop 60 all > 0
 high_low 4 close 60 all > 1
 high_low 40 close 60 all > 10
 akq 5 close 300 all > some absent
 akq 6 drop 300 all > some absent
-akq 3|4|5 close 300 forgive > some absent
-akq 4|5|6 close|drop 500 forgive2 > some absent
+akq 4 close 300 forgive > some absent
+akq 4 close 500 forgive2 > some absent
+akq 5 drop 500 forgive2 > some absent
 high_low 8 close 300 all > 2 absent
 akq 2 proxy 17|60 all > 1
 akq 6 proxy 60 all > some

@@ -49,12 +49,23 @@ class Changing(PlayerStrategy):
         return super().decide(question)
 
 
-def analysis_of(*bots: Any, seed: int = 1) -> Analysis:
+def analysed_anew(*kinds: type[PlayerStrategy], seed: int = 1) -> Analysis:
     """An analysis of the first bot, against the others."""
+    bots = [kind() for kind in kinds]
     for number, bot in enumerate(bots):
         bot.seed(f"{seed}:{number}")
-    names = [type(bot).__name__.lower() for bot in bots[1:]]
+    names = [kind.__name__.lower() for kind in kinds[1:]]
     return analyse_here(GAME, ANALYSING.probe(SETTINGS, seed, names), bots)
+
+
+ANALYSES: dict[object, Analysis] = {}
+
+
+def analysis_of(*kinds: type[PlayerStrategy], seed: int = 1) -> Analysis:
+    """The same, made once."""
+    if (kinds, seed) not in ANALYSES:
+        ANALYSES[kinds, seed] = analysed_anew(*kinds, seed=seed)
+    return ANALYSES[kinds, seed]
 
 
 def figure(analysis: Analysis, name: str) -> Figure:
@@ -66,12 +77,12 @@ def figure(analysis: Analysis, name: str) -> Figure:
 @pytest.mark.parametrize(
     ("bot", "fraction", "remark"),
     [
-        (Honest(), "1/12", "It is taken by one that bets A Q and calls A."),
-        (Bluffer(), "1/6", "It is taken by one that bets A and calls A K."),
+        (Honest, "1/12", "It is taken by one that bets A Q and calls A."),
+        (Bluffer, "1/6", "It is taken by one that bets A and calls A K."),
     ],
 )
 def test_a_bot_that_never_mixes_is_known_to_0_003(
-    bot: Strategy, fraction: str, remark: str
+    bot: type[PlayerStrategy], fraction: str, remark: str
 ) -> None:
     found = figure(analysis_of(bot), "exploitability")
     exact = Fraction(fraction)
@@ -84,9 +95,9 @@ def test_a_bot_that_never_mixes_is_known_to_0_003(
 
 
 @pytest.mark.stats
-@pytest.mark.parametrize("seed", range(sized(20, 2)))
+@pytest.mark.parametrize("seed", range(1, 1 + sized(20, 2)))
 def test_nash_is_within_0_015_of_perfect(seed: int) -> None:
-    analysis = analysis_of(Nash(), seed=seed)
+    analysis = analysis_of(Nash, seed=seed)
     found = figure(analysis, "exploitability")
 
     assert not analysis.adapts
@@ -96,7 +107,7 @@ def test_nash_is_within_0_015_of_perfect(seed: int) -> None:
 
 
 def test_what_is_given_away_sums_to_the_distance_from_the_best_play() -> None:
-    analysis = analysis_of(RandomBot())
+    analysis = analysis_of(RandomBot)
     lost = figure(analysis, "value against the equilibrium").value
     taken = figure(analysis, "exploitability").value
 
@@ -107,7 +118,7 @@ def test_what_is_given_away_sums_to_the_distance_from_the_best_play() -> None:
 
 
 def test_a_weakness_says_what_the_bot_does_and_what_would_be_better() -> None:
-    weaknesses = analysis_of(NeverCalling()).weaknesses
+    weaknesses = analysis_of(NeverCalling).weaknesses
 
     assert [(w.spot, w.played, w.best) for w in weaknesses] == [
         ("call with the ace", "calls 0 % of the time", "always calls"),
@@ -118,14 +129,14 @@ def test_a_weakness_says_what_the_bot_does_and_what_would_be_better() -> None:
 
 
 def test_a_share_that_may_be_the_best_is_said_to_be_so() -> None:
-    assert {weakness.best for weakness in analysis_of(Nash()).weaknesses} <= {
+    assert {weakness.best for weakness in analysis_of(Nash).weaknesses} <= {
         "bets 1 time in 3 (it may do so)",
         "calls 1 time in 3 (it may do so)",
     }
 
 
 def test_every_spot_stands_in_the_chart_with_its_band_and_cost() -> None:
-    (chart,) = analysis_of(NeverCalling()).charts
+    (chart,) = analysis_of(NeverCalling).charts
     aces_called = not_none(chart.cells[0][1])
 
     assert (aces_called.share, aces_called.low) == (0, 0)
@@ -134,7 +145,7 @@ def test_every_spot_stands_in_the_chart_with_its_band_and_cost() -> None:
 
 
 def test_the_value_against_another_bot_is_exact_where_neither_mixes() -> None:
-    found = figure(analysis_of(Bluffer(), Honest()), "value against honest")
+    found = figure(analysis_of(Bluffer, Honest), "value against honest")
 
     # Each queen that it bets wins a king's ante and loses two to an ace; kings call aces.
     assert found.value == float(value((1, 0, 1, 1, 1, 0), (1, 0, 0, 1, 0, 0)))
@@ -146,22 +157,22 @@ def test_the_value_against_another_bot_is_exact_where_neither_mixes() -> None:
 
 @pytest.mark.stats
 def test_what_is_probed_is_the_same_with_the_same_seed() -> None:
-    assert analysis_of(RandomBot(), seed=3) == analysis_of(RandomBot(), seed=3)
+    assert analysed_anew(RandomBot) == analysis_of(RandomBot)
 
 
 # ---- Bots that adapt
 
 
-@pytest.mark.parametrize("seed", range(sized(20, 1)))
+@pytest.mark.parametrize("seed", range(1, 1 + sized(20, 1)))
 def test_a_bot_that_learns_is_found(seed: int) -> None:
-    analysis = analysis_of(Learner(), seed=seed)
+    analysis = analysis_of(Learner, seed=seed)
 
     assert analysis.adapts
     assert analysis.figures[0].value is None
 
 
 def test_a_bot_that_learns_has_no_single_value() -> None:
-    analysis = analysis_of(Learner())
+    analysis = analysis_of(Learner)
 
     assert "against one that" in analysis.adapts
     assert "(p < 0.0001)" in analysis.adapts
@@ -172,7 +183,7 @@ def test_a_bot_that_learns_has_no_single_value() -> None:
 
 def test_a_bot_that_learns_is_shown_as_it_was_probed() -> None:
     as_probed = {
-        figure.name: figure for figure in analysis_of(Learner()).figures if figure.value is not None
+        figure.name: figure for figure in analysis_of(Learner).figures if figure.value is not None
     }
 
     assert list(as_probed) == [f"won {title}" for title in SCRIPTS]
@@ -181,15 +192,14 @@ def test_a_bot_that_learns_is_shown_as_it_was_probed() -> None:
 
 
 def test_a_bot_that_changes_in_a_match_is_found() -> None:
-    assert analysis_of(Changing()).adapts == (
+    assert analysis_of(Changing).adapts == (
         "It bets with the queen 100 % of the time in the second halves, "
         "and 0 % in the first halves of matches (p < 0.0001)."
     )
 
 
 @pytest.mark.parametrize(
-    ("bots", "remark"),
-    [((Learner(), Honest()), "It "), ((Honest(), Learner()), "learner adapts. It ")],
+    ("bots", "remark"), [((Learner, Honest), "It "), ((Honest, Learner), "learner adapts. It ")]
 )
 def test_no_value_is_given_where_one_of_two_adapts(bots: Sequence[Any], remark: str) -> None:
     found = analysis_of(*bots).figures[-1]

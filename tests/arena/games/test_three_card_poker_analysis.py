@@ -41,14 +41,20 @@ def analysed(bot: Strategy, seed: int = 1, **settings: object) -> Analysis:
     return analyse_here(GAME, ANALYSING.probe(read, seed, ()), [bot])
 
 
-OF_A_LEAGUE: dict[type[PlayerStrategy], Analysis] = {}
+OF: dict[object, Analysis] = {}
 
 
-def of_a_league(bot: type[PlayerStrategy]) -> Analysis:
-    """Analysed with the settings of a league, once."""
-    if bot not in OF_A_LEAGUE:
-        OF_A_LEAGUE[bot] = analysed(bot())
-    return OF_A_LEAGUE[bot]
+def of(bot: type[PlayerStrategy], stake: int = 40, goal: int | None = 60) -> Analysis:
+    """Analysed once; what a long way to the goal brings takes longer than all else."""
+    key = bot, stake, goal
+    if key not in OF:
+        OF[key] = analysed(bot(), stake=stake, goal=goal)
+    return OF[key]
+
+
+def of_a_league() -> Analysis:
+    """What is said of `q64` with the settings of a league."""
+    return of(Q64, 1000, None)
 
 
 def figure(analysis: Analysis, name: str) -> Figure:
@@ -96,7 +102,7 @@ def test_q64_and_always_are_worth_what_an_enumeration_of_all_hands_says() -> Non
     assert float(q64) == pytest.approx(-0.086580, abs=5e-7)
     assert float(always) == pytest.approx(-0.1294, abs=5e-5)
     for bot, exact in (Q64, q64), (Always, always):
-        shown = figure(of_a_league(bot), "value")
+        shown = figure(of(bot), "value")
         assert Fraction(shown.fraction) == exact
         assert shown.value == pytest.approx(100 * float(exact), abs=1e-12)
         assert shown.certainty is Certainty.EXACT
@@ -108,9 +114,9 @@ def test_q64_and_always_are_worth_what_an_enumeration_of_all_hands_says() -> Non
 def test_no_hand_played_otherwise_would_bring_more_than_q64() -> None:
     best = sum(max(paid, -18_424) for paid in enumerated().values())
 
-    assert figure(of_a_league(Q64), "value").fraction == str(Fraction(best, 22_100 * 18_424))
-    assert figure(of_a_league(Q64), "given away").value == 0
-    assert of_a_league(Q64).weaknesses == ()
+    assert figure(of_a_league(), "value").fraction == str(Fraction(best, 22_100 * 18_424))
+    assert figure(of_a_league(), "given away").value == 0
+    assert of_a_league().weaknesses == ()
 
 
 # ---- Mistakes
@@ -126,11 +132,11 @@ class FoldsPairs(Q64):
 
 
 @pytest.mark.stats
-@pytest.mark.parametrize("bot", [Always, FoldsPairs, Random])
+@pytest.mark.parametrize("bot", [Always, FoldsPairs])
 def test_mistakes_sum_to_the_distance_from_the_best_play(bot: type[PlayerStrategy]) -> None:
-    analysis = of_a_league(bot)
+    analysis = of(bot)
     costs = [weakness.cost for weakness in analysis.weaknesses]
-    distance = value(of_a_league(Q64), "value") - value(analysis, "value")
+    distance = value(of_a_league(), "value") - value(analysis, "value")
 
     assert sum(costs) == pytest.approx(distance, rel=1e-12)
     assert costs == sorted(costs, reverse=True)
@@ -140,7 +146,7 @@ def test_mistakes_sum_to_the_distance_from_the_best_play(bot: type[PlayerStrateg
 
 
 def test_mistakes_are_named_by_groups_of_hands() -> None:
-    folds, plays = of_a_league(FoldsPairs).weaknesses[0], of_a_league(Always).weaknesses[2]
+    folds, plays = of(FoldsPairs).weaknesses[0], of(Always).weaknesses[2]
 
     assert (folds.spot, folds.played, folds.best) == ("pairs", "folds", "plays")
     assert folds.cost > 30
@@ -160,19 +166,21 @@ def test_a_bot_that_draws_lots_has_a_band_that_holds_its_value() -> None:
         "reaches the goal": 100
         * GoalChain(60, antes, round_odds(chances, False)).values().item(40),
     }
-    for seed in 1, 2:
-        bot = Random(20)
-        bot.seed(seed)
-        analysis = analysed(bot, seed, **SMALL)
-        for name, true in truth.items():
-            one = figure(analysis, name)
-            assert one.certainty is Certainty.PROBED
-            low, high = bounds(one)
-            assert low < true < high
-            assert high - low < 2
-            assert not one.fraction
-        assert analysis.adapts == ""
-        assert "reaches the goal in time" not in {one.name for one in analysis.figures}
+    bot = Random(20)
+    bot.seed(1)
+    analysis = analysed(bot, **SMALL)
+    for name, true in truth.items():
+        one = figure(analysis, name)
+        assert one.certainty is Certainty.PROBED
+        low, high = bounds(one)
+        assert low < true < high
+        assert high - low < 2
+        assert not one.fraction
+    assert analysis.adapts == ""
+    assert "reaches the goal in time" not in {one.name for one in analysis.figures}
+    assert sum(one.cost for one in analysis.weaknesses) == pytest.approx(
+        value(analysis, "given away"), rel=1e-12
+    )
 
 
 class ForgetsItsHands(Q64):
@@ -186,7 +194,7 @@ class ForgetsItsHands(Q64):
 
 
 def test_no_band_is_better_than_the_best_play() -> None:
-    analysis = analysed(ForgetsItsHands(), **SMALL)
+    analysis = of(ForgetsItsHands)
     worth, lost = figure(analysis, "value"), figure(analysis, "given away")
 
     assert worth.certainty is Certainty.PROBED
@@ -206,13 +214,18 @@ class Sulks(Q64):
         self.lost = outcome < 0
 
 
-def test_a_bot_that_adapts_is_shown_as_probed_and_has_no_chain() -> None:
+def test_a_bot_that_adapts_is_shown_as_probed_and_has_no_chain(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(three_card_poker_analysis, "_MOST_ASKED", 4 * HANDS)
     analysis = analysed(Sulks(), **SMALL)
 
     assert analysis.adapts.endswith("it plays more after a worse round")
     assert figure(analysis, "value").certainty is Certainty.PROBED
     assert figure(analysis, "reaches the goal").value is None
     assert "more than its hand" in figure(analysis, "reaches the goal").remark
+    # Where rounds and goal are huge, few matches are tried.
+    assert figure(analysis, "reaches the goal in time").remark.endswith(" rounds, in 1 match")
 
 
 # ---- The goal
@@ -226,7 +239,7 @@ def test_a_doubler_has_a_value_and_no_chain() -> None:
         figure(analysis, name) for name in ("reaches the goal", "reaches the goal in time")
     )
 
-    assert figure(analysis, "value") == figure(of_a_league(Q64), "value")
+    assert figure(analysis, "value") == figure(of_a_league(), "value")
     assert refused.value is None
     assert refused.remark.startswith("its ante depends on more than its cash: with 200 it antes ")
     assert tried.certainty is Certainty.ESTIMATE
@@ -234,13 +247,6 @@ def test_a_doubler_has_a_value_and_no_chain() -> None:
     assert low < 100 * chance(Doubler(), settings).reached < high
     assert tried.remark == "from 200 to 225 in at most 300 rounds, in 100 matches"
     assert analysis.asked > 4 * HANDS
-
-
-def test_of_very_long_matches_few_are_played(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(three_card_poker_analysis, "_MOST_ASKED", 4 * HANDS)
-    tried = figure(analysed(Doubler(), stake=200, goal=225, rounds=300), "reaches the goal in time")
-
-    assert tried.remark == "from 200 to 225 in at most 300 rounds, in 1 match"
 
 
 class Coward(Q64):
@@ -253,7 +259,6 @@ class Coward(Q64):
         return min(most, 1 if self.asked > HANDS else 2)
 
 
-@pytest.mark.stats
 def test_antes_that_differ_between_the_askings_only_are_found() -> None:
     refused = figure(analysed(Coward(), **SMALL), "reaches the goal")
 
@@ -261,7 +266,7 @@ def test_antes_that_differ_between_the_askings_only_are_found() -> None:
 
 
 def test_K3_the_goal_is_that_of_a_league_if_none_is_set() -> None:
-    q64 = of_a_league(Q64)
+    q64 = of_a_league()
     antes = [0, 0, *(min(10, cash // 2) for cash in range(2, 1125))]
     shares = [float(one.group < LINE) for one in hand_classes(False)]
     chain = GoalChain(1125, antes, round_odds(shares, False))
@@ -290,7 +295,7 @@ def test_without_a_way_to_the_goal_it_is_said_why(stake: int, goal: int, why: st
 
 
 def test_nothing_is_tried_if_the_goal_is_reached_already() -> None:
-    analysis = analysed(Q64(), stake=40, goal=30)
+    analysis = of(ForgetsItsHands, 40, 30)
 
     assert figure(analysis, "reaches the goal").value is None
     assert {one.name for one in analysis.figures} == {"value", "given away", "reaches the goal"}

@@ -273,7 +273,7 @@ class Chance:
             self.played[pairing.number] = match, players
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(2))
 @pytest.mark.parametrize("form", Form)
 def test_following_comes_to_the_same_as_adding_up_at_the_end(
     store: Store, form: Form, seed: int

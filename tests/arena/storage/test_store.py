@@ -284,7 +284,7 @@ def unsealed(matches: Iterable[MatchRow]) -> list[MatchRow]:
     return [replace(played, digest="") for played in matches]
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(2))
 def test_J5_what_was_put_in_comes_out_again(
     database: str, seed: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:

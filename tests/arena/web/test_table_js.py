@@ -31,11 +31,11 @@ TESTS = Path(__file__).parent / "page"
 NODE_S = 280  # a few seconds on a machine that does nothing else
 
 SETTINGS: dict[str, dict[str, Any]] = {
-    "ace_king_queen": {"hands": 20},
-    "gin_rummy": {"games": 2, "max_rounds": 3},
+    "ace_king_queen": {"hands": 12},
+    "gin_rummy": {"games": 1, "max_rounds": 2},
     "high_low": {"max_shuffles": 1},
-    "three_card_poker": {"rounds": 12},
-    "blackjack": {"hands": 15, "bankroll": 400},
+    "three_card_poker": {"rounds": 9},
+    "blackjack": {"hands": 9, "bankroll": 400},
 }
 _BY_SEAT = {"cards", "payoffs", "scores"}
 _VIEWS = (View("all"), View("public"), View("seat", (0,)))

@@ -40,7 +40,7 @@ def test_a_view_that_was_opened_while_the_arena_was_away_comes_back(
         page.get_by_role("heading", name="Competitions", exact=True).wait_for()
 
 
-@pytest.mark.parametrize("part", ["app.js", "grid.js", "views/competitions.js"])
+@pytest.mark.parametrize("part", ["app.js", "views/competitions.js"])
 def test_a_part_of_the_page_that_was_cut_off_is_fetched_again(
     windows: Windows, reader: AnalysisReader, part: str
 ) -> None:

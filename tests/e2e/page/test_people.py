@@ -71,10 +71,10 @@ GO_ON_AT_ONCE = """() => {
 }"""
 
 
-@pytest.fixture(params=SIZES)
-def look(request: pytest.FixtureRequest, windows: Windows, school: ClassWithPage) -> BrowserWindow:
-    """A window of either size."""
-    return windows.at(school.url, SIZES[request.param])
+@pytest.fixture
+def look(windows: Windows, school: ClassWithPage) -> BrowserWindow:
+    """A small window; how views fit all sizes is in test_views."""
+    return windows.at(school.url, PHONE)
 
 
 def left(page: Page, script: str, part: str = "") -> list[str]:
@@ -313,7 +313,7 @@ FOCUSED = "name => document.activeElement?.innerText.trim() === name"
 
 
 def test_to_stand_up_is_asked_first_and_by_keyboard(look: BrowserWindow) -> None:
-    person = sit_down(look, "ace_king_queen", f"Stan {look.size[0]}")
+    person = sit_down(look, "ace_king_queen", "Stan")
     page = person.page
     question = question_of(person)
     ask = page.get_by_role("button", name="Stand up…")
@@ -322,7 +322,7 @@ def test_to_stand_up_is_asked_first_and_by_keyboard(look: BrowserWindow) -> None
     for leave in ("Escape", "Enter"):  # the first button is the one that changes nothing
         page.keyboard.press("Enter")
         dialog.wait_for()
-        look.sound("the question", axe=leave == "Escape", colours=look.size == PHONE)
+        look.sound("the question", axe=leave == "Escape")
         for key in "bcfk":  # no move is made behind it
             page.keyboard.press(key)
         page.keyboard.press(leave)
@@ -340,7 +340,7 @@ def test_to_stand_up_is_asked_first_and_by_keyboard(look: BrowserWindow) -> None
 
 
 def test_ones_own_match_is_ones_own_in_a_new_tab(windows: Windows, school: ClassWithPage) -> None:
-    look = windows.at(school.url)
+    look = windows.at(school.url, is_new=True)
     first = sit_down(look, "ace_king_queen")
     question = question_of(first)
     lobby = look.page.context.new_page()
@@ -365,11 +365,10 @@ def test_ones_own_match_is_ones_own_in_a_new_tab(windows: Windows, school: Class
 # ---- To log in
 
 
-@pytest.mark.parametrize("size", [SMALL_PHONE, LAPTOP])
 def test_a_student_logs_in_at_the_top_for_all_tabs_and_out_again(
-    windows: Windows, school: ClassWithPage, size: tuple[int, int]
+    windows: Windows, school: ClassWithPage
 ) -> None:
-    look = windows.at(school.url, size)
+    look = windows.at(school.url, SMALL_PHONE)
     page = look.to("#/")
     other = page.context.new_page()
     other.goto(f"{school.url}/{school.route('m', school.at_table()['ace_king_queen'])}")
@@ -378,7 +377,7 @@ def test_a_student_logs_in_at_the_top_for_all_tabs_and_out_again(
 
     page.get_by_role("banner").get_by_role("button", name="Log in").click()
     dialog = page.get_by_role("dialog", name="Log in")
-    look.sound("the way in", colours=size == SMALL_PHONE)
+    look.sound("the way in")
     dialog.get_by_label("Your token").fill(school.tokens["Ada"])
     page.keyboard.press("Enter")
     dialog.wait_for(state="hidden")
@@ -389,7 +388,7 @@ def test_a_student_logs_in_at_the_top_for_all_tabs_and_out_again(
     look.to("#/instructor").get_by_text("You are logged in as Ada").wait_for()
     assert page.locator(".bad, .failure").count() == 0, "it is no error"
     page.get_by_role("button", name="Logged in as Ada").click()
-    look.sound("the way out", colours=size == SMALL_PHONE)
+    look.sound("the way out")
     page.get_by_role("button", name="Log out", exact=True).click()
     for tab in (page, other):
         tab.get_by_role("button", name="Log in", exact=True).wait_for()
