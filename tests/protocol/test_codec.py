@@ -820,12 +820,14 @@ def test_any_bytes_parse_or_are_refused(frame: bytes, encoding: Encoding) -> Non
     parses_or_is_refused(frame, encoding)
 
 
+@pytest.mark.stats
 @pytest.mark.made_up
 @given(cut_and_glued(JSON_FRAMES))
 def test_any_json_parses_or_is_refused(frame: bytes) -> None:
     parses_or_is_refused(frame, JSON)
 
 
+@pytest.mark.stats
 @pytest.mark.made_up
 @given(cut_and_glued(MSGPACK_FRAMES))
 def test_any_msgpack_parses_or_is_refused(frame: bytes) -> None:

@@ -269,6 +269,7 @@ def test_G9_the_choice_among_equals(hand: str, expected: str) -> None:
     assert arrange(cards[::-1]) == arrange(cards)
 
 
+@pytest.mark.stats
 @pytest.mark.parametrize("hands", [random_hands, overlapping_hands])
 @pytest.mark.parametrize(("size", "number"), [(5, 500), (10, 1_250), (11, 1_250)])
 def test_G9_minimal_deadwood_equals_brute_force(
@@ -397,6 +398,7 @@ def test_G11_against_no_melds_the_best_defence_is_to_arrange() -> None:
         assert best_defence(hand, ()) == (arranged, (), left)
 
 
+@pytest.mark.stats
 def test_G11_the_best_defence_equals_brute_force() -> None:
     better = 0
     for hand, table in knocks(1_500):

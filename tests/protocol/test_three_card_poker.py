@@ -70,6 +70,7 @@ def test_T2_one_hand_of_each_category(text: str, expected: str) -> None:
 # T2 to T4, T6: how hands compare
 
 
+@pytest.mark.stats
 @pytest.mark.parametrize("pair_kicker", [False, True])
 def test_T1_to_T4_all_hands_are_in_the_order_of_the_rulebook(pair_kicker: bool) -> None:
     order = sorted(ALL_HANDS, key=lambda hand: worth(hand, pair_kicker))

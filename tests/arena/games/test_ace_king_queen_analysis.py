@@ -135,6 +135,7 @@ def test_a_share_that_may_be_the_best_is_said_to_be_so() -> None:
     }
 
 
+@pytest.mark.stats
 def test_every_spot_stands_in_the_chart_with_its_band_and_cost() -> None:
     (chart,) = analysis_of(NeverCalling).charts
     aces_called = not_none(chart.cells[0][1])
@@ -163,6 +164,7 @@ def test_what_is_probed_is_the_same_with_the_same_seed() -> None:
 # ---- Bots that adapt
 
 
+@pytest.mark.stats
 @pytest.mark.parametrize("seed", range(1, 1 + sized(20, 1)))
 def test_a_bot_that_learns_is_found(seed: int) -> None:
     analysis = analysis_of(Learner, seed=seed)

@@ -46,6 +46,7 @@ def some_box(random: Random) -> Box:
     return [(least, least + random.random() * 0.2) for least in low]
 
 
+@pytest.mark.stats
 @pytest.mark.parametrize("seed", range(5))
 def test_no_strategy_in_a_box_is_outside_its_band(seed: int) -> None:
     shares = some_box(Random(seed))

@@ -58,6 +58,7 @@ def test_the_value_of_a_pair_is_that_of_all_hands(first: Six, second: Six) -> No
     assert value(first, second) == enumerated(first, second)
 
 
+@pytest.mark.stats
 @pytest.mark.parametrize("bot", [*BOTS.values(), *some_strategies(20)])
 def test_no_pure_strategy_wins_more_than_the_best_response(bot: Six) -> None:
     best = max(enumerated(pure, bot) for pure in PURE)
@@ -94,6 +95,7 @@ def test_losses_sum_to_what_the_equilibrium_wins(bot: Six) -> None:
     assert all(loss >= 0 for loss in losses(bot))
 
 
+@pytest.mark.stats
 @pytest.mark.parametrize("bot", [*BOTS.values(), *some_strategies(5)])
 def test_what_is_exploited_sums_to_the_exploitability(bot: Six) -> None:
     assert sum(exploited(bot)) == max(enumerated(pure, bot) for pure in PURE)

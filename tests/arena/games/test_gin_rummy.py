@@ -163,6 +163,7 @@ def a_deck(rng: random.Random) -> list[str]:
     return pack[: rng.choice((21, 22, 30, 52))]
 
 
+@pytest.mark.stats
 @settings(max_examples=40)
 @given(
     st.integers(0, 2**32),

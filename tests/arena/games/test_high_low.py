@@ -82,6 +82,7 @@ def bold(stays: float) -> Choose:
     return choose
 
 
+@pytest.mark.stats
 @settings(max_examples=25)
 @given(
     st.integers(0, 2**32),

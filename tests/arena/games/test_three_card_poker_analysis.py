@@ -145,6 +145,7 @@ def test_mistakes_sum_to_the_distance_from_the_best_play(bot: type[PlayerStrateg
     assert sum(cell.cost or 0 for cell in cells if cell) == pytest.approx(distance, rel=1e-12)
 
 
+@pytest.mark.stats
 def test_mistakes_are_named_by_groups_of_hands() -> None:
     folds, plays = of(FoldsPairs).weaknesses[0], of(Always).weaknesses[2]
 
@@ -393,6 +394,7 @@ def test_without_a_hand_there_is_no_analysis() -> None:
         watched(SeatMatch(ThreeCardPokerSettings(rounds=0), 0, []))
 
 
+@pytest.mark.stats
 def test_all_hands_are_as_many_as_are_counted() -> None:
     assert len(enumerated()) == HANDS
     assert DEALERS_HANDS == 18_424

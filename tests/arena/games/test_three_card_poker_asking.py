@@ -57,6 +57,7 @@ def asked(decides: Decider, seed: int = 1) -> tuple[Asking, Asking]:
     return askings
 
 
+@pytest.mark.stats
 def test_every_hand_is_asked_once_in_an_order_of_its_own() -> None:
     first, second = (Asking(SETTINGS, number, 7) for number in (1, 2))
     hands = [[deck[:3] for deck in asking.decks] for asking in (first, second)]

@@ -51,6 +51,7 @@ def ante(cash: int, answer: int, round_number: int = 1, **settings: int | None) 
     return JUDGING.judge(read, 0).decided(question, answer)
 
 
+@pytest.mark.stats
 @pytest.mark.parametrize("pair_kicker", [False, True])
 @pytest.mark.parametrize("hand", ["7s 5h 2d", "Qs 6h 3d", "Qs 6h 4d", "9s 9h 5d", "4s 3s 2s"])
 def test_T6_a_wrong_answer_costs_what_all_hands_of_the_dealer_pay(

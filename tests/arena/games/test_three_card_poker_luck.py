@@ -45,6 +45,7 @@ def measured_round(hand: Hand, dealer: Hand, outcome: int, ante: int = 7) -> Luc
     return played
 
 
+@pytest.mark.stats
 @EACH_KICKER
 @pytest.mark.parametrize("hand", ["7s 5h 2d", "Qs 6h 4d", "9s 5d 9h", "As Ah Ad", "4c 3c 2c"])
 def test_T6_playing_a_hand_brings_what_all_hands_of_the_dealer_pay(
