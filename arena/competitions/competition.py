@@ -88,7 +88,10 @@ class Competition:
     @property
     def settled(self) -> int:
         """How many of the scheduled matches have been played or never will be."""
-        return self._settled + (0 if self._stage is None else self._stage.settled)
+        if self._stage is not None:
+            return self._settled + self._stage.settled
+        # Before its first stage it has what an earlier arena has played.
+        return max(self._settled, 0 if self.plan.form is Form.LADDER else self.played)
 
     @property
     def state(self) -> CompetitionState:

@@ -29,12 +29,12 @@ from protocol.errors import UsageError
 from protocol.messages import Limits
 from protocol.version import __version__
 from tests.support.arena_in_memory import HostArena, in_host
+from tests.support.fake_bots import ANY_GAME
 from tests.support.fake_submissions import FakeVersionService
 from tests.support.memory_network import MACHINE
 
-__all__ = ["GAME", "KIND", "HostedArena", "Machine", "ScriptedProcess", "hosted_arena"]
+__all__ = ["KIND", "HostedArena", "Machine", "ScriptedProcess", "hosted_arena"]
 
-GAME = "ace_king_queen"
 KIND = HostKind(
     arena_version=__version__,
     system="linux",
@@ -42,7 +42,7 @@ KIND = HostKind(
     isolation="bubblewrap",
     languages=("python",),
     commands=(),
-    games=(GAME,),
+    games=(ANY_GAME,),
 )
 
 
@@ -76,7 +76,7 @@ class ScriptedProcess(asyncio.Transport):
         outward.connection_made(self)
         inward.connection_made(cast(asyncio.BaseTransport, self))
         self._reader = inward
-        self._says(type="hello", protocol=1, name="x", games=[GAME])
+        self._says(type="hello", protocol=1, name="x", games=[ANY_GAME])
 
     def clock(self, now: float) -> float | None:
         return now
@@ -290,9 +290,9 @@ class HostedArena:
         return self.machines[-1]
 
     def plan(self, *players: str, **more: Any) -> Plan:
-        rules = GAMES[GAME]
+        rules = GAMES[ANY_GAME]
         settings = rules.vocabulary.read_settings({"hands": 4})
-        in_play = self.host.versions_in_play(GAME)
+        in_play = self.host.versions_in_play(ANY_GAME)
         versions = {name: in_play[name] for name in players}
         limits = self.host.limits
         return plan_of(

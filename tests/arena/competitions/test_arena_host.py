@@ -53,6 +53,17 @@ async def test_a_command_waits_until_the_arena_has_begun_but_not_for_long(tmp_pa
     assert refused["text"].startswith("expected an arena that has started its own bots; try again")
 
 
+async def test_what_was_played_is_settled_before_a_competition_that_goes_on_has_begun() -> None:
+    async with in_host() as arena:
+        await arena.come("ann", "ben")
+        plan = plan_for("ace_king_queen", ("ann", "ben"), matches=3, settings={"hands": 2})
+        report = await arena.begin(plan)
+        [row] = arena.store.competitions()
+        again = arena.host.competition(arena.host.ledger_of(row))
+
+    assert (report.played, again.settled) == (3, 3)
+
+
 async def test_one_owner_with_many_names_does_not_hold_a_ladder_up() -> None:
     """Each of its bots takes a match and drops its connection."""
     names = itertools.count(1)

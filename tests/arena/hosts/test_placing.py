@@ -25,7 +25,8 @@ from arena.hosts.messages import (
 )
 from protocol.errors import ArenaError
 from protocol.messages import Limits
-from tests.support.hosted_arena import GAME, KIND
+from tests.support.fake_bots import ANY_GAME
+from tests.support.hosted_arena import KIND
 
 pytestmark = pytest.mark.virtual_time
 
@@ -39,7 +40,7 @@ NODE = Bundle("k", 1, ("node", "bot.js"), stdio=True, needs="node", is_native=Fa
         ({}, PYTHON, ""),
         ({}, JAVA, "it lacks java"),
         ({}, HouseBot("nash"), ""),
-        ({"games": ()}, HouseBot("nash"), f"it lacks the game {GAME}"),
+        ({"games": ()}, HouseBot("nash"), f"it lacks the game {ANY_GAME}"),
         ({}, NODE, "it lacks node"),
         ({"commands": ("node",)}, NODE, ""),
         ({"isolation": ""}, PYTHON, "it does not isolate bots"),
@@ -47,7 +48,7 @@ NODE = Bundle("k", 1, ("node", "bot.js"), stdio=True, needs="node", is_native=Fa
     ],
 )
 def test_what_a_host_lacks_is_said(kind: dict[str, Any], program: Any, why: str) -> None:
-    found = unfit(msgspec.structs.replace(KIND, **kind), [program], GAME, isolated=True)
+    found = unfit(msgspec.structs.replace(KIND, **kind), [program], ANY_GAME, isolated=True)
     assert found.startswith(why)
     assert bool(found) == bool(why)
 
