@@ -31,7 +31,7 @@ def bus_options(command: Callable[..., Any]) -> Callable[..., Any]:
         metavar="URL",
         envvar="ARENA_BUS",
         show_envvar=True,
-        help="The bus of the workers: tls://HOST:PORT, where a nats-server listens.",
+        help="The bus of workers and hosts: tls://HOST:PORT, where a nats-server listens.",
     )
     @click.option(
         "--bus-key",
