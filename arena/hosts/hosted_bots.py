@@ -338,6 +338,8 @@ class HostedBots:
             await bot.connect(launched)
             self.read_later(bot)
         except (ArenaError, OSError) as error:
+            if bot.launched is not None:
+                await self._launcher.stop(message.name)
             self._forget(bot)
             self.link.tell(on_link(StartRefused(bot.seat, str(error))))
 

@@ -72,6 +72,8 @@ class RemoteBot(asyncio.Transport):
         self.on_handed: Callable[[float, float], None] = lambda at, lag_s: None
         self.ended: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self.started: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        # If `start` was cancelled, nobody looks at the exception, and asyncio would log that.
+        self.started.add_done_callback(lambda future: future.cancelled() or future.exception())
         self._link = link
         self._reading = BotReading(seat, 0, 0.0, 0.0, 0.0, 0.0, 0.0)
         self._ahead_s = 0.0  # this loop's clock before the host's
