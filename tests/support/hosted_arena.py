@@ -6,6 +6,7 @@ import asyncio
 import json
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
+from contextvars import Context, copy_context
 from functools import partial
 from pathlib import Path
 from typing import Any, cast
@@ -155,10 +156,12 @@ class ScriptedLauncher:
         process = ScriptedProcess(name, self._machine.think, stderr_tail or StderrTail())
         self._running[name] = process
         self._machine.launched += 1
+        self._machine.running += 1
         return process
 
     async def stop(self, name: str) -> None:
         if (process := self._running.pop(name, None)) is not None:
+            self._machine.running -= 1
             process.end()
 
     async def close(self) -> None:
@@ -173,6 +176,7 @@ class Machine:
         self.name = name
         self.think = think
         self.launched = 0
+        self.running = 0  # processes
         self.bots = 8
         self.cores = 2
         self._bus = bus
@@ -226,6 +230,7 @@ class MemoryHostBus:
     def __init__(self) -> None:
         self.is_down = False
         self._hosts: dict[str, BotHost] = {}
+        self._contexts: dict[str, Context] = {}  # where each is in the network
         self._calls: list[Callable[[str, bytes], None]] = []
 
     async def on_reports(self, call: Callable[[str, bytes], None]) -> None:
@@ -241,10 +246,13 @@ class MemoryHostBus:
         hosts += [host for name, host in self._hosts.items() if name == where]
         if self.is_down or not hosts:
             raise BusDown("nobody answers on the bus")
-        return await min(hosts, key=lambda host: host.bots).place(data)
+        host = min(hosts, key=lambda host: host.bots)
+        context = self._contexts[host.report.host]
+        return await asyncio.create_task(host.place(data), context=context)
 
     def comes(self, name: str, host: BotHost) -> None:
         self._hosts[name] = host
+        self._contexts[name] = copy_context()
 
     def leaves(self, name: str) -> None:
         self._hosts.pop(name, None)

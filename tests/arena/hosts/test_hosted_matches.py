@@ -67,7 +67,9 @@ async def test_what_a_lost_host_has_begun_is_played_again(fault: str) -> None:
             here.bus.is_down = True
         else:
             virtual_loop().network.dead.add("h1")
-            await asyncio.sleep(30)
+            await asyncio.sleep(10)
+            assert first.running == 0, "a host that is cut off ends its bots"
+            await asyncio.sleep(20)
             if fault == "is cut off and back":
                 virtual_loop().network.dead.discard("h1")
         report = await playing
