@@ -6,9 +6,6 @@ import asyncio
 import contextlib
 import json
 import operator
-import os
-import platform
-import re
 import secrets
 import signal
 import tempfile
@@ -23,11 +20,11 @@ from arena.cli import Interrupted
 from arena.cli import _output as output
 from arena.cli._bus_options import BusAddress, bus_options, check_address, opened_bus
 from arena.cli._signals import Stop
-from arena.sandbox.command import SYSTEM
+from arena.cli.host import checked_name, default_name, unseen_cache
 from arena.sandbox.safety import fitting_bots, machine_mib
 from arena.sandbox.worker_pool import usable_cores
 from arena.server.listener import allow_many_files
-from arena.workers.bus import ARENA_USER, Bus, BusDown, secret_files
+from arena.workers.bus import Bus, BusDown, secret_files
 from arena.workers.calibration import speed
 from arena.workers.dispatch import worker_class
 from arena.workers.live_frames import LiveFrames
@@ -37,12 +34,11 @@ from arena.workers.program_cache import ProgramCache
 from arena.workers.worker import Worker
 from arena.workers.worker_health import WorkerHealth, measure
 from arena.workers.worker_kind import worker_kind
-from protocol.errors import Unreachable, UsageError
+from protocol.errors import Unreachable
 from protocol.messages import Limits
 
 __all__ = ["command"]
 
-_NAME = re.compile(r"[A-Za-z0-9_-]{1,32}")
 _SEATS = 2  # of most games
 _STOPPED = "stopped; the matches that it played are played again"
 
@@ -90,10 +86,10 @@ def command(
     --json prints lines {worker, event, text}, and with the event `started` also {speed, cores,
     slots, memory_mib, kind}.
     """
-    name = _checked(name or _default_name(bus))
+    name = checked_name(name or default_name(bus))
     check_address(bus)
     cores = cores or usable_cores()
-    cache = _unseen(cache or _default_cache())
+    cache = unseen_cache(cache, "worker")
     wanted = tuple(filter(None, (games or "").split(",")))
     notices = _Notices(name, as_json)
     notices.say("tries", "tries what this machine can play")
@@ -228,31 +224,3 @@ def _leaving_at_ctrl_c(worker: Worker, notices: _Notices) -> Iterator[None]:
 def _slots(cores: int) -> int:
     """How many matches are played at once, as in an arena: some wait for answers on their way."""
     return max(1, min(2 * cores + 2, fitting_bots(Limits()) // _SEATS))
-
-
-def _default_name(bus: BusAddress | None) -> str:
-    if bus is not None and bus.key is not None:
-        return bus.key.stem
-    return re.sub(r"[^A-Za-z0-9_-]+", "-", platform.node().partition(".")[0])[:32] or "worker"
-
-
-def _checked(name: str) -> str:
-    if not _NAME.fullmatch(name) or name == ARENA_USER:
-        raise UsageError(
-            f"expected a worker's name of at most 32 letters, digits, - and _, got {name!r}"
-        )
-    return name
-
-
-def _unseen(cache: Path) -> Path:
-    """The folder, if it is not in those that every bot sees: programs of others would be there."""
-    where = cache.expanduser().resolve()
-    for folder in SYSTEM:
-        if where.is_relative_to(Path(folder).resolve()):
-            raise UsageError(f"expected a cache that bots do not see, got one in {folder}: {where}")
-    return cache
-
-
-def _default_cache() -> Path:
-    home = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
-    return Path(home, "card-arena", "worker")

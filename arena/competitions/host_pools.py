@@ -130,7 +130,7 @@ class HostPools:
             warmest = max(warm, key=lambda host: warm[host], default="")
             host = await directory.place(len(seats), programs, game, warm_at=warmest, busy=busy)
         except ArenaError:
-            pass  # who plays it here says why
+            pass  # the program cannot be sent; the arena plays the match when it has room
         finally:
             self._asking.discard(seats)
         pools = [pool for launcher, pool in self._pools.items() if launcher.host == host]

@@ -249,7 +249,7 @@ class ProcessPool:
         self._retire(process for process in self._all if process.of not in needed)
 
     def grant(self, processes: int) -> None:
-        """Its host keeps room for so many more processes."""
+        """Its host keeps room for this number of further processes."""
         self._most = max(self._most, len(self._all) + processes)
 
     def end_if_idle(self, key: str) -> None:

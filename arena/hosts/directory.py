@@ -115,7 +115,7 @@ class HostDirectory:
         warm_at: str = "",
         busy: Collection[str] = (),
     ) -> str:
-        """The host that keeps room for so many bots of a match; empty if none has it now.
+        """The host that keeps room for all `bots` of a match; empty if none has it now.
 
         The host `warm_at` is asked first, as other bots of that match are warm there; then any host
         of each kind that can run the programs, those with most room first. Hosts that are `busy`

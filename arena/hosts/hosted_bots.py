@@ -261,7 +261,7 @@ class HostedBots:
         await self._tasks.ended()
 
     def ask_to_retire(self, count: int) -> None:
-        """Ask the arena to end so many bots that have nothing to do, the oldest first."""
+        """Ask the arena to end idle bots, the oldest first and at most `count`."""
         for bot in [bot for bot in self._bots.values() if not bot.is_asked][:count]:
             self.link.tell(on_link(RetireBot(bot.seat)))
 

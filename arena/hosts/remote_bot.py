@@ -281,7 +281,7 @@ class RemoteLauncher:
     # --- what comes over the link ---
 
     def piece(self, frame: bytes) -> None:
-        """Take a piece; of a bot that is gone it means nothing. `struct.error` if it is none."""
+        """Take a piece, or ignore it if its bot is gone; raises `struct.error` if it is none."""
         reading, data = read_output(frame)
         if (bot := self._bots.get(reading.seat)) is not None:
             bot.read(reading, data)

@@ -126,13 +126,17 @@ def test_wrong_name_game_or_bus_is_one_line(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("arena.cli.worker.speed", lambda: 1.0)  # it takes two seconds
-    for words, expected in (
-        (("--name", "a.b"), "expected a worker's name of at most 32 letters"),
-        (("--games", "chess"), "unknown game 'chess'"),
-        (("--cache", "/usr/share/card-arena"), "expected a cache that bots do not see"),
-        ((), "127.0.0.1:1"),
+    for command, words, expected in (
+        ("worker", ("--name", "a.b"), "expected a name of at most 32 letters"),
+        ("worker", ("--games", "chess"), "unknown game 'chess'"),
+        ("worker", ("--cache", "/usr/share/card-arena"), "expected a cache that bots do not see"),
+        ("worker", (), "127.0.0.1:1"),
+        ("host", ("--name", "arena"), "expected a name of at most 32 letters"),
+        ("host", ("--cache", "/usr/share/card-arena"), "expected a cache that bots do not see"),
+        ("host", ("--bus-key", "none.nk"), "cannot read none.nk"),
+        ("host", (), "127.0.0.1:1"),
     ):
-        fixed = ("worker", "--cache", str(tmp_path), "--bus", "nats://127.0.0.1:1")
+        fixed = (command, "--cache", str(tmp_path), "--bus", "nats://127.0.0.1:1")
         done = run_here(*fixed, *words)
 
         assert done.status in (1, 2)
