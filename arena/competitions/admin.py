@@ -19,7 +19,7 @@ from arena.competitions.arena_host import Host
 from arena.competitions.competition import Competition
 from arena.competitions.ledger import Ledger
 from arena.competitions.scheduler import Scheduler
-from arena.competitions.worker_control import WorkerControl
+from typing import Any as WorkerControl
 from arena.engine.names import alike, spelled
 from arena.formats.spec import Form
 from arena.storage.live_results import LiveResults

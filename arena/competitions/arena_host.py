@@ -17,20 +17,15 @@ from arena.competitions.bot_supervisor import BotSupervisor
 from arena.competitions.competition import Competition
 from arena.competitions.competition_bots import CompetitionBots
 from arena.competitions.host_pools import HostPools
-from arena.competitions.job_runner import JobRunner
-from arena.competitions.jobs import Jobs
 from arena.competitions.ledger import CompetitionReport, Ledger
 from arena.competitions.listener import Listener
-from arena.competitions.local_jobs import LocalJobs
 from arena.competitions.presence import Presence
 from arena.competitions.process_pool import ProcessPool
 from arena.competitions.relay import HostPage, PeoplePlaying, Relay
-from arena.competitions.remote_match import RemoteMatch
-from arena.competitions.stage_runner import ARENA_STOPPED
+from arena.competitions.seating import Seating
 from arena.competitions.storage_watch import StorageWatch
 from arena.competitions.submitted_bots import SubmittedBots
 from arena.competitions.table_sharing import in_turn
-from arena.competitions.worker_control import WorkerControl
 from arena.engine.names import is_process
 from arena.engine.verdict import Finding
 from arena.formats.formats import schedule_of
@@ -58,7 +53,6 @@ from protocol.messages import CLOSE_RESTART, VERSION, Done, Instruct, Limits, Ve
 
 __all__ = ["Host"]
 
-_WORKERS_S = 0.5  # between two looks at them, which report as often
 _BEGIN_S = 5.0  # how long a command waits for the arena to begin; its client gives up after 10 s
 _POLL_S = 0.05
 
@@ -79,8 +73,6 @@ class Host:
         proxies: addresses or networks of proxies whose `X-Forwarded-For` is believed.
         base_path: the path of the page for browsers, as `/arena/`.
         submissions: what students hand in; it is started and ended here.
-        jobs: carries matches to other machines; its owner starts it once this arena is open, and
-            closes it afterwards. None if all is played here.
 
     Raises:
         UsageError: an origin, a proxy or the base path is not valid.
@@ -110,7 +102,6 @@ class Host:
         proxies: Sequence[str] = (),
         base_path: str = "/",
         submissions: SubmissionRequests | None = None,
-        jobs: Jobs | None = None,
     ) -> None:
         self.limits = limits or Limits()
         self._address = ArenaAddress(address, port, tls)
@@ -123,16 +114,13 @@ class Host:
         self._relay = Relay(self._competitions, listener or Listener(), on_verdict)
         self._loop = asyncio.get_running_loop()
         self.on_instruct: OnInstruct | None = None
-        self.workers: WorkerControl | None = None
         self.referee = Referee(self._loop.time, practice, self._relay.verdict_given)
         roster = Roster(store.engine)
         access = roster.access()
         self.gateway = self._make_gateway(access, requires_token)
         self.supervisor = self._make_supervisor()
         self._submitted: SubmittedBots | None = None
-        self._has_workers = jobs is not None
-        self.jobs = jobs or LocalJobs()
-        self._runner = self._relay.runner = JobRunner(self.jobs, self.gateway.players, self.referee)
+        self._seating = self._relay.seating = Seating(self.gateway.players)
         self.presence = Presence(
             self.gateway.players, self.supervisor, self._competitions, lambda: self.non_competing
         )
@@ -214,16 +202,13 @@ class Host:
         await self._address.open(self.gateway)
         await asyncio.to_thread(self._requests.clear)
         self._tasks.start(self._watch.run())
-        self._tasks.start(self._runner.run())
         self._tasks.start(self.storage.run())
-        if self._has_workers:
-            self._tasks.start(self._look_at_workers())
         return self
 
     async def __aexit__(self, *_: object) -> None:
         self.supervisor.closes()
         self._bots.close()
-        self._runner.close(ARENA_STOPPED)
+        self._seating.close()
         self._tasks.cancel()
         if self._is_interrupted:
             await self.gateway.close(CLOSE_RESTART, "the arena will go on later")
@@ -243,14 +228,14 @@ class Host:
         Some more matches than that are played at once, as questions and answers are on their way.
         """
         self._submitted = SubmittedBots(service, pool)
-        self._runner.pool = pool
+        self._seating.pool = pool
         pool.at_once = 2 * cores + 2
-        pool.on_room = self._runner.look
+        pool.on_room = self._seating.look
         service.on_change.append(self._versions_changed)
 
     def take_hosts(self, pools: HostPools, links: HostLinks) -> None:
-        """Have submissions run on hosts, too, which open their links at this arena's port."""
-        self._runner.hosts = pools
+        """Have launched bots run on hosts, too, which open their links at this arena's port."""
+        self._seating.hosts = pools
         pools.on_room = self._room_changed
         self.gateway.entrance.hosts = links
 
@@ -324,11 +309,6 @@ class Host:
         return self._relay.non_competing
 
     @property
-    def remote(self) -> Mapping[str, RemoteMatch]:
-        """By id, the matches that other machines play now."""
-        return self._runner.jobs.remote
-
-    @property
     def competitions(self) -> tuple[Competition, ...]:
         return tuple(self._competitions)
 
@@ -391,10 +371,10 @@ class Host:
             time.time,
             self._bots.launch_house_bot,
             self._relay,
+            self._seating,
             is_paused=is_paused,
             is_attended=self._is_attended,
             is_resumed=is_resumed,
-            runner=self._runner,
             submitted=self._submitted,
         )
         return Competition(arbiter)
@@ -429,10 +409,6 @@ class Host:
         if self.people is not None:
             self.people.competition_started(competition)
         self._bots.start_soon(competition)
-
-    def offended_elsewhere(self, verdict: Verdict) -> None:
-        """Told of every verdict of another machine, once the result of its match is counted."""
-        self._relay.offended_elsewhere(verdict)
 
     def freed(self, names: Sequence[str]) -> None:
         """Offer these bots, which have a table free, to all competitions."""
@@ -478,28 +454,16 @@ class Host:
 
     def _on_change(self) -> None:
         self._changed.set()
-        self._runner.look()
+        self._seating.look()
         moved = self.gateway.players.take_moved()
         for competition in in_turn(self._competitions):
             competition.changed(moved)
         if self.people is not None:
             self.people.changed()
 
-    async def _look_at_workers(self) -> None:
-        """Tell competitions when other machines take more matches at once, or fewer."""
-        before = 0
-        while True:
-            at_once = self.jobs.at_once
-            for competition in in_turn(self._competitions):
-                if at_once != before:
-                    competition.room_changed()
-                competition.arbiter.tell_waiting()
-            before = at_once
-            await asyncio.sleep(_WORKERS_S)
-
     def _room_changed(self) -> None:
         """Hosts have come or gone, or have room again."""
-        self._runner.look()
+        self._seating.look()
         for competition in in_turn(self._competitions):
             competition.room_changed()
 
@@ -515,7 +479,7 @@ class Host:
     def _retire_versions(self) -> None:
         if self._submitted is not None:
             plans = (competition.plan for competition in self._competitions)
-            self._submitted.retire(played for plan in plans for played in plan.versions.items())
+            self._submitted.retire(number for plan in plans for number in plan.versions.values())
 
     def _leaving_costs(self, name: str) -> str:
         """What it costs a bot to leave now, in all competitions (J10)."""

@@ -86,17 +86,19 @@ class CompetitionBots:
             if player is not None and not player.chairs:
                 self._supervisor.dismiss(name)
 
-    def ruled(self, verdict: Verdict, *, is_elsewhere: bool = False) -> None:
+    def ruled(self, verdict: Verdict) -> None:
         """Stop a bot that is out of its last competition, or start one again that is forgiven.
 
-        If it has offended elsewhere, nothing has happened to its process here.
+        If it has offended on a host, nothing has happened to its process here.
         """
         name = verdict.bot
+        player = self._gateway.players.get(name)
+        is_well = player is not None and not player.has_offended
         plays_on = [competition for competition in self._competitions if competition.is_in(name)]
         if name in self._supervisor and not plays_on:
             finding = Finding(kind=verdict.kind, text=verdict.text, mechanism=verdict.mechanism)
             asyncio.get_running_loop().call_soon(self._supervisor.stop, name, finding)
-        elif verdict.forgiven and name not in self._forgiven and not is_elsewhere:
+        elif verdict.forgiven and name not in self._forgiven and not is_well:
             for competition in plays_on:
                 for bot in competition.plan.bots:
                     if bot.name == name:

@@ -8,9 +8,9 @@ from typing import Protocol
 
 from arena.competitions.competition import Competition
 from arena.competitions.competition_bots import CompetitionBots
-from arena.competitions.job_runner import JobRunner
 from arena.competitions.ledger import Ledger
 from arena.competitions.listener import Listener
+from arena.competitions.seating import Seating
 from arena.competitions.table_sharing import beside, in_turn, share
 from arena.engine.match import Result
 from arena.formats.eta import Left
@@ -66,7 +66,7 @@ class Relay(Listener):
     ) -> None:
         self.bots: CompetitionBots | None = None
         self.page: HostPage | None = None
-        self.runner: JobRunner | None = None
+        self.seating: Seating | None = None
         self._competitions = competitions
         self._listener = listener
         self._on_verdict = on_verdict
@@ -105,12 +105,6 @@ class Relay(Listener):
         if self.bots is not None:
             self.bots.ruled(verdict)
 
-    def offended_elsewhere(self, verdict: Verdict) -> None:
-        """Tell that a bot is out by a match on another machine, and stop its process here."""
-        self._on_verdict(verdict)
-        if self.bots is not None:
-            self.bots.ruled(verdict, is_elsewhere=True)
-
     def match_finished(self, ledger: Ledger, match: str, pairing: Pairing, result: Result) -> None:
         if self.page is not None:
             self.page.match_finished(ledger, match, pairing, result)
@@ -123,7 +117,7 @@ class Relay(Listener):
         names, self._freed = tuple(self._freed), {}
         if self.bots is not None:
             self.bots.end_forgiven(names)
-        if self.runner is not None:
-            self.runner.look()
+        if self.seating is not None:
+            self.seating.look()
         for competition in in_turn(self._competitions):
             competition.seat(names)

@@ -10,11 +10,10 @@ import pytest
 
 from arena.competitions import competition_bots
 from arena.competitions.competition_bots import CompetitionBots
-from arena.competitions.forfeit import verdict_outside_play
 from arena.engine.verdict import Finding
 from arena.formats.spec import RelaunchSpec
 from protocol.errors import ArenaError
-from protocol.messages import Ending, Limits, Mechanism
+from protocol.messages import Ending, Mechanism
 
 
 async def test_a_game_without_house_bots_is_told_in_one_line(
@@ -43,11 +42,11 @@ class FakeSupervisor:
 
 
 @pytest.mark.parametrize(("is_out", "stopped"), [(False, []), (True, ["ann"])])
-async def test_J3_who_offends_elsewhere_is_stopped_if_it_is_out(
+async def test_J3_who_offends_on_a_host_is_stopped_if_it_is_out(
     is_out: bool, stopped: list[str]
 ) -> None:
     """Its process here has done nothing: if it is forgiven it need not be started again."""
-    player = SimpleNamespace(leaving=False)
+    player = SimpleNamespace(leaving=False, has_offended=False)
     gateway: Any = SimpleNamespace(players={"ann": player})
     competition: Any = SimpleNamespace(
         is_in=lambda name: not is_out,
@@ -55,17 +54,10 @@ async def test_J3_who_offends_elsewhere_is_stopped_if_it_is_out(
     )
     supervisor: Any = FakeSupervisor("ann")
     bots = CompetitionBots(supervisor, gateway, [competition], gateway)
-    verdict = verdict_outside_play(
-        Finding(kind=Ending.CRASH, text="crashed", mechanism=Mechanism.EXIT),
-        match="m",
-        game="toy",
-        bot="ann",
-        seat=0,
-        limits=Limits(),
-        event="m.0",
-        forgiven=not is_out,
+    verdict: Any = SimpleNamespace(
+        bot="ann", kind=Ending.CRASH, text="crashed", mechanism=Mechanism.EXIT, forgiven=not is_out
     )
-    bots.ruled(verdict, is_elsewhere=True)
+    bots.ruled(verdict)
     await asyncio.sleep(0)
 
     assert supervisor.stopped == stopped
