@@ -465,7 +465,7 @@ class Arbiter:
         return f"{self.ledger.id}-{pairing.number}-{secrets.token_hex(2)}"
 
     def note(self, pairing: Pairing, ended: EndedMatch) -> Result:
-        """Record a match that has ended, if it was opened; returns the result without the record."""
+        """Record a match that has ended, if it was opened; its result without the record."""
         result = ended.result
         if not ended.id:
             return Result(result.scores, result.points, result.termination)

@@ -75,9 +75,14 @@ class HostPools:
 
     @property
     def at_once(self) -> int:
-        """How many matches of this arena are played at once on the hosts that are there."""
+        """How many matches of this arena are played at once on the hosts that are there.
+
+        A link goes on without the bus.
+        """
         alive = () if self.directory is None else self.directory.alive()
-        return sum(_at_once(report.cores) for report in alive)
+        at_once = {report.host: _at_once(report.cores) for report in alive}
+        at_once |= {launcher.host: pool.at_once for launcher, pool in self._pools.items()}
+        return sum(at_once.values())
 
     def is_portable(self, name: str, game: str) -> bool:
         """Whether hosts can start a bot that was launched here, as far as is known by now."""
