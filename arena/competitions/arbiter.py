@@ -219,18 +219,19 @@ class Arbiter:
 
     def is_on_hosts(self, name: str) -> bool:
         """Whether hosts can start a bot that was launched here, and is well."""
-        hosts = self._seating.hosts
-        if hosts is None or not self.has_hosts or name in self.findings:
-            return False
-        player = self.player(name)
-        is_ours = player is not None and player.process is not None
-        return is_ours and hosts.is_portable(name, self.plan.game)
+        return self.has_hosts and name not in self.findings and self._is_portable(name)
 
     def are_on_hosts(self, names: Iterable[str]) -> bool:
         """Whether hosts can start all bots of a match, so that it takes no table here."""
         return self.has_hosts and all(
             self.submission(name) is not None or self.is_on_hosts(name) for name in names
         )
+
+    def _is_portable(self, name: str) -> bool:
+        """Whether a bot was launched here and can be started on hosts, if there are any."""
+        player, hosts = self.player(name), self._seating.hosts
+        is_ours = player is not None and player.process is not None
+        return is_ours and hosts is not None and hosts.is_portable(name, self.plan.game)
 
     def room_changed(self) -> None:
         """Bots or hosts have come or gone."""
@@ -334,8 +335,7 @@ class Arbiter:
                 self.gateway.players.spellings.add(name)
                 if number is not None and version:
                     self.ledger.version_in_play(name, version, self.wall())
-        is_portable = self.are_on_hosts(names)
-        if not is_portable and all(number is None for number in submissions):
+        if all(number is None for number in submissions) and not self.are_on_hosts(names):
             sessions = [self.gateway.players[name] for name in names]
             self._begin(pairing, sessions, versions, on_over, None)
             return
@@ -346,7 +346,10 @@ class Arbiter:
                 SeatBot(name, number, self.plan.game)
                 for name, number in zip(names, submissions, strict=True)
             ],
-            is_portable=is_portable,
+            is_portable=all(
+                number is not None or self._is_portable(name)
+                for name, number in zip(names, submissions, strict=True)
+            ),
             is_limited=all(
                 number is not None or self.gateway.players[name].process is not None
                 for name, number in zip(names, submissions, strict=True)
