@@ -17,13 +17,13 @@ from typing import TYPE_CHECKING, Any, cast
 import msgspec
 
 from arena.competitions.arbiter import Arbiter
+from arena.competitions.bots_here import in_turn
 from arena.competitions.competition import Competition
 from arena.competitions.ledger import CompetitionReport, Ledger
 from arena.competitions.listener import Listener
 from arena.competitions.process_pool import SeatBot
 from arena.competitions.seating import Seating
 from arena.competitions.submitted_bots import SubmittedBots
-from arena.competitions.table_sharing import in_turn
 from arena.engine.match import MatchResult, Result
 from arena.engine.names import process_name
 from arena.engine.verdict import FORGIVABLE, Finding
