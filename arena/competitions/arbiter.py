@@ -13,24 +13,25 @@ import asyncio
 import logging
 import math
 import secrets
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 from typing import TypeAlias
 
 import msgspec
 
+from arena.competitions.competing_bots import CompetingBots
 from arena.competitions.ledger import Ledger
 from arena.competitions.listener import Listener
 from arena.competitions.process_pool import SeatBot
 from arena.competitions.seating import Seating, WantedSeats
 from arena.competitions.submitted_bots import SubmittedBots
 from arena.engine.match import MatchResult, MatchState, Result
-from arena.engine.names import CONNECTED, is_process, owner_of
+from arena.engine.names import is_process
 from arena.engine.verdict import UNCOUNTED, Finding, advice
 from arena.formats.elimination import saved
 from arena.formats.eta import Workload
 from arena.formats.schedule import Outcomes, Pairing
-from arena.formats.spec import WAIT_S, Form, Take
+from arena.formats.spec import WAIT_S, Form
 from arena.referee.bot_session import BotSession
 from arena.referee.live_match import LiveMatch
 from arena.referee.referee import FAULT, MOST_VOIDS
@@ -87,7 +88,7 @@ class Arbiter:
     Attributes:
         is_paused: whether the instructor has paused it.
         is_held: whether the arena opens nothing, as results do not reach the disk.
-        guests: house bots that were started to play in it.
+        bots: who may play in it.
         findings: offences between matches; each costs its bot the next match.
     """
 
@@ -108,7 +109,6 @@ class Arbiter:
         self.plan = ledger.plan
         self.is_paused = is_paused
         self.is_held = False
-        self.guests: set[str] = set()
         self.findings: dict[str, Finding] = {}
         self.ledger = ledger
         self.gateway = gateway
@@ -117,7 +117,9 @@ class Arbiter:
         self.listener = listener
         self._is_attended = is_attended
         self._seating = seating
-        self._submitted = submitted
+        self.bots = CompetingBots(
+            ledger, gateway.players, listener, seating, submitted, self.findings, wall
+        )
         self._rules = self.plan.rules
         self._settings = self.plan.read_settings()
         self.workload = Workload(self._rules.decisions(self._settings))
@@ -132,7 +134,6 @@ class Arbiter:
         # By number of the pairing: what is played, and what waits for its seats.
         self._tables: dict[int, LiveMatch] = {}
         self._wanted: dict[int, tuple[WantedSeats, OnMatchOver]] = {}
-        self._on_hosts: int | None = None  # how many bots hosts can start, once it was counted
         self._excused: set[str] = set()  # house bots whose offence made a match void
         self._calls = BackgroundTasks()
 
@@ -152,11 +153,6 @@ class Arbiter:
         return len(self._tables) + len(self._wanted)
 
     @property
-    def temporary_house_bots(self) -> tuple[str, ...]:
-        """House bots that are here for this competition only, some in free seats of a final."""
-        return (*self.plan.house, *self.guests)
-
-    @property
     def decisions(self) -> list[int]:
         """How many decisions have been made in each match that is being played."""
         return [table.decisions for table in self.tables]
@@ -166,118 +162,6 @@ class Arbiter:
         """The mean round trip of a question and its answer, over the seats that are played."""
         links = [seat.player.link.floor_ms for table in self.tables for seat in table.chairs]
         return sum(links) / max(1, len(links)) / 1000
-
-    # --- who plays ---
-
-    def submission(self, name: str) -> int | None:
-        """The submission that plays as a bot in its next match; None if the bot has to be here.
-
-        On a ladder it stands back while a bot of its owner's is here, or may come back, if the run
-        takes either.
-        """
-        plan = self.plan
-        if plan.form is not Form.LADDER:
-            return plan.versions.get(name)
-        if self._submitted is None or plan.take is Take.CONNECTED or name in self._own_bots:
-            return None
-        if plan.take is Take.EITHER and self.gateway.players.has_owner(plan.game, name):
-            return None
-        return self._submitted.in_play(plan.game).get(name)
-
-    def climbing_submissions(self) -> Sequence[str]:
-        """The bots of a ladder that are played from submissions now."""
-        if self._submitted is None or self.plan.take is Take.CONNECTED:
-            return ()
-        owners = self._submitted.in_play(self.plan.game)
-        return [name for name in owners if self.submission(name) is not None]
-
-    @property
-    def launched_at_once(self) -> int:
-        """How many matches are opened at once of a bot that needs no table here for them.
-
-        All bots together have then as many as are played at once, so that none of those has to wait
-        for the next match. A bot that meets itself needs two.
-        """
-        plan, at_once = self.plan, self._seating.at_once
-        is_ladder = plan.form is Form.LADDER
-        bots = len(self.climbing_submissions() if is_ladder else plan.versions)
-        if self.has_hosts:
-            if self._on_hosts is None:
-                here = [bot.name for bot in self.plays()] if is_ladder else plan.players
-                self._on_hosts = sum(map(self.is_on_hosts, here))
-            bots += self._on_hosts
-        each = math.ceil(at_once * self._rules.seats / max(1, bots))
-        return max(2 if plan.with_itself else 1, min(each, at_once))
-
-    # --- hosts ---
-
-    @property
-    def has_hosts(self) -> bool:
-        """Whether there are hosts that run bots."""
-        hosts = self._seating.hosts
-        return hosts is not None and hosts.at_once > 0
-
-    def is_on_hosts(self, name: str) -> bool:
-        """Whether hosts can start a bot that was launched here, and is well."""
-        return self.has_hosts and name not in self.findings and self._is_portable(name)
-
-    def are_on_hosts(self, names: Iterable[str]) -> bool:
-        """Whether hosts can start all bots of a match, so that it takes no table here."""
-        return self.has_hosts and all(
-            self.submission(name) is not None or self.is_on_hosts(name) for name in names
-        )
-
-    def _is_portable(self, name: str) -> bool:
-        """Whether a bot was launched here and can be started on hosts, if there are any."""
-        player, hosts = self.player(name), self._seating.hosts
-        is_ours = player is not None and player.process is not None
-        return is_ours and hosts is not None and hosts.is_portable(name, self.plan.game)
-
-    def room_changed(self) -> None:
-        """Bots or hosts have come or gone."""
-        self._on_hosts = None
-
-    def player(self, name: str) -> BotSession | None:
-        """The bot of that name, if it is here and can be given new matches; None if it is played
-        from a submission.
-        """
-        if self.submission(name) is not None:
-            return None
-        player = self.gateway.players.get(name)
-        if player is None or player.leaving or self.plan.game not in player.games:
-            return None
-        return None if self.listener.is_non_competing(name) else player
-
-    def plays(self) -> list[BotSession]:
-        """All bots that are here and climb a ladder, without people and others' house bots."""
-        others = self.listener.house_bots_elsewhere(self.temporary_house_bots)
-        players = self.gateway.players.of_game(self.plan.game)
-        return [
-            bot
-            for bot in players
-            if not bot.leaving and bot.name not in others and self._may_climb(bot.name)
-        ]
-
-    def climbs(self, name: str) -> bool:
-        """Whether a bot is one of those that `plays` returns, or is played from a submission."""
-        if self.submission(name) is not None:
-            return True
-        if not self._may_climb(name):
-            return False
-        others = self.listener.house_bots_elsewhere(self.temporary_house_bots)
-        return self.player(name) is not None and name not in others
-
-    def is_out(self, *names: str) -> bool:
-        """Whether one of them has been eliminated (J3)."""
-        return not self.ledger.book.out.keys().isdisjoint(names)
-
-    def is_barred(self, name: str) -> bool:
-        """Whether a bot or its owner has been eliminated."""
-        return self.is_out(name, owner_of(name))
-
-    def rests_s(self, owner: str) -> float:
-        """How many seconds all bots of an owner still rest after its offences (J3)."""
-        return self.ledger.book.pauses.left_s(owner, self.wall())
 
     def awaited(self, name: str) -> float:
         """How many seconds the matches of a bot wait that is away; a house bot is started again.
@@ -305,15 +189,6 @@ class Arbiter:
         self._calls.start(self._launch_again(name))
         return max(self.plan.wait_s, WAIT_S)
 
-    @property
-    def _own_bots(self) -> Iterable[str]:
-        """The names of the bots that are launched for this competition."""
-        return (*(bot.name for bot in self.plan.bots), *self.plan.house)
-
-    def _may_climb(self, name: str) -> bool:
-        """Whether a bot that is here may climb a ladder, which may take submissions only."""
-        return self.plan.take is not Take.SUBMITTED or name in self._own_bots
-
     async def launch_house_bots(self, pairings: Sequence[Pairing]) -> None:
         """Start the house bots of unplayed pairings, or raise `ArenaError` if one cannot start."""
         for pairing in pairings:
@@ -328,14 +203,14 @@ class Arbiter:
         names = pairing.players
         for name in names:
             self._causes.pop(name, None)
-        submissions = tuple(map(self.submission, names))
-        versions = self._versions(names, submissions)
+        submissions = tuple(map(self.bots.submission, names))
+        versions = self.bots.versions(names)
         if self.plan.form is Form.LADDER:  # whose players are not known when it begins
             for name, number, version in zip(names, submissions, versions or names, strict=True):
                 self.gateway.players.spellings.add(name)
                 if number is not None and version:
                     self.ledger.version_in_play(name, version, self.wall())
-        if all(number is None for number in submissions) and not self.are_on_hosts(names):
+        if all(number is None for number in submissions) and not self.bots.are_on_hosts(names):
             sessions = [self.gateway.players[name] for name in names]
             self._begin(pairing, sessions, versions, on_over, None)
             return
@@ -347,7 +222,7 @@ class Arbiter:
                 for name, number in zip(names, submissions, strict=True)
             ],
             is_portable=all(
-                number is not None or self._is_portable(name)
+                number is not None or self.bots.is_portable(name)
                 for name, number in zip(names, submissions, strict=True)
             ),
             is_limited=all(
@@ -388,7 +263,9 @@ class Arbiter:
         """Open no match of a version that is not in play any more."""
         self.withdraw(
             "another version is in play",
-            lambda wanted: any(self.submission(bot.name) != bot.submission for bot in wanted.bots),
+            lambda wanted: any(
+                self.bots.submission(bot.name) != bot.submission for bot in wanted.bots
+            ),
         )
 
     def removed(self, name: str, finding: Finding) -> None:
@@ -449,20 +326,6 @@ class Arbiter:
         if ended.verdict is not None:
             self.listener.verdict_given(ended.verdict)
 
-    def _versions(self, names: Sequence[str], submissions: Sequence[int | None]) -> tuple[str, ...]:
-        """By seat, which version of its bot plays; empty where no submissions are taken."""
-        if self._submitted is None or self.plan.take is Take.CONNECTED:
-            return ()
-        versions = []
-        for name, number in zip(names, submissions, strict=True):
-            if number is not None:
-                versions.append(self._submitted.label(number))
-            else:
-                player = self.gateway.players.get(name)
-                is_ours = name in self._own_bots or (player is not None and bool(player.process))
-                versions.append("" if is_ours else CONNECTED)
-        return tuple(versions)
-
     def _new_id(self, pairing: Pairing) -> str:
         """An id for a match that the referee does not open."""
         return f"{self.ledger.id}-{pairing.number}-{secrets.token_hex(2)}"
@@ -520,11 +383,11 @@ class Arbiter:
             pairing,
             (seat, *also),
             self._finding(name),
-            self._versions(pairing.players, tuple(map(self.submission, pairing.players))),
+            self.bots.versions(pairing.players),
         )
         result = self._note(pairing, ended)
         for verdict in () if ended.verdict is None else (ended.verdict, *ended.others):
-            if not self.is_out(verdict.bot):
+            if not self.bots.is_out(verdict.bot):
                 self.findings.pop(verdict.bot, None)  # it has paid for that
             self.listener.verdict_given(verdict)
         return result

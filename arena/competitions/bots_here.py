@@ -277,7 +277,7 @@ class BotsHere(Listener):
             return
         try:
             if bot.house is not None:
-                competition.arbiter.guests.add(bot.name)
+                competition.arbiter.bots.guests.add(bot.name)
                 words = competition.plan.game, bot.house
                 launch = partial(self._supervisor.launch, words, bot.name, tables=bot.tables)
             else:

@@ -83,7 +83,7 @@ class Competition:
 
     @property
     def temporary_house_bots(self) -> tuple[str, ...]:
-        return self.arbiter.temporary_house_bots
+        return self.arbiter.bots.temporary_house_bots
 
     @property
     def settled(self) -> int:
@@ -154,7 +154,7 @@ class Competition:
     def submitted(self) -> Sequence[str]:
         """The bots that are played from submissions, of a ladder those that are just now."""
         if self.plan.form is Form.LADDER:
-            return self.arbiter.climbing_submissions()
+            return self.arbiter.bots.climbing_submissions()
         return tuple(self.plan.versions)
 
     def leaving_costs(self, name: str) -> str:
@@ -162,7 +162,7 @@ class Competition:
         stage = self._stage
         if not isinstance(stage, RunningStage) or not self.is_in(name):
             return ""
-        if self.arbiter.submission(name) is not None:
+        if self.arbiter.bots.submission(name) is not None:
             return ""  # it is not the connected bot that plays
         waiting = len(stage.waiting_for(name))
         what = "1 match waits" if waiting == 1 else f"{waiting} matches wait"
@@ -235,13 +235,13 @@ class Competition:
         """Open the matches that can be opened now that these bots have come or gone."""
         plays = self._climbs if self.plan.form is Form.LADDER else self._names.__contains__
         mine = [name for name in names if plays(name)]
-        self.arbiter.room_changed()
+        self.arbiter.bots.room_changed()
         if mine:
             self.seat(mine)
 
     def room_changed(self) -> None:
         """Hosts have come or gone, or have room again."""
-        self.arbiter.room_changed()
+        self.arbiter.bots.room_changed()
         if self._stage is not None:
             self._stage.room_changed()
 
@@ -260,7 +260,7 @@ class Competition:
             return
         if self.ledger.is_reopened and finding.kind is not Ending.REMOVED:
             return  # nobody had to stay for it
-        if self.arbiter.submission(name) is not None:
+        if self.arbiter.bots.submission(name) is not None:
             return  # a bot of that name that has nothing to do with it has left
         if self.arbiter.is_excused(name):
             return
@@ -284,7 +284,7 @@ class Competition:
             return False
         return name in self._names or (
             self.plan.form is Form.LADDER
-            and (name in self.ledger.ladder() or self.arbiter.climbs(name))
+            and (name in self.ledger.ladder() or self.arbiter.bots.climbs(name))
         )
 
     def seat(self, names: Sequence[str]) -> None:
@@ -388,7 +388,10 @@ class Competition:
 
     def _climbs(self, name: str) -> bool:
         """Whether a bot that has come or gone climbs a ladder, or its owner's version does."""
-        return self.arbiter.climbs(name) or self.arbiter.submission(owner_of(name)) is not None
+        return (
+            self.arbiter.bots.climbs(name)
+            or self.arbiter.bots.submission(owner_of(name)) is not None
+        )
 
     def _halt(self, why: str) -> None:
         self.arbiter.withdraw(why)

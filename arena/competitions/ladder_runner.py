@@ -38,6 +38,7 @@ class LadderStage:
 
     def __init__(self, arbiter: Arbiter, ladder: Callable[[], Ladder], first: int) -> None:
         self._arbiter = arbiter
+        self._bots = arbiter.bots
         self._ladder = ladder
         self._number = first
         self._opened: dict[int, Pairing] = {}  # those whose matches are played or wait for seats
@@ -149,10 +150,9 @@ class LadderStage:
 
     def _without_table(self, players: Sequence[str]) -> Sequence[str]:
         """Of the bots of a match that takes tables here, those that have none free."""
-        arbiter = self._arbiter
-        if not arbiter.has_hosts or arbiter.are_on_hosts(players):
+        if not self._bots.has_hosts or self._bots.are_on_hosts(players):
             return ()
-        sessions = map(arbiter.player, players)  # None for those that are submitted
+        sessions = map(self._bots.player, players)  # None for those that are submitted
         return [player.name for player in sessions if player is not None and not player.is_free]
 
     def _gathered(self) -> None:
@@ -168,15 +168,15 @@ class LadderStage:
         rests = bool(self._arbiter.plan.pause_s)
         playing = Counter(name for pairing in self._opened.values() for name in pairing.players)
         left = self._who_left()
-        players, submitted = self._arbiter.plays(), self._arbiter.climbing_submissions()
+        players, submitted = self._bots.plays(), self._bots.climbing_submissions()
         self._is_crowded = len(players) + len(submitted) > _CROWD
         free = {
             player.name: player.tables - len(player.chairs) - player.held
             for player in players
             if player.is_free
         }
-        on_hosts = [player.name for player in players if self._arbiter.is_on_hosts(player.name)]
-        at_once = self._arbiter.launched_at_once if submitted or on_hosts else 0
+        on_hosts = [player.name for player in players if self._bots.is_on_hosts(player.name)]
+        at_once = self._bots.launched_at_once if submitted or on_hosts else 0
         free |= {name: at_once - playing[name] for name in submitted if playing[name] < at_once}
         free |= {
             name: max(free.get(name, 0), at_once - playing[name])
@@ -188,7 +188,7 @@ class LadderStage:
             for name, tables in free.items()
             if name not in self._rests
             and not (rests and playing[name])
-            and not self._arbiter.is_barred(name)
+            and not self._bots.is_barred(name)
             and not left.get(owner_of(name), set()) - {name}
             and not self._owner_rests(owner_of(name))
         }
@@ -210,7 +210,7 @@ class LadderStage:
         """Whether an owner rests after its offences; its bots are paired again afterwards."""
         if owner in self._owners_rest:
             return True
-        left_s = self._arbiter.rests_s(owner)
+        left_s = self._bots.rests_s(owner)
         if left_s:
             self._owners_rest.add(owner)
             self._later(left_s, partial(self._rested, self._owners_rest, (owner,)))

@@ -54,6 +54,7 @@ class RunningStage:
         follow: Callable[[Mapping[int, Outcome]], Sequence[Pairing]] | None = None,
     ) -> None:
         self._arbiter = arbiter
+        self._bots = arbiter.bots
         self._follow = follow
         self._pairings: list[Pairing] = []
         self._opened: dict[int, Pairing] = {}  # those whose matches are played or wait for seats
@@ -158,7 +159,7 @@ class RunningStage:
                 self._settle(pairing, result)
                 self._ruled(pairing, result)
             elif result is None and has_outcome:
-                if self._arbiter.is_out(*pairing.players):
+                if self._bots.is_out(*pairing.players):
                     self._outcomes[pairing.number] = Outcome(pairing, None)
                 else:
                     del self._outcomes[pairing.number]
@@ -197,7 +198,7 @@ class RunningStage:
         self._pairings += pairings
         for pairing in pairings:
             result = self._arbiter.ledger.known(pairing)
-            if result is None and not self._arbiter.is_out(*pairing.players):
+            if result is None and not self._bots.is_out(*pairing.players):
                 if self._arbiter.ledger.left_again(pairing) is not None:
                     self._stuck[pairing.number] = pairing  # also after a restart
                     self._arbiter.void_too_often(pairing)
@@ -278,10 +279,10 @@ class RunningStage:
         self._tries += 1
         if self._done.done() or self._arbiter.is_halted:
             return
-        if self._arbiter.is_out(*pairing.players) or self._cannot_meet_itself(pairing):
+        if self._bots.is_out(*pairing.players) or self._cannot_meet_itself(pairing):
             self._settle(pairing, None)
             return
-        needs_tables = not self._arbiter.are_on_hosts(pairing.players)
+        needs_tables = not self._bots.are_on_hosts(pairing.players)
         if all(
             self._free_tables(name, needs_tables=needs_tables) >= pairing.players.count(name)
             for name in pairing.players
@@ -307,10 +308,10 @@ class RunningStage:
 
         If it `needs_tables`, these are those at its tables, else those that hosts can play, too.
         """
-        is_submitted = self._arbiter.submission(name) is not None
+        is_submitted = self._bots.submission(name) is not None
         if is_submitted or not needs_tables:
             open_now = self._launched[name] + (self._playing[name] if is_submitted else 0)
-            room = max(self._arbiter.launched_at_once, _QUEUED) - open_now
+            room = max(self._bots.launched_at_once, _QUEUED) - open_now
             if room < 1 and is_submitted:
                 self._free.discard(name)
             return room
@@ -322,13 +323,13 @@ class RunningStage:
             return 0
         self._absences.came(name)
         room = self._room(player)
-        if room < 1 and not self._arbiter.is_on_hosts(name):
+        if room < 1 and not self._bots.is_on_hosts(name):
             self._free.discard(name)
         return room
 
     def _has_room(self, name: str) -> bool:
         """Whether a bot may play one more match now, here or on a host."""
-        if not self._arbiter.is_on_hosts(name):
+        if not self._bots.is_on_hosts(name):
             return self._free_tables(name) > 0
         player = self._here(name)
         has_room = self._free_tables(name, needs_tables=False) > 0 or (
@@ -344,19 +345,19 @@ class RunningStage:
 
     def _here(self, name: str) -> BotSession | None:
         """The bot, unless its connection is lost or it was late and has not been heard since."""
-        player = self._arbiter.player(name)
+        player = self._bots.player(name)
         if player is None or player.is_away or player.is_unresponsive:
             return None
         return player
 
     def _is_here(self, name: str) -> bool:
         """Whether a bot can be given matches: a submission always can."""
-        return self._arbiter.submission(name) is not None or self._here(name) is not None
+        return self._bots.submission(name) is not None or self._here(name) is not None
 
     def _cannot_meet_itself(self, pairing: Pairing) -> bool:
         """Whether a bot that is to meet itself plays at one table only."""
         name = pairing.players[0]
-        player = self._arbiter.player(name)
+        player = self._bots.player(name)
         return player is not None and player.tables < pairing.players.count(name)
 
     def _absent(self, name: str) -> None:
@@ -485,7 +486,7 @@ class RunningStage:
             if noted.termination.kind is not Ending.VOID:
                 self._settle(pairing, noted)
                 self._ruled(pairing, noted)
-            elif self._arbiter.is_out(*pairing.players):
+            elif self._bots.is_out(*pairing.players):
                 self._settle(pairing, None)
             elif ended.is_fault:
                 self._repeat(pairing)
@@ -506,7 +507,7 @@ class RunningStage:
     def _ruled(self, pairing: Pairing, result: Result) -> None:
         """Drop offenders that are out; wait again for forgiven ones that are away (J3)."""
         for name in [pairing.players[seat] for seat in result.out]:
-            if self._arbiter.is_out(name):
+            if self._bots.is_out(name):
                 self._drop_offender(name)
             else:
                 self._absences.forgive(name)

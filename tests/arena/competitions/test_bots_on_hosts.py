@@ -179,7 +179,7 @@ async def test_K4_launched_bots_climb_in_as_many_matches_as_hosts_play(
     competition, task = await host.begin(*THREE, **LADDER)
     matches = Counter(name for table in competition.tables for name in table.names)
 
-    assert competition.arbiter.launched_at_once == 4
+    assert competition.arbiter.bots.launched_at_once == 4
     assert max(matches.values()) >= 3
     competition.close()
     await in_time(task)

@@ -131,7 +131,7 @@ async def test_those_who_have_just_met_wait_for_somebody_else_but_not_for_ever(
 def looks_of(competition: Competition, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """From now on, a word for every look at all who are on the ladder."""
     looks: list[str] = []
-    plays = competition.arbiter.plays
+    plays = competition.arbiter.bots.plays
 
     def looked_at() -> Any:
         looks.append("look")
@@ -398,7 +398,7 @@ async def test_the_house_bots_of_other_competitions_are_not_paired_but_its_own_a
     host.guests = {"theirs", "ours"}
     host.come("ann", "theirs", plays=silent)
     competition, _ = await host.begin("ann", **LADDER)
-    competition.arbiter.guests.add("ours")
+    competition.arbiter.bots.guests.add("ours")
     assert not house.referee.tables
     assert not competition.is_in("theirs")
 

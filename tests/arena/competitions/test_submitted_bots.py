@@ -172,7 +172,7 @@ async def test_J3_who_does_not_start_loses_that_match_and_rests(ladder: FakeHost
 
     offences = {(verdict.bot, verdict.kind) for verdict in competition.verdicts}
     assert offences == {("ben", Ending.CRASH)}
-    assert competition.arbiter.rests_s("ben") > 0
+    assert competition.arbiter.bots.rests_s("ben") > 0
     assert not competition.tables
 
 
