@@ -137,7 +137,7 @@ def looks_of(competition: Competition, monkeypatch: pytest.MonkeyPatch) -> list[
         looks.append("look")
         return plays()
 
-    monkeypatch.setattr(competition.arbiter, "plays", looked_at)
+    monkeypatch.setattr(competition.arbiter.bots, "plays", looked_at)
     return looks
 
 
