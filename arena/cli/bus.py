@@ -9,7 +9,7 @@ import click
 from arena.cli import _options as options
 from arena.cli import _output as output
 from arena.cli._bus_options import needs_nats
-from arena.workers.bus import ARENA_USER
+from arena.hosts.bus import ARENA_USER
 
 __all__ = ["command"]
 
@@ -65,7 +65,7 @@ def init(
     --json prints {folder, hosts, workers, bots_on, files}.
     """
     with needs_nats():
-        from arena.workers.bus_setup import set_up
+        from arena.hosts.bus_setup import set_up
     files = set_up(folder, hosts, workers, bot_hosts)
     names, all_hosts = files.workers(), files.hosts()
     document = {

@@ -22,15 +22,15 @@ from arena.cli import _output as output
 from arena.cli._bus_options import BusAddress, bus_options, check_address, needs_nats
 from arena.hosts.bot_host import BotHost
 from arena.hosts.bus import ARENA_USER, BusDown, secret_files
+from arena.hosts.host_health import WorkerHealth, measure
+from arena.hosts.host_kind import host_kind
 from arena.hosts.host_link import LinkOpener
 from arena.hosts.messages import HostReport
+from arena.hosts.program_cache import ProgramCache
 from arena.sandbox.command import SYSTEM
 from arena.sandbox.safety import fitting_bots, machine_mib
 from arena.sandbox.worker_pool import usable_cores
 from arena.server.listener import allow_many_files
-from arena.workers.program_cache import ProgramCache
-from arena.workers.worker_health import WorkerHealth, measure
-from arena.workers.worker_kind import host_kind
 from protocol.errors import Unreachable, UsageError
 
 __all__ = ["checked_name", "command", "default_name", "unseen_cache"]

@@ -23,6 +23,7 @@ from arena.competitions.process_pool import ProcessPool, launches_here
 from arena.engine.match import MatchResult, Record
 from arena.engine.verdict import Finding
 from arena.games.replay import replay
+from arena.hosts.host_health import WorkerHealth
 from arena.referee.compute_gate import ComputeGate
 from arena.referee.live_match import Forgives, LiveMatch
 from arena.referee.referee import Referee
@@ -31,7 +32,6 @@ from arena.sandbox.safety import fitting_bots
 from arena.server.address import ArenaAddress
 from arena.server.gateway import Gateway
 from arena.workers.attempt import DrawnAttempt, PlayedAttempt, void_attempt
-from arena.workers.worker_health import WorkerHealth
 from protocol.errors import ArenaError
 from protocol.messages import Ending, Limits, Termination, Verdict
 

@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from arena.workers.bus import BusAddress
-from arena.workers.bus_setup import set_up
+from arena.hosts.bus import BusAddress
+from arena.hosts.bus_setup import set_up
 from tests.support.needs import tool
 
 __all__ = ["NatsServer", "nats_server"]

@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import NamedTuple, TypeAlias, TypeVar
 
 import pytest
+from arena.workers.bus_setup import set_up
 
 from arena.hosts.nats_connection import NatsConnection
 from arena.workers.bus import BusAddress, BusDown, ResultDelivery
-from arena.workers.bus_setup import set_up
 from arena.workers.nats_bus import NatsBus, connect
 from arena.workers.nats_deliveries import NatsResult
 from tests.support.bus_listener import SOON_S, BusListener

@@ -9,8 +9,8 @@ from collections.abc import Collection
 import msgspec
 import pytest
 
-from arena.workers import worker_health
-from arena.workers.worker_health import MachineState, WorkerHealth, measure
+from arena.hosts import host_health
+from arena.hosts.host_health import MachineState, WorkerHealth, measure
 from protocol.messages import Ending, Limits, Mechanism, Verdict
 
 FINE = MachineState(memory_mib=4_000, disk_mib=50_000)
@@ -140,8 +140,8 @@ async def test_stall_of_the_event_loop_excuses_what_is_found_right_after_it() ->
 
 
 async def test_stall_of_the_event_loop_is_measured(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(worker_health, "_LOOK_S", 0.001)
-    monkeypatch.setattr(worker_health, "_LAG_MS", 20)
+    monkeypatch.setattr(host_health, "_LOOK_S", 0.001)
+    monkeypatch.setattr(host_health, "_LAG_MS", 20)
     health = WorkerHealth(lambda: FINE, asyncio.get_running_loop().time)
     watching = asyncio.create_task(health.watch())
     await asyncio.sleep(0)

@@ -21,9 +21,9 @@ import msgspec
 from arena.competitions.bot_supervisor import program_of
 from arena.competitions.jobs import MatchJob
 from arena.formats.spec import RelaunchSpec
+from arena.hosts.messages import Bundle, HouseBot, SeatProgram, Source
 from arena.sandbox.bundle import pack_bundle, portable_command
 from arena.submissions.service import SubmissionService
-from arena.workers.messages import Bundle, HouseBot, SeatProgram, Source
 from protocol.errors import UsageError
 
 __all__ = ["PART_BYTES", "SeatPrograms"]

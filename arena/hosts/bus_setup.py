@@ -22,8 +22,8 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
+from arena.hosts.bus import ARENA_USER
 from arena.hosts.nats_connection import seed_of
-from arena.workers.bus import ARENA_USER
 from protocol.errors import UsageError
 
 __all__ = ["BusFolder", "set_up"]

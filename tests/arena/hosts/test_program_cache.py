@@ -12,15 +12,15 @@ from typing import TypeAlias
 import pytest
 
 from arena.engine.verdict import Finding
+from arena.hosts import program_cache
+from arena.hosts.bus import BusDown
+from arena.hosts.messages import Bundle, HouseBot, SeatProgram, Source
+from arena.hosts.program_cache import NotFetched, ProgramCache
 from arena.sandbox.archive import canonical
 from arena.sandbox.build_cache import BuildFailed
 from arena.sandbox.bundle import pack_bundle
 from arena.sandbox.command import Program, bot_command
 from arena.sandbox.launcher import Launcher
-from arena.workers import program_cache
-from arena.workers.bus import BusDown
-from arena.workers.messages import Bundle, HouseBot, SeatProgram, Source
-from arena.workers.program_cache import NotFetched, ProgramCache
 from protocol.errors import UsageError
 from protocol.messages import Limits
 from tests.support.submitting import bot_zip, strategy

@@ -20,6 +20,8 @@ from collections.abc import Awaitable, Callable, Collection, Sequence
 from pathlib import Path
 from typing import BinaryIO, TypeAlias
 
+from arena.hosts.bus import BusDown
+from arena.hosts.messages import Bundle, HouseBot, SeatProgram, Source
 from arena.sandbox.build_cache import BuildCache, BuildFailed
 from arena.sandbox.bundle import MOST_BUNDLED, bundle_key, bundled_program, unpack_bundle
 from arena.sandbox.command import Program, bot_command, sealed_program
@@ -27,8 +29,6 @@ from arena.sandbox.folder_cache import FolderCache
 from arena.sandbox.workdir import remove
 from arena.server.background import BackgroundTasks
 from arena.storage.lock import lock_file
-from arena.workers.bus import BusDown
-from arena.workers.messages import Bundle, HouseBot, SeatProgram, Source
 from protocol.errors import ArenaError, UsageError
 from protocol.vocabulary import shorten
 

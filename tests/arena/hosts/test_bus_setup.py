@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from arena.hosts.bus_setup import set_up
 from arena.hosts.nats_connection import seed_of
-from arena.workers.bus_setup import set_up
 from protocol.errors import UsageError
 
 

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from arena.games import GAMES
+from arena.hosts import host_kind as module
+from arena.hosts.host_kind import isolation, known_games, worker_kind, working_commands
 from arena.sandbox import bubblewrap, cgroup
-from arena.workers import worker_kind as module
-from arena.workers.worker_kind import isolation, known_games, worker_kind, working_commands
 from protocol.errors import UsageError
 from protocol.version import __version__
 

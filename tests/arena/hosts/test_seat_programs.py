@@ -11,12 +11,12 @@ import pytest
 
 from arena.competitions.jobs import MatchJob
 from arena.formats.spec import RelaunchSpec
+from arena.hosts.messages import Bundle, HouseBot, SeatProgram, Source
+from arena.hosts.seat_programs import PART_BYTES, SeatPrograms
 from arena.sandbox import bundle
 from arena.sandbox.bundle import bundle_key
 from arena.submissions import service
 from arena.submissions.service import SubmissionService
-from arena.workers.messages import Bundle, HouseBot, SeatProgram, Source
-from arena.workers.seat_programs import PART_BYTES, SeatPrograms
 from protocol.errors import UsageError
 from protocol.messages import Limits
 from tests.support.submitted_programs import read_program_bytes
