@@ -22,7 +22,7 @@ from arena.cli import _output as output
 from arena.cli._bus_options import BusAddress, bus_options, check_address, needs_nats
 from arena.hosts.bot_host import BotHost
 from arena.hosts.bus import ARENA_USER, BusDown, secret_files
-from arena.hosts.host_health import WorkerHealth, measure
+from arena.hosts.host_health import shortage
 from arena.hosts.host_kind import host_kind
 from arena.hosts.host_link import LinkOpener
 from arena.hosts.messages import HostReport
@@ -124,7 +124,6 @@ async def _run(address: BusAddress, report: HostReport, cache: Path, notices: _H
     allow_many_files()
     loop = asyncio.get_running_loop()
     cache.mkdir(mode=0o700, parents=True, exist_ok=True)
-    health = WorkerHealth(partial(measure, (cache, Path(tempfile.gettempdir()))), loop.time)
     hidden = (*secret_files(address), cache)
     connection = NatsConnection(address, f"host {report.host}", report.host)
     async with contextlib.AsyncExitStack() as stack:
@@ -136,7 +135,7 @@ async def _run(address: BusAddress, report: HostReport, cache: Path, notices: _H
             programs.program,
             hidden,
             LinkOpener(report.host),
-            lambda: health.shortage,
+            partial(shortage, (cache, Path(tempfile.gettempdir()))),
             partial(notices.say, "told"),
         )
         stack.push_async_callback(host.close)
@@ -145,8 +144,6 @@ async def _run(address: BusAddress, report: HostReport, cache: Path, notices: _H
         except BusDown as error:
             raise Unreachable(str(error)) from None
         stack.push_async_callback(connection.close)
-        watching = loop.create_task(health.watch())
-        stack.callback(watching.cancel)
         _say_started(report, notices)
         serving = loop.create_task(serve(connection, host))
         leaving = loop.create_task(_left(host, notices))
