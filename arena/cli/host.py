@@ -138,6 +138,7 @@ async def _run(address: BusAddress, report: HostReport, cache: Path, notices: _H
             partial(shortage, (cache, Path(tempfile.gettempdir()))),
             partial(notices.say, "told"),
         )
+        programs.in_use = lambda: host.programs_in_use
         stack.push_async_callback(host.close)
         try:
             await connection.open()
