@@ -10,11 +10,12 @@ import secrets
 from collections.abc import Sequence
 from functools import partial
 
-from arena.competitions.bot_supervisor import BotSupervisor, program_of
+from arena.competitions.bot_supervisor import BotSupervisor
 from arena.competitions.competition import Competition
 from arena.competitions.listener import Listener
 from arena.engine.verdict import Finding
 from arena.formats.spec import Plan, RelaunchSpec
+from arena.hosts.seat_programs import program_of
 from arena.sandbox.scarcity import NO_PROGRAM, Scarcity
 from arena.server.background import BackgroundTasks
 from arena.server.gateway import Gateway
