@@ -21,7 +21,7 @@ import msgspec
 from arena.cli import _output as output
 from arena.cli._bus_options import BusAddress, bus_options, check_address, needs_nats
 from arena.hosts.bot_host import BotHost
-from arena.hosts.bus import ARENA_USER, BusDown, secret_files
+from arena.hosts.bus import BusDown, checked_host, secret_files
 from arena.hosts.host_health import shortage
 from arena.hosts.host_kind import host_kind
 from arena.hosts.host_link import LinkOpener
@@ -33,9 +33,8 @@ from arena.sandbox.worker_pool import usable_cores
 from arena.server.listener import allow_many_files
 from protocol.errors import Unreachable, UsageError
 
-__all__ = ["checked_name", "command", "default_name", "unseen_cache"]
+__all__ = ["command", "default_name", "unseen_cache"]
 
-_NAME = re.compile(r"[A-Za-z0-9_-]{1,32}")
 _BUILD_MIB = 1024  # a program may be built meanwhile
 _RETIRE_S = 1.0  # between two looks at what a host that leaves still runs
 
@@ -82,7 +81,7 @@ def command(
     --json prints lines {host, event, text}, and with the event `started` also {cores, memory_mib,
     kind}.
     """
-    name = checked_name(name or default_name(bus))
+    name = checked_host(name or default_name(bus))
     address = check_address(bus)
     cores = cores or usable_cores()
     cache = unseen_cache(cache, "host")
@@ -216,13 +215,6 @@ def default_name(bus: BusAddress | None) -> str:
     if bus is not None and bus.key is not None:
         return bus.key.stem
     return re.sub(r"[^A-Za-z0-9_-]+", "-", platform.node().partition(".")[0])[:32] or "machine"
-
-
-def checked_name(name: str) -> str:
-    """A name on the bus; raises `UsageError` if it cannot be one."""
-    if not _NAME.fullmatch(name) or name == ARENA_USER:
-        raise UsageError(f"expected a name of at most 32 letters, digits, - and _, got {name!r}")
-    return name
 
 
 def unseen_cache(cache: Path | None, kind: str) -> Path:

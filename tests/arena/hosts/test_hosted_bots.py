@@ -13,6 +13,7 @@ from arena.hosts.program_cache import Fetch
 from arena.referee.compute_gate import ComputeGate
 from protocol.errors import ArenaError
 from protocol.messages import Limits
+from tests.support.silent_link import SilentLink
 
 START = StartBot(
     seat=1,
@@ -24,34 +25,21 @@ START = StartBot(
 )
 
 
-class SilentArena:
-    """The arena's end of a link, which hears and does not answer."""
-
-    def __init__(self) -> None:
-        self.heard: list[Any] = []
-
-    def tell(self, message: bytes) -> None:
-        self.heard.append(from_host(message))
-
-    def carry(self, piece: bytes) -> None: ...
-
-    def cut(self) -> None: ...
-
-
 async def test_what_is_fetched_for_an_arena_ends_with_its_link() -> None:
-    arena, fetching = SilentArena(), list[asyncio.Future[bytes]]()
+    link, fetching = SilentLink(), list[asyncio.Future[bytes]]()
 
     async def programs(wanted: object, game: str, name: str, fetch: Fetch) -> Any:
         fetching.append(asyncio.ensure_future(fetch(0)))  # others may wait for it, too
         await asyncio.Event().wait()
 
     bots = HostedBots(
-        arena, Limits(), ComputeGate(1), programs, (), lambda: 0.0, lambda has_come: None
+        link, Limits(), ComputeGate(1), programs, (), lambda: 0.0, lambda has_come: None
     )
     bots.message(on_link(START))
-    while not arena.heard:
+    while not link.told:
         await asyncio.sleep(0)
-    assert (arena.heard, bots.programs) == ([WantedPart("k", 0)], ("k",))
+    assert [from_host(each) for each in link.told] == [WantedPart("k", 0)]
+    assert bots.programs == ("k",)
     await bots.close()
 
     with pytest.raises(ArenaError, match="the link to the arena was lost"):
