@@ -1,4 +1,4 @@
-"""Connects an arena that takes submissions to the hosts that run bots for it."""
+"""Connects an arena to the hosts that run bots for it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,6 @@ from arena.hosts.directory import HostDirectory
 from arena.hosts.host_kind import isolation
 from arena.hosts.host_links import HostLinks
 from arena.hosts.seat_programs import SeatPrograms
-from arena.submissions.service import SubmissionService
 from protocol.errors import Unreachable
 
 __all__ = ["connected_hosts"]
@@ -23,14 +22,9 @@ __all__ = ["connected_hosts"]
 
 @contextlib.asynccontextmanager
 async def connected_hosts(
-    arena: Host,
-    service: SubmissionService,
-    where: BusAddress,
-    name: str,
-    folder: Path,
-    certificate: Path | None = None,
+    arena: Host, where: BusAddress, name: str, folder: Path, certificate: Path | None = None
 ) -> AsyncIterator[None]:
-    """Have hosts run submissions of an open arena, which is called `name` on the bus.
+    """Have hosts run the launched bots of an open arena, which is called `name` on the bus.
 
     Programs wait in `folder` until hosts have fetched them. Raises `Unreachable` if the bus is not
     there.
@@ -39,15 +33,10 @@ async def connected_hosts(
     with needs_nats():
         from arena.hosts.nats_bus import NatsHostBus
         from arena.hosts.nats_connection import NatsConnection
+    service = arena.submissions
     programs = SeatPrograms(arena.supervisor.relaunch_specs, service, folder, arena.hidden)
-    pools = HostPools(
-        arena.supervisor,
-        arena.gateway,
-        arena.limits,
-        programs.source,
-        programs.part,
-        service.note_stderr,
-    )
+    on_stderr = _ignore if service is None else service.note_stderr
+    pools = HostPools(arena.supervisor, arena.gateway, arena.limits, programs, on_stderr)
     links = HostLinks(pools.opened, pools.closed)
     connection = NatsConnection(where, f"arena {name}", ARENA_USER)
     others = urls_for_others(arena.url)
@@ -72,3 +61,7 @@ async def connected_hosts(
         links.close()
         pools.close()
         await connection.close()
+
+
+def _ignore(submission: int, match: str, text: str) -> None:
+    """Without submissions there is nobody who hands in."""

@@ -171,7 +171,6 @@ class BotSupervisor:
 
     Attributes:
         ended: why each bot ended that was not stopped on purpose, by name.
-        on_started: called with the seconds that it took this machine to start a program.
     """
 
     def __init__(
@@ -193,7 +192,6 @@ class BotSupervisor:
         self._wait_for_change = wait_for_change
         self._on_offence = on_offence
         self._on_change = on_change
-        self.on_started: Callable[[float], None] = lambda took_s: None
         self._launcher = Launcher(limits, hidden, self.found)
         self._ours: dict[str, SupervisedBot] = {}
         self._specs: dict[str, RelaunchSpec] = {}  # also of those that have ended
@@ -298,13 +296,11 @@ class BotSupervisor:
     async def _start(
         self, ours: SupervisedBot, name: str, launch: Callable[[], Awaitable[StartedBot]]
     ) -> None:
-        asked_at = self._loop.time()
         try:
             ours.launched = launched = await launch()
         except BaseException:
             self._forget(name)
             raise
-        self.on_started(self._loop.time() - asked_at)
         look = partial(self._look_at_start, name, ours, self._arena_s(ours))
         self._gateway.timers.after(ours.first_look_s, look)
         if (pipes := launched.pipes) is not None:

@@ -13,7 +13,6 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
 from arena.competitions.arbiter import Arbiter
-from arena.competitions.job_match import OpenMatch
 from arena.competitions.ladder_runner import LadderStage
 from arena.competitions.ledger import CompetitionReport
 from arena.competitions.stage_runner import CompetitionStopped, RunningStage
@@ -23,6 +22,7 @@ from arena.formats.eta import Left
 from arena.formats.formats import expected_matches, open_stages
 from arena.formats.schedule import OpenStages, Outcome, Outcomes, Pairing, Ranking
 from arena.formats.spec import Form, Plan
+from arena.referee.live_match import LiveMatch
 from arena.sandbox.bot_spec import some
 from arena.storage.models import Act, CompetitionState, MatchRow
 from protocol.errors import UsageError
@@ -105,12 +105,12 @@ class Competition:
         return isinstance(self._stage, RunningStage) and self._stage.is_stuck
 
     @property
-    def tables(self) -> tuple[OpenMatch, ...]:
+    def tables(self) -> tuple[LiveMatch, ...]:
         return self.arbiter.tables
 
     @property
     def playing(self) -> int:
-        """How many matches are being played."""
+        """How many matches are played, with those that wait for their seats."""
         return self.arbiter.playing
 
     @property
@@ -222,12 +222,10 @@ class Competition:
         self._began = self._loop.time()
         self.arbiter.workload.begin(self._began)
         ranking: Ranking = ()
-        self.arbiter.find_interrupted()
         try:
             ranking = await self._play_all()
         except CompetitionStopped:
             self._is_stopped = True
-        self.arbiter.drop_interrupted()
         await self.ledger.rated()
         self.is_over = True
         self.ledger.finished(self._wall(), ranking, self.state, self._stopped_by)
@@ -237,13 +235,13 @@ class Competition:
         """Open the matches that can be opened now that these bots have come or gone."""
         plays = self._climbs if self.plan.form is Form.LADDER else self._names.__contains__
         mine = [name for name in names if plays(name)]
-        self.arbiter.remote.room_changed()
+        self.arbiter.room_changed()
         if mine:
             self.seat(mine)
 
     def room_changed(self) -> None:
-        """Other machines take more matches at once, or fewer."""
-        self.arbiter.remote.room_changed()
+        """Hosts have come or gone, or have room again."""
+        self.arbiter.room_changed()
         if self._stage is not None:
             self._stage.room_changed()
 
@@ -327,8 +325,7 @@ class Competition:
         restored: tuple[MatchRow, ...] = ()
         if unplayed is Unplayed.BEFORE:
             self.arbiter.is_paused = True  # nothing is opened any more
-            for table in self.tables:
-                self.arbiter.close(table, act.text, goes_on=False)
+            self.arbiter.void_all(act.text)
             restored = self.ledger.restore(act)
             self._reopen()
         self._stopped_by = act
@@ -342,7 +339,7 @@ class Competition:
         if isinstance(self._stage, LadderStage):
             self._stage.close()
 
-    def table(self, match: str) -> OpenMatch | None:
+    def table(self, match: str) -> LiveMatch | None:
         return next((table for table in self.tables if table.id == match), None)
 
     def check_back(self, match: str) -> None:
@@ -357,7 +354,7 @@ class Competition:
         table = self.table(match)
         if table is not None:
             self.ledger.acted(act)
-            self.arbiter.void(table, act.text)
+            self.arbiter.gateway.referee.void(table, act.text)
             return
         played = self.ledger.take_back(match, act, self._first, reopened)
         seat = played.result.termination.seat
@@ -409,11 +406,8 @@ class Competition:
 
     async def _play_all(self) -> Ranking:
         if self.plan.form is Form.LADDER:
-            open_now = [
-                Pairing(job.pairing, job.players) for job in self.arbiter.remote.interrupted
-            ]
             self._stage = ladder = LadderStage(
-                self.arbiter, self.ledger.ladder, self.ledger.last_pairing + 1, open_now
+                self.arbiter, self.ledger.ladder, self.ledger.last_pairing + 1
             )
             if self._stopped_by is not None:
                 ladder.stop()

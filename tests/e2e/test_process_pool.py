@@ -159,9 +159,9 @@ async def test_processes_of_submissions_are_nobody_that_is_here(tmp_path: Path) 
         playing = asyncio.create_task(sleeper)
         await opened.wait()
         assert host.gateway.players.here == len(host.gateway.players) == 0
-        assert host.presence.names("three_card_poker") == ()
-        assert host.presence.taken == set()
-        assert host.presence.use_of("bot 0") is None
+        assert host.here.names("three_card_poker") == ()
+        assert host.here.taken == set()
+        assert host.here.use_of("bot 0") is None
         await host.launch(("three_card_poker", "q64"), "bot 0")
         await playing
 

@@ -1,4 +1,4 @@
-"""How jobs are played: their seats, what waits for room, and matches that do not begin."""
+"""Matches whose bots are launched: their seats, what waits for room, and what does not begin."""
 
 from __future__ import annotations
 
@@ -6,23 +6,19 @@ import asyncio
 from collections.abc import AsyncIterator
 from typing import Any
 
-import msgspec
 import pytest
 
 from arena.competitions.competition import Competition
-from arena.competitions.job_match import JobMatch
-from arena.competitions.jobs import MatchJob
 from arena.competitions.ledger import CompetitionReport
-from arena.engine.match import MatchResult
+from arena.competitions.process_pool import SeatBot
+from arena.competitions.seating import WantedSeats
 from arena.engine.verdict import Finding
 from arena.formats.spec import Take
-from arena.games import GAMES
-from arena.referee.live_match import Forgives, LiveMatch
 from arena.storage.store import CompetitionState
 from protocol.errors import ArenaError, UsageError
-from protocol.messages import Ending, Limits, Mechanism, Verdict
+from protocol.messages import Ending, Mechanism
+from tests.support.fake_bots import ANY_GAME
 from tests.support.fake_host import (
-    SHORT,
     FakeHost,
     a_while,
     act,
@@ -59,25 +55,6 @@ def submitted(*names: str, **plan: Any) -> dict[str, Any]:
     return {"take": Take.EITHER, "versions": versions, **plan}
 
 
-# --- what is a job ---
-
-
-@pytest.mark.parametrize(
-    ("players", "kind"),
-    [(("ours", "yours"), JobMatch), (("ann", "ben"), LiveMatch), (("ours", "ann"), LiveMatch)],
-)
-async def test_a_match_is_a_job_if_all_its_bots_were_launched(
-    host: FakeHost, players: tuple[str, str], kind: type
-) -> None:
-    host.has_jobs()
-    for name in players:
-        host.comes(name, silent, is_launched=name in ("ours", "yours"))
-    competition, _ = await host.begin(*players)
-
-    assert [type(table) for table in competition.tables] == [kind]
-    await host.end()
-
-
 # --- forms ---
 
 
@@ -104,7 +81,8 @@ async def test_records_say_which_version_has_played(handed_in: FakeHost) -> None
 async def test_each_plays_with_its_submission_of_the_plan(handed_in: FakeHost) -> None:
     await handed_in.play("ann", "ben", take=Take.SUBMITTED, versions={"ann": 19, "ben": 21})
 
-    assert set(handed_in.pool.seated) == {("ann", 19), ("ben", 21)}
+    seated = {(bot.name, bot.submission) for bot in handed_in.pool.seated}
+    assert seated == {("ann", 19), ("ben", 21)}
 
 
 @pytest.mark.parametrize(("at_once", "most"), [(1, 2), (2, 4), (4, 8)])
@@ -159,7 +137,7 @@ async def test_a_bot_that_leaves_meanwhile_is_waited_for_and_nothing_is_recorded
     assert handed_in.book.counted() == {("ann", "eve"): 1}
 
 
-async def test_a_job_waits_until_there_is_room(handed_in: FakeHost) -> None:
+async def test_a_match_waits_until_there_is_room(handed_in: FakeHost) -> None:
     handed_in.pool.most = 2
     report = await handed_in.play(*FOUR, **SUBMITTED)
 
@@ -167,102 +145,76 @@ async def test_a_job_waits_until_there_is_room(handed_in: FakeHost) -> None:
     assert handed_in.pool.most_reserved == 2
 
 
-class WatcherOfOrder:
-    """Notes in which order jobs begin and end."""
+class SeatsInOrder:
+    """Asks for the seats of matches, and notes in which order they are there; each is short.
 
-    def __init__(self, told: list[str]) -> None:
-        self._told = told
+    Attributes:
+        told: the numbers of the matches that were seated.
+    """
 
-    @property
-    def forgives(self) -> Forgives:
-        return lambda bot, kind, event: False
+    def __init__(self, host: FakeHost, most: int) -> None:
+        host.takes_submissions(100)
+        host.pool.most = most
+        self.told: list[int] = []
+        self.wanted: list[WantedSeats] = []
+        self._seating = host.seating
 
-    def progressed(self, job: str, match: str, decisions: int) -> None:
-        if not decisions:
-            self._told.append(f"{job} begins")
+    def want(self, *names: str, lasts: int = 4) -> None:
+        number = len(self.wanted)
 
-    def lost(self, job: str, match: str) -> None:
-        raise AssertionError("nothing is lost in process")
+        def seated(sessions: object) -> None:
+            self.told.append(number)
+            asyncio.get_running_loop().call_later(lasts / 1000, self._seating.give_back, wanted)
 
-    def done(self, job: str, match: str, result: MatchResult, verdict: Verdict | None) -> None:
-        self._told.append(f"{job} ends" if match else f"{job}: {result.termination.text}")
+        bots = [SeatBot(name, SUBMITTED["versions"][name], ANY_GAME) for name in names]
+        wanted = WantedSeats(
+            f"m{number}",
+            bots,
+            is_portable=False,
+            is_limited=True,
+            seated=seated,
+            refused=_never,
+            failed=_never,
+        )
+        self.wanted.append(wanted)
+        self._seating.want(wanted)
 
 
-def a_job(name: str, *players: str, game: str = "ace_king_queen", **settings: object) -> MatchJob:
-    read = GAMES[game].vocabulary.read_settings({**SHORT[game], **settings})
-    return MatchJob(
-        id=name,
-        game=game,
-        settings=msgspec.to_builtins(read),
-        limits=Limits(),
-        players=players,
-        submissions=tuple(SUBMITTED["versions"][player] for player in players),
-    )
+def _never(*_: object) -> None:
+    raise AssertionError("nothing fails here")
 
 
 async def test_a_large_match_is_overtaken_by_small_ones_but_not_for_ever(host: FakeHost) -> None:
-    host.takes_submissions(100)
-    assert host.runner is not None
-    jobs, told, host.pool.most = host.runner.jobs, list[str](), 5
-    watcher = WatcherOfOrder(told)
+    order = SeatsInOrder(host, most=5)
     for number in range(60):  # there is always one of these, with which four others do not fit
         if number == 2:
-            jobs.put(a_job("large", *FOUR, game="high_low"), watcher)
-        jobs.put(a_job(f"small {number}", "ann", "ben", hands=4 + number % 3), watcher)
-    await until(lambda: len(told) == 2 * 61)
-    await host.end()
+            order.want(*FOUR)
+        order.want("ann", "ben", lasts=4 + number % 3)
+    await until(lambda: len(order.told) == 61)
 
-    before = told[: told.index("large begins")]
-    assert 2 < sum(line.endswith("begins") for line in before) < 30
+    assert 2 < order.told.index(2) < 30
 
 
 async def test_matches_whose_processes_are_warm_come_first_but_not_for_ever(host: FakeHost) -> None:
-    host.takes_submissions(100)
-    assert host.runner is not None
+    order = SeatsInOrder(host, most=100)
     host.pool.at_once = 1
-    jobs, told = host.runner.jobs, list[str]()
-    cold, *warm = (
-        a_job(f"match {number}", *names)
-        for number, names in enumerate([FOUR[2:], *([FOUR[:2]] * 120)])
-    )
-    host.pool.idle = set(warm[0].submitted.values())
-    watcher = WatcherOfOrder(told)
-    for job in (cold, *warm):
-        jobs.put(job, watcher)
-    await until(lambda: len(told) == 2 * 121)
-    await host.end()
+    order.want(*FOUR[2:])
+    for _ in range(120):
+        order.want(*FOUR[:2])
+    host.pool.idle = set(order.wanted[1].bots)
+    await until(lambda: len(order.told) == 121)
 
-    begun = [line for line in told if line.endswith("begins")]
-    assert 100 <= begun.index("match 0 begins") < 120
+    assert 100 <= order.told.index(0) < 120
 
 
 async def test_a_small_match_does_not_wait_for_a_large_one_that_never_fits(host: FakeHost) -> None:
-    host.takes_submissions(100)
-    assert host.runner is not None
-    jobs, told, host.pool.most = host.runner.jobs, list[str](), 2
-    watcher = WatcherOfOrder(told)
-    jobs.put(a_job("large", *FOUR, game="high_low"), watcher)
-    for number in range(40):
-        jobs.put(a_job(f"small {number}", "ann", "ben"), watcher)
-    await until(lambda: len(told) == 80)
-    await host.end()
+    order = SeatsInOrder(host, most=2)
+    order.want(*FOUR)
+    for _ in range(40):
+        order.want("ann", "ben")
+    await until(lambda: len(order.told) == 40)
 
-    assert "large begins" not in told
-
-
-async def test_in_the_end_everything_here_is_void(host: FakeHost) -> None:
-    host.takes_submissions(1)
-    assert host.runner is not None
-    told = list[str]()
-    host.submitted_play["ann"] = silent
-    for name in ("first", "second"):
-        host.runner.jobs.put(a_job(name, "ann", "ben"), WatcherOfOrder(told))
-    await a_while()
-    host.runner.close("the arena stops")
-    await host.end()
-
-    assert told == ["first begins", "first ends", "second: the arena stops"]
-    assert not host.pool.reserved
+    assert 0 not in order.told
 
 
 # --- offences and faults ---
@@ -331,7 +283,7 @@ def answer(host: FakeHost) -> None:
     host.all_play(first_legal)
 
 
-async def test_a_stop_ends_jobs_in_every_state(host: FakeHost) -> None:
+async def test_a_stop_ends_matches_in_every_state(host: FakeHost) -> None:
     host.takes_submissions(1, **SUBMITTED["versions"])
     competition, task = await begun(host, *FOUR)
     competition.stop(act("stop"))
@@ -368,12 +320,3 @@ async def test_what_a_connected_bot_of_the_same_name_does_is_no_matter(handed_in
     report = await in_time(task)
 
     assert not report.verdicts
-
-
-async def test_jobs_show_how_far_they_are(handed_in: FakeHost, monkeypatch: Any) -> None:
-    monkeypatch.setattr("arena.competitions.job_runner._PROGRESS_S", 0.001)
-    competition, _ = await begun(handed_in, "ann", "ben")
-    handed_in.all_play(first_legal, once=True)
-    await until(lambda: competition.tables and competition.tables[0].decisions)
-
-    assert competition.tables[0].progress > 0
