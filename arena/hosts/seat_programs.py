@@ -98,7 +98,7 @@ class SeatPrograms:
         try:
             if submission is None:
                 return await self._launched(name, game)
-            return await self.source(submission)
+            return await self._source(submission)
         except UsageError as error:
             raise UsageError(f"{name}: {error}") from None
 
@@ -147,7 +147,7 @@ class SeatPrograms:
             raise UsageError(found.why)
         return found.bundles[game]
 
-    async def source(self, number: int) -> Source:
+    async def _source(self, number: int) -> Source:
         """A submission; raises `UsageError` if there is no such one, and `StoreFailed`."""
         if number not in self._sources:
             if self._submissions is None:
