@@ -12,9 +12,9 @@ from arena.competitions.arena_host import Host
 from arena.competitions.host_pools import HostPools
 from arena.hosts.bus import ARENA_USER, BusDown
 from arena.hosts.directory import HostDirectory
+from arena.hosts.host_kind import isolation
 from arena.hosts.host_links import HostLinks
-from arena.workers.seat_programs import SeatPrograms
-from arena.workers.worker_kind import isolation
+from arena.hosts.seat_programs import SeatPrograms
 from protocol.errors import Unreachable
 
 __all__ = ["connected_hosts"]

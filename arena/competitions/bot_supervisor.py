@@ -36,7 +36,7 @@ from protocol.codec import Encoding
 from protocol.errors import ArenaError, error_line
 from protocol.messages import Ending, Limits, Mechanism
 
-__all__ = ["BotSupervisor", "SupervisedBot", "program_of"]
+__all__ = ["BotSupervisor", "SupervisedBot"]
 
 _LEAST_LOOK_S = 0.05  # between two looks at a bot that starts
 _CORES = os.cpu_count() or 1
@@ -431,9 +431,3 @@ class BotSupervisor:
         if ours is not None and not ours.gone.done():
             ours.gone.set_result(None)
         return ours
-
-
-def program_of(bot: RelaunchSpec) -> Program:
-    """The program of a bot that is no house bot."""
-    folder = None if bot.folder is None else Path(bot.folder)
-    return Program(bot.words, stdio=bot.stdio, folder=folder)

@@ -13,7 +13,7 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from functools import partial
 from typing import Protocol
 
-from arena.competitions.bot_supervisor import BotSupervisor, program_of
+from arena.competitions.bot_supervisor import BotSupervisor
 from arena.competitions.competition import Competition
 from arena.competitions.ledger import Ledger
 from arena.competitions.listener import Listener
@@ -24,6 +24,7 @@ from arena.engine.verdict import Finding
 from arena.formats.eta import Left
 from arena.formats.schedule import Pairing
 from arena.formats.spec import Form, Plan, RelaunchSpec
+from arena.hosts.seat_programs import program_of
 from arena.sandbox.scarcity import NO_PROGRAM, Scarcity
 from arena.server.background import BackgroundTasks
 from arena.server.entrance import EntrancePage

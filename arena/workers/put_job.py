@@ -15,7 +15,7 @@ __all__ = ["NoPrograms", "PortablePrograms", "PutJob", "bus_job"]
 
 
 class PortablePrograms(Protocol):
-    """Where programs come from: `arena.workers.seat_programs.SeatPrograms`."""
+    """Where programs come from: `arena.hosts.seat_programs.SeatPrograms`."""
 
     def of(self, job: MatchJob) -> Awaitable[Sequence[SeatProgram]]:
         """The programs of a job by seat; raises UsageError why one cannot be played elsewhere."""

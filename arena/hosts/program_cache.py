@@ -1,11 +1,11 @@
-"""The programs that a worker has fetched from arenas, ready to be launched, in a folder that stays.
+"""The programs that a host has fetched from arenas, ready to be launched, in a folder that stays.
 
 A program is fetched part by part into a file and looked at only if its SHA-256 is the one that the
 arena named. A bundle is unpacked then, and a submission is built, by the code that builds it at an
-arena. Folders appear under their keys when they are whole; what a worker that was killed has left
+arena. Folders appear under their keys when they are whole; what a host that was killed has left
 half done is removed by the next one.
 
-Workers on one machine may be given the same folder: each has a folder of its own in it.
+Hosts on one machine may be given the same folder: each has a folder of its own in it.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from collections.abc import Awaitable, Callable, Collection, Sequence
 from pathlib import Path
 from typing import BinaryIO, TypeAlias
 
+from arena.hosts.messages import Bundle, HouseBot, SeatProgram, Source
 from arena.sandbox.build_cache import BuildCache, BuildFailed
 from arena.sandbox.bundle import MOST_BUNDLED, bundle_key, bundled_program, unpack_bundle
 from arena.sandbox.command import Program, bot_command, sealed_program
@@ -27,25 +28,18 @@ from arena.sandbox.folder_cache import FolderCache
 from arena.sandbox.workdir import remove
 from arena.server.background import BackgroundTasks
 from arena.storage.lock import lock_file
-from arena.workers.bus import BusDown
-from arena.workers.messages import Bundle, HouseBot, SeatProgram, Source
 from protocol.errors import ArenaError, UsageError
 from protocol.vocabulary import shorten
 
 __all__ = ["Fetch", "NotFetched", "ProgramCache"]
 
 Fetch: TypeAlias = Callable[[int], Awaitable[bytes]]
-"""Asks the arena for the part of a program at an offset.
-
-It may raise `BusDown` or `TimeoutError`, and is called again then. An `ArenaError` ends it.
-"""
+"""Asks an arena for the bytes of a program from an offset on; raises `ArenaError`."""
 
 _MOST_BYTES = 8 << 30
 # An arena has built it within its own limits, but this machine may be slower.
 _BUILD_S = 900.0
 _BUILD_MIB = 2_048
-_PATIENCE_S = 30.0  # an arena that starts again takes some seconds
-_PAUSE_S = 0.5
 # A program that could not be built is not tried again for each match; but a toolchain may come.
 _FAILED_S = 300.0
 _KEY = re.compile(r"[0-9a-f]{64}")
@@ -61,12 +55,8 @@ class ProgramCache:
     """Programs by their keys; the least recently used make room for others.
 
     Args:
-        folder: made if it is not there. No bot of this worker may see it.
+        folder: made if it is not there. No bot may see it.
         hidden: what no build may see, besides that folder.
-        build_s, build_mib: as in `arena.sandbox.build`.
-        builds_at_once: how many programs are built at a time.
-        pause_s: before a part is asked for again.
-        patience_s: how long a part is asked for.
 
     Attributes:
         in_use: gives the keys of programs whose processes run; they make no room for others. It is
@@ -74,16 +64,7 @@ class ProgramCache:
     """
 
     def __init__(
-        self,
-        folder: Path,
-        hidden: Sequence[Path] = (),
-        *,
-        build_s: float = _BUILD_S,
-        build_mib: int = _BUILD_MIB,
-        most_bytes: int = _MOST_BYTES,
-        builds_at_once: int = 1,
-        pause_s: float = _PAUSE_S,
-        patience_s: float = _PATIENCE_S,
+        self, folder: Path, hidden: Sequence[Path] = (), most_bytes: int = _MOST_BYTES
     ) -> None:
         self.in_use: Callable[[], Collection[str]] = lambda: ()
         own, self._lock = _own_folder(folder)
@@ -93,12 +74,9 @@ class ProgramCache:
             self._folders,
             self._write_tar,
             (*hidden, folder),
-            build_s=build_s,
-            build_mib=build_mib,
-            at_once=builds_at_once,
+            build_s=_BUILD_S,
+            build_mib=_BUILD_MIB,
         )
-        self._pause_s = pause_s
-        self._patience_s = patience_s
         self._making: dict[str, asyncio.Task[None]] = {}
         self._failed: dict[str, tuple[float, str]] = {}
         self._tasks = BackgroundTasks(_note_end)
@@ -150,7 +128,7 @@ class ProgramCache:
             # Others wait too: whoever is cancelled cancels it for nobody else.
             await asyncio.shield(task)
         except NotFetched:
-            if is_mine:  # else the attempt was over by which it was asked for: ask by our own
+            if is_mine:  # else another arena failed, or its link was lost: ask our own
                 raise
 
     async def _make(self, wanted: Source | Bundle, game: str, fetch: Fetch) -> None:
@@ -201,31 +179,23 @@ class ProgramCache:
                 digest.update(data)
 
             while (offset := file.tell()) < wanted.size:
-                await asyncio.to_thread(write, await self._part(wanted.size, offset, fetch))
+                await asyncio.to_thread(write, await _part(wanted.size - offset, offset, fetch))
         key = digest.hexdigest()
         if isinstance(wanted, Bundle):
             key = bundle_key(wanted.words, wanted.stdio, game, key)
         if key != wanted.key:
             raise NotFetched(f"expected the program {wanted.key}, got one with the SHA-256 {key}")
 
-    async def _part(self, size: int, offset: int, fetch: Fetch) -> bytes:
-        """The part at an offset, asked for until it comes or patience is over."""
-        loop = asyncio.get_running_loop()
-        since, why = loop.time(), ""
-        while not why or loop.time() - since < self._patience_s:
-            if why:
-                await asyncio.sleep(self._pause_s)
-            try:
-                data = await fetch(offset)
-            except (BusDown, TimeoutError) as error:
-                why = str(error) or "the arena does not answer"
-                continue
-            except ArenaError as error:
-                raise NotFetched(str(error)) from error
-            if 0 < len(data) <= size - offset:
-                return data
-            why = f"got {len(data):,} bytes of {size - offset:,}"
-        raise NotFetched(f"the program did not come within {self._patience_s:g} s: {why}")
+
+async def _part(most: int, offset: int, fetch: Fetch) -> bytes:
+    """The bytes at an offset: at least one of them, and at most as many as are missing."""
+    try:
+        data = await fetch(offset)
+    except ArenaError as error:
+        raise NotFetched(str(error)) from error
+    if not 0 < len(data) <= most:
+        raise NotFetched(f"expected 1 to {most:,} bytes of a program, got {len(data):,}")
+    return data
 
 
 def _note_end(task: asyncio.Task[None]) -> None:
@@ -235,7 +205,7 @@ def _note_end(task: asyncio.Task[None]) -> None:
 
 
 def _own_folder(folder: Path) -> tuple[Path, int]:
-    """The first folder in `folder` that no other worker has, and its lock, which ends with us."""
+    """The first folder in `folder` that no other host has, and its lock, which ends with us."""
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     for number in itertools.count(1):
         lock = os.open(folder / f"{number}.lock", os.O_RDWR | os.O_CREAT, 0o600)

@@ -1,25 +1,20 @@
-"""What this machine can play: each language and command is tried, not guessed."""
+"""What can run on this machine: each language and command is tried, not guessed."""
 
 from __future__ import annotations
 
 import platform
 import subprocess
 import sys
-from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
-
-import msgspec
 
 from arena.games import GAMES
 from arena.hosts.messages import HostKind
 from arena.sandbox import bubblewrap, cgroup
 from arena.sandbox.command import find_program
 from arena.sandbox.toolchains import installed
-from arena.workers.messages import WorkerKind
-from protocol.errors import UsageError
 from protocol.version import __version__
 
-__all__ = ["COMMANDS", "host_kind", "isolation", "known_games", "worker_kind", "working_commands"]
+__all__ = ["COMMANDS", "host_kind", "isolation", "working_commands"]
 
 COMMANDS = {
     "python3": ("--version",),
@@ -61,25 +56,17 @@ _TRY_S = 20.0  # the first start of a JVM on a loaded machine
 _AT_ONCE = 4
 
 
-def worker_kind(games: Iterable[str] = ()) -> WorkerKind:
-    """What this machine can play, of these games or all; this takes a second or two.
-
-    Raises `UsageError` for a game that is not installed.
-    """
-    return WorkerKind(
+def host_kind() -> HostKind:
+    """What can run on this machine; this takes a second or two."""
+    return HostKind(
         arena_version=__version__,
         system=sys.platform,
         machine=platform.machine(),
         isolation=isolation(),
         languages=tuple(sorted(tool.name for tool in installed() if not tool.missing)),
         commands=working_commands(),
-        games=known_games(games),
+        games=tuple(sorted({str(game.package or name) for name, game in GAMES.items()})),
     )
-
-
-def host_kind() -> HostKind:
-    """What can run on this machine; this takes a second or two."""
-    return msgspec.convert(msgspec.structs.asdict(worker_kind()), HostKind)
 
 
 def isolation() -> str:
@@ -87,18 +74,6 @@ def isolation() -> str:
     if bubblewrap.probe() is not None:
         return ""
     return "bubblewrap" if cgroup.probe() is not None else "bubblewrap, cgroup"
-
-
-def known_games(games: Iterable[str] = ()) -> tuple[str, ...]:
-    """The games as `WorkerKind.games` has them; raises `UsageError` for one that is not here."""
-    wanted = tuple(games) or tuple(GAMES)
-    for name in wanted:
-        if name not in GAMES:
-            raise UsageError(f"unknown game {name!r}; expected some of: {', '.join(GAMES)}")
-    packages = {name: GAMES[name].package for name in wanted}
-    return tuple(
-        sorted({name if package is None else str(package) for name, package in packages.items()})
-    )
 
 
 def working_commands() -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""What an arena says of the programs of a job, and the parts of them that it serves."""
+"""What an arena says of the programs of bots, and the parts of them that it serves."""
 
 from __future__ import annotations
 
@@ -9,16 +9,14 @@ from pathlib import Path
 
 import pytest
 
-from arena.competitions.jobs import MatchJob
 from arena.formats.spec import RelaunchSpec
+from arena.hosts.messages import Bundle, HouseBot, SeatProgram, Source
+from arena.hosts.seat_programs import PART_BYTES, SeatPrograms
 from arena.sandbox import bundle
 from arena.sandbox.bundle import bundle_key
 from arena.submissions import service
 from arena.submissions.service import SubmissionService
-from arena.workers.messages import Bundle, HouseBot, SeatProgram, Source
-from arena.workers.seat_programs import PART_BYTES, SeatPrograms
 from protocol.errors import UsageError
-from protocol.messages import Limits
 from tests.support.submitted_programs import read_program_bytes
 from tests.support.submitting import RunningSubmissions, strategy
 
@@ -64,19 +62,8 @@ def programs(launches: FakeLaunches) -> SeatPrograms:
     return programs_of(launches)
 
 
-def job_of(*players: str, submissions: Sequence[int | None] = (), game: str = GAME) -> MatchJob:
-    return MatchJob(
-        id="j",
-        game=game,
-        settings={},
-        limits=Limits(),
-        players=players,
-        submissions=tuple(submissions) or (None,) * len(players),
-    )
-
-
 async def bundle_of(programs: SeatPrograms, name: str, game: str = GAME) -> Bundle:
-    [found] = await programs.of(job_of(name, game=game))
+    found = await programs.seat_program(name, None, game)
     assert isinstance(found, Bundle)
     return found
 
@@ -92,11 +79,10 @@ async def tar_of(programs: SeatPrograms, program: SeatProgram) -> bytes:
 # ---- Launched bots
 
 
-async def test_a_job_s_programs_come_by_seat(programs: SeatPrograms) -> None:
-    house, ann = await programs.of(job_of("rex", "ann"))
+async def test_a_launched_bot_is_a_house_bot_or_a_bundle(programs: SeatPrograms) -> None:
+    ann = await bundle_of(programs, "ann")
 
-    assert house == HouseBot("nash")
-    assert isinstance(ann, Bundle)
+    assert await programs.seat_program("rex", None, GAME) == HouseBot("nash")
     assert ann.words[1:] == ("ann/bot.py",)
     tar = await tar_of(programs, ann)
     assert len(tar) == ann.size
@@ -123,7 +109,7 @@ async def test_files_of_the_arena_are_never_served(launches: FakeLaunches) -> No
     assert b"results" not in tar
 
 
-async def test_workers_play_what_was_there(launches: FakeLaunches, programs: SeatPrograms) -> None:
+async def test_hosts_run_what_was_there(launches: FakeLaunches, programs: SeatPrograms) -> None:
     first = await bundle_of(programs, "ann")
     (launches.course / "ann/bot.py").write_text("print('bye')")
 
@@ -131,7 +117,7 @@ async def test_workers_play_what_was_there(launches: FakeLaunches, programs: Sea
     launches.launch("ann", "python3", "ann/bot.py")
     again = await bundle_of(programs, "ann")
     assert again.key != first.key
-    # Attempts that were granted before still fetch the earlier one.
+    # Hosts that were told of the earlier one before still fetch it.
     assert b"hello" in await tar_of(programs, first)
     assert b"bye" in await tar_of(programs, again)
 
@@ -180,13 +166,13 @@ async def test_who_is_not_portable_is_known(launches: FakeLaunches, programs: Se
     (launches.course / "ann/model").symlink_to("../../model")
 
     assert [programs.is_portable(name, GAME) for name in NAMES] == [True, True, False, False]
-    for names, why in (
-        (("rex", "ann"), r"^ann: expected links inside the bot's folder"),
-        (("bob",), r"^bob: .*other machines do not have it"),
-        (("eve",), r"^eve: expected a bot that was launched here"),
+    for name, why in (
+        ("ann", r"^ann: expected links inside the bot's folder"),
+        ("bob", r"^bob: .*other machines do not have it"),
+        ("eve", r"^eve: expected a bot that was launched here"),
     ):
         with pytest.raises(UsageError, match=why):
-            await programs.of(job_of(*names))
+            await programs.seat_program(name, None, GAME)
     assert [programs.is_portable(name, GAME) for name in NAMES] == [True, False, False, False]
     (launches.course / "ann/model").unlink()
     launches.launch("ann", "python3", "ann/bot.py")
@@ -221,7 +207,7 @@ async def submissions(
 async def test_a_submitted_program(launches: FakeLaunches, submissions: RunningSubmissions) -> None:
     one = await submissions.decided(await submissions.hand_in("ann", strategy(GAME)))
     programs = programs_of(launches, submissions.service)
-    [ann] = await programs.of(job_of("ann", submissions=[one.number]))
+    ann = await programs.seat_program("ann", one.number, GAME)
 
     assert ann == Source(one.program, one.size, "python")
     stored = read_program_bytes(submissions.store.engine, one.program)
@@ -235,7 +221,7 @@ async def test_submission_eviction(launches: FakeLaunches, submissions: RunningS
     programs = programs_of(launches, submissions.service, most_bytes=0)
     for owner, text in (("ann", "1"), ("bob", "2")):
         one = await submissions.decided(await submissions.hand_in(owner, strategy(GAME, text)))
-        [program] = await programs.of(job_of(owner, submissions=[one.number]))
+        program = await programs.seat_program(owner, one.number, GAME)
         assert isinstance(program, Source)
         await tar_of(programs, program)
         found.append(program)
@@ -255,6 +241,6 @@ async def test_what_is_no_program(launches: FakeLaunches, submissions: RunningSu
         (programs_of(launches), 1, "takes no submissions"),
     ):
         with pytest.raises(UsageError, match=why):
-            await which.of(job_of("ann", submissions=[number]))
+            await which.seat_program("ann", number, GAME)
     with pytest.raises(UsageError, match="expected a program that is in"):
         await programs.part("0" * 64, 0)

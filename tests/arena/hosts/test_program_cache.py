@@ -1,4 +1,4 @@
-"""What a worker fetches, refuses, builds and keeps."""
+"""What a host fetches, refuses, builds and keeps."""
 
 from __future__ import annotations
 
@@ -12,23 +12,22 @@ from typing import TypeAlias
 import pytest
 
 from arena.engine.verdict import Finding
+from arena.hosts import program_cache
+from arena.hosts.messages import Bundle, HouseBot, SeatProgram, Source
+from arena.hosts.program_cache import NotFetched, ProgramCache
 from arena.sandbox.archive import canonical
 from arena.sandbox.build_cache import BuildFailed
 from arena.sandbox.bundle import pack_bundle
 from arena.sandbox.command import Program, bot_command
 from arena.sandbox.launcher import Launcher
-from arena.workers import program_cache
-from arena.workers.bus import BusDown
-from arena.workers.messages import Bundle, HouseBot, SeatProgram, Source
-from arena.workers.program_cache import NotFetched, ProgramCache
-from protocol.errors import UsageError
+from protocol.errors import ArenaError, UsageError
 from protocol.messages import Limits
 from tests.support.submitting import bot_zip, strategy
 
 GAME = "ace_king_queen"
 PART = 1000
 Sent: TypeAlias = tuple[SeatProgram, bytes]
-"""What a worker wants, and the tar that an arena sends of it."""
+"""What a host wants, and the tar that an arena sends of it."""
 
 
 class FakeProgramServer:
@@ -55,7 +54,7 @@ class FakeProgramServer:
 
 
 class CacheUser:
-    """A cache that fetches and starts again quickly.
+    """A cache that can start again.
 
     Attributes:
         arena: the latest one that it has asked.
@@ -66,14 +65,12 @@ class CacheUser:
         self.cache = self.opened()
         self.arena = FakeProgramServer(b"")
 
-    def opened(self, patience_s: float = 5.0, most_bytes: int = 1 << 30) -> ProgramCache:
-        return ProgramCache(
-            self.folder, pause_s=0.001, patience_s=patience_s, most_bytes=most_bytes
-        )
+    def opened(self, most_bytes: int = 1 << 30) -> ProgramCache:
+        return ProgramCache(self.folder, most_bytes=most_bytes)
 
-    async def starts_again(self, patience_s: float = 5.0, most_bytes: int = 1 << 30) -> None:
+    async def starts_again(self, most_bytes: int = 1 << 30) -> None:
         await self.cache.close()
-        self.cache = self.opened(patience_s, most_bytes)
+        self.cache = self.opened(most_bytes)
 
     async def get(self, sent: Sent, *faults: Exception | bytes, name: str = "ann") -> Program:
         """Get a program of an arena that serves it, after these faults."""
@@ -173,34 +170,32 @@ async def test_a_bundle_is_fetched_once_and_found_later(user: CacheUser, ann: Se
     assert await user.find(ann) == first
 
 
-async def test_what_does_not_arrive_is_asked_for_again(user: CacheUser, ann: Sent) -> None:
-    await user.get(ann, BusDown("away"), TimeoutError(), b"", b"x" * (len(ann[1]) + 1))
-
-    assert user.arena.asked[:6] == [0, 0, 0, 0, 0, PART]
-
-
 @pytest.mark.parametrize(
     ("fault", "why"),
     [
-        (BusDown("nobody answers"), r"did not come within 0 s: nobody answers$"),
-        (UsageError("that attempt is not yours"), r"^that attempt is not yours$"),
+        (ArenaError("the link to the arena was lost"), r"^the link to the arena was lost$"),
+        (b"", r"^expected 1 to [\d,]+ bytes of a program, got 0$"),
+        (b"x" * (1 << 20), r"^expected 1 to [\d,]+ bytes of a program, got 1,048,576$"),
         (None, r"^cannot write a program to .*No space left"),
     ],
-    ids=["nobody answers", "the arena refuses", "the disk is full"],
+    ids=["refused", "nothing", "too much", "the disk is full"],
 )
 async def test_what_fails_is_said_and_leaves_nothing(
-    user: CacheUser, ann: Sent, monkeypatch: pytest.MonkeyPatch, fault: Exception | None, why: str
+    user: CacheUser,
+    ann: Sent,
+    monkeypatch: pytest.MonkeyPatch,
+    fault: Exception | bytes | None,
+    why: str,
 ) -> None:
     def full(tar: Path, folder: Path) -> None:
         raise OSError(28, "No space left on device")
 
-    await user.starts_again(patience_s=0.0)
     with monkeypatch.context() as patch:
         if fault is None:
             patch.setattr(program_cache, "_unpack", full)
         with pytest.raises(NotFetched, match=why):
-            await user.get(ann, *([fault] if fault else []))
-    assert user.arena.asked == ([0] if fault else offsets(ann))
+            await user.get(ann, *([] if fault is None else [fault]))
+    assert user.arena.asked == (offsets(ann) if fault is None else [0])
     assert user.is_clean
     assert await user.get(ann)
 
@@ -242,7 +237,7 @@ class HeldServer(FakeProgramServer):
         self.opens.clear()
 
 
-async def test_a_cancelled_attempt_takes_nothing_from_others(user: CacheUser, ann: Sent) -> None:
+async def test_a_bot_that_is_given_up_takes_nothing_from_others(user: CacheUser, ann: Sent) -> None:
     arena = HeldServer(ann[1])
     first, second = (asyncio.create_task(user.get_from(arena, ann)) for _ in range(2))
     await arena.was_asked.wait()
@@ -254,15 +249,17 @@ async def test_a_cancelled_attempt_takes_nothing_from_others(user: CacheUser, an
     assert arena.asked == offsets(ann)
 
 
-async def test_an_attempt_fetches_itself_if_another_is_over(user: CacheUser, ann: Sent) -> None:
-    over, mine = HeldServer(ann[1], UsageError("that attempt is over")), FakeProgramServer(ann[1])
-    first = asyncio.create_task(user.get_from(over, ann))
-    await over.was_asked.wait()
+async def test_an_arena_is_asked_itself_if_the_link_to_another_is_lost(
+    user: CacheUser, ann: Sent
+) -> None:
+    lost, mine = HeldServer(ann[1], ArenaError("it was lost")), FakeProgramServer(ann[1])
+    first = asyncio.create_task(user.get_from(lost, ann))
+    await lost.was_asked.wait()
     second = asyncio.create_task(user.get_from(mine, ann))
     await asyncio.sleep(0)
-    over.opens.set()
+    lost.opens.set()
 
-    with pytest.raises(NotFetched, match="that attempt is over"):
+    with pytest.raises(NotFetched, match="it was lost"):
         await first
     assert (await second).folder is not None
     assert mine.asked
@@ -338,7 +335,7 @@ async def test_a_build_that_is_damaged_is_made_again(user: CacheUser, python: Se
 
 
 @pytest.mark.parametrize("boot", ["", "another start of this machine"], ids=["killed", "power cut"])
-async def test_what_a_worker_finds_that_starts_again(user: CacheUser, ann: Sent, boot: str) -> None:
+async def test_what_a_host_finds_that_starts_again(user: CacheUser, ann: Sent, boot: str) -> None:
     """What is half done is gone; after a power cut nothing of before is trusted."""
     await user.get(ann)
     await user.cache.close()
@@ -353,7 +350,7 @@ async def test_what_a_worker_finds_that_starts_again(user: CacheUser, ann: Sent,
     assert user.is_clean
 
 
-async def test_workers_on_one_machine_share_no_folder(user: CacheUser, ann: Sent) -> None:
+async def test_hosts_on_one_machine_share_no_folder(user: CacheUser, ann: Sent) -> None:
     here = await user.get(ann)
     there = await user.opened().program(ann[0], GAME, "ann", FakeProgramServer(ann[1]))
 

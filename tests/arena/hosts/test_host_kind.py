@@ -1,4 +1,4 @@
-"""What a machine says that it can play: tried, not guessed."""
+"""What a machine says that it can run: tried, not guessed."""
 
 from __future__ import annotations
 
@@ -8,10 +8,9 @@ from pathlib import Path
 import pytest
 
 from arena.games import GAMES
+from arena.hosts import host_kind as module
+from arena.hosts.host_kind import host_kind, isolation, working_commands
 from arena.sandbox import bubblewrap, cgroup
-from arena.workers import worker_kind as module
-from arena.workers.worker_kind import isolation, known_games, worker_kind, working_commands
-from protocol.errors import UsageError
 from protocol.version import __version__
 
 
@@ -40,13 +39,6 @@ def test_command_counts_only_if_it_starts_with_success(
     assert working_commands() == ("ruby",)
 
 
-def test_all_games_are_played_unless_some_are_named() -> None:
-    assert len(known_games()) == len(GAMES)
-    assert known_games(["gin_rummy", "blackjack"]) == ("blackjack", "gin_rummy")
-    with pytest.raises(UsageError, match=r"unknown game 'chess'; expected some of: .*gin_rummy"):
-        known_games(["chess"])
-
-
 @pytest.mark.parametrize(
     ("bwrap", "group", "expected"),
     [
@@ -65,9 +57,9 @@ def test_isolation_is_said_in_words_or_not_at_all(
 
 
 def test_this_machine_has_a_kind() -> None:
-    kind = worker_kind(["gin_rummy"])
+    kind = host_kind()
 
     assert kind.arena_version == __version__
     assert kind.system == "linux" or os.name != "posix"
     assert "python" in kind.languages
-    assert kind.games == ("gin_rummy",)
+    assert kind.games == tuple(sorted(GAMES))

@@ -1,7 +1,7 @@
-"""The programs of a job's seats, as an arena hands them to workers.
+"""The programs of bots that an arena starts, as it hands them to hosts.
 
 A submission is its source, which is in the database. A bot that was launched is packed into a
-bundle once: what workers play is what its folder had when its first job went out, until it is
+bundle once: what hosts run is what its folder had when it was first needed there, until it is
 launched again. Tars lie as files in a folder of the arena's cache, by their keys, so that any part
 can be read; what is there too long without being read makes room, and is made again when needed.
 """
@@ -14,28 +14,43 @@ import re
 import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import BinaryIO, TypeVar
+from typing import BinaryIO, Protocol, TypeVar
 
 import msgspec
 
-from arena.competitions.bot_supervisor import program_of
-from arena.competitions.jobs import MatchJob
 from arena.formats.spec import RelaunchSpec
+from arena.hosts.messages import Bundle, HouseBot, SeatProgram, Source
 from arena.sandbox.bundle import pack_bundle, portable_command
-from arena.submissions.service import SubmissionService
-from arena.workers.messages import Bundle, HouseBot, SeatProgram, Source
+from arena.sandbox.command import Program
+from arena.storage.submission_rows import Submission
 from protocol.errors import UsageError
 
-__all__ = ["PART_BYTES", "SeatPrograms"]
+__all__ = ["PART_BYTES", "HandedIn", "SeatPrograms", "program_of"]
 
 PART_BYTES = 512 << 10
-"""Of a program in one message: the bus takes 1 MiB."""
+"""Of a program in one message of a link."""
 
 _MOST_BYTES = 4 << 30  # of tars of earlier bundles and of submissions
 _KEY = re.compile(r"[0-9a-f]{64}")
 _SUFFIX = ".tar"
 
 _Tarred = TypeVar("_Tarred", Bundle, Source)
+
+
+class HandedIn(Protocol):
+    """The submissions of an arena."""
+
+    async def get(self, number: int) -> Submission:
+        """A submission; raises `UsageError` if there is none."""
+
+    def open_program(self, sha256: str, into: BinaryIO) -> None:
+        """Write the tar of a program, in a thread; raises `UsageError` if there is none."""
+
+
+def program_of(bot: RelaunchSpec) -> Program:
+    """The program of a bot that is no house bot."""
+    folder = None if bot.folder is None else Path(bot.folder)
+    return Program(bot.words, stdio=bot.stdio, folder=folder)
 
 
 class _Launched(msgspec.Struct):
@@ -59,7 +74,7 @@ class SeatPrograms:
     def __init__(
         self,
         relaunch_specs: Callable[[Sequence[str]], tuple[RelaunchSpec, ...]],
-        submissions: SubmissionService | None,
+        submissions: HandedIn | None,
         folder: Path,
         hidden: Sequence[Path],
         most_bytes: int = _MOST_BYTES,
@@ -74,22 +89,18 @@ class SeatPrograms:
         self._is_swept = False
         self._writing = asyncio.Lock()  # one at a time: it takes a core
 
-    async def of(self, job: MatchJob) -> tuple[SeatProgram, ...]:
-        """The programs of a job, by seat.
+    async def seat_program(self, name: str, submission: int | None, game: str) -> SeatProgram:
+        """A submission, or without one the bot of that name that was launched here.
 
         Raises `UsageError` with a line that says which bot cannot be sent and why, and
         `StoreFailed`.
         """
-        programs: list[SeatProgram] = []
-        for name, number in zip(job.players, job.submissions, strict=True):
-            try:
-                if number is None:
-                    programs.append(await self._launched(name, job.game))
-                else:
-                    programs.append(await self.source(number))
-            except UsageError as error:
-                raise UsageError(f"{name}: {error}") from None
-        return tuple(programs)
+        try:
+            if submission is None:
+                return await self._launched(name, game)
+            return await self._source(submission)
+        except UsageError as error:
+            raise UsageError(f"{name}: {error}") from None
 
     def is_portable(self, name: str, game: str) -> bool:
         """Whether a bot was launched here and, as far as is known by now, can be sent."""
@@ -136,7 +147,7 @@ class SeatPrograms:
             raise UsageError(found.why)
         return found.bundles[game]
 
-    async def source(self, number: int) -> Source:
+    async def _source(self, number: int) -> Source:
         """A submission; raises `UsageError` if there is no such one, and `StoreFailed`."""
         if number not in self._sources:
             if self._submissions is None:
