@@ -21,13 +21,13 @@ from arena.server.gateway import Gateway
 from protocol.errors import ArenaError
 from protocol.messages import Limits
 
-__all__ = ["HostPools", "Programs"]
+__all__ = ["HostPools", "PortablePrograms"]
 
 _ASKS = 4  # at once, for matches that have no room
 _AGAIN_S = 1.0  # after hosts had none
 
 
-class Programs(Protocol):
+class PortablePrograms(Protocol):
     """The programs of this arena's bots, as hosts get them (`arena/hosts/seat_programs.py`)."""
 
     async def seat_program(self, name: str, submission: int | None, game: str) -> SeatProgram:
@@ -53,7 +53,7 @@ class HostPools:
         supervisor: BotSupervisor,
         gateway: Gateway,
         limits: Limits,
-        programs: Programs,
+        programs: PortablePrograms,
         on_stderr: OnStderr,
     ) -> None:
         self.directory: HostDirectory | None = None
