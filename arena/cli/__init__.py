@@ -63,14 +63,14 @@ COMMANDS: dict[str, str] = {
     "remove": "Take a bot out of a competition.",
     "start": "Have an arena begin a competition now.",
     "log": "Show what an arena has told lately.",
-    "workers": "See the machines that play matches, and drain one.",
+    "hosts": "See the machines that run bots of an arena, and drain one.",
     "bench": "Measure the arena on this machine.",
     "doctor": "See which limits can be enforced on this machine.",
 }
 
 # The commands that `arena/cli/instruct.py` has; `arena/cli/NAME.py` has the others,
 # with _ for -.
-_INSTRUCT = ("status", "pause", "resume", "stop", "void", "remove", "start", "log")
+_INSTRUCT = ("status", "pause", "resume", "stop", "void", "remove", "start", "log", "hosts")
 
 _LONGEST_LINE = 2000  # the text of an error may quote a file from anywhere
 

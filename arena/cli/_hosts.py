@@ -12,6 +12,7 @@ from arena.competitions.arena_host import Host
 from arena.competitions.host_pools import HostPools
 from arena.hosts.bus import ARENA_USER, BusDown
 from arena.hosts.directory import HostDirectory
+from arena.hosts.host_control import HostControl
 from arena.hosts.host_links import HostLinks
 from arena.submissions.service import SubmissionService
 from arena.workers.seat_programs import SeatPrograms
@@ -53,8 +54,9 @@ async def connected_hosts(
     others = urls_for_others(arena.url)
     try:
         await connection.open()
-        pools.directory = HostDirectory(
-            NatsHostBus(connection),
+        bus = NatsHostBus(connection)
+        directory = pools.directory = HostDirectory(
+            bus,
             name,
             arena.limits,
             others[0] if others else arena.url,
@@ -62,10 +64,12 @@ async def connected_hosts(
             "" if certificate is None else certificate.read_text(),
             isolated=bool(isolation()),
         )
-        await pools.directory.open()
+        control = pools.control = HostControl(directory, bus, links.bots)
+        await directory.open()
     except BusDown as error:
         raise Unreachable(str(error)) from None
     arena.take_hosts(pools, links)
+    arena.host_control = control
     try:
         yield
     finally:

@@ -30,11 +30,11 @@ from arena.competitions.stage_runner import ARENA_STOPPED
 from arena.competitions.storage_watch import StorageWatch
 from arena.competitions.submitted_bots import SubmittedBots
 from arena.competitions.table_sharing import in_turn
-from arena.competitions.worker_control import WorkerControl
 from arena.engine.names import is_process
 from arena.engine.verdict import Finding
 from arena.formats.formats import schedule_of
 from arena.formats.spec import Form, Plan, Take
+from arena.hosts.host_control import HostControl
 from arena.hosts.host_links import HostLinks
 from arena.referee.referee import Referee
 from arena.sandbox.launcher import Program
@@ -123,7 +123,7 @@ class Host:
         self._relay = Relay(self._competitions, listener or Listener(), on_verdict)
         self._loop = asyncio.get_running_loop()
         self.on_instruct: OnInstruct | None = None
-        self.workers: WorkerControl | None = None
+        self.host_control: HostControl | None = None
         self.referee = Referee(self._loop.time, practice, self._relay.verdict_given)
         roster = Roster(store.engine)
         access = roster.access()
