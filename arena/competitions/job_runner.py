@@ -399,7 +399,6 @@ class JobRunner:
                 nonces=() if seed is None else ("",) * len(job.players),
                 commitment=None if seed is None else commitment(seed),
                 versions=job.versions,
-                worker=self._referee.worker,
             )
             event = finding.event or f"{job.id}.{seat}"
             name = job.players[seat]
