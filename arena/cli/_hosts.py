@@ -8,18 +8,26 @@ from pathlib import Path
 
 from arena.cli._addresses import urls_for_others
 from arena.cli._bus_options import BusAddress, check_address, needs_nats
+from arena.cli._submissions import cache_folder
 from arena.competitions.arena_host import Host
 from arena.competitions.host_pools import HostPools
 from arena.hosts.bus import ARENA_USER, BusDown
 from arena.hosts.directory import HostDirectory
 from arena.hosts.host_control import HostControl
 from arena.hosts.host_links import HostLinks
+from arena.storage.store import Store
 from arena.submissions.service import SubmissionService
 from arena.workers.seat_programs import SeatPrograms
 from arena.workers.worker_kind import isolation
 from protocol.errors import Unreachable
 
-__all__ = ["connected_hosts"]
+__all__ = ["connected_hosts", "programs_folder"]
+
+
+def programs_folder(store: Store) -> Path:
+    """Where the programs lie that hosts ask for: beside the submissions."""
+    folder = cache_folder(store)
+    return folder.with_name(f"{folder.name.removesuffix('-submissions')}-programs")
 
 
 @contextlib.asynccontextmanager
