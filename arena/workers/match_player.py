@@ -228,7 +228,6 @@ class _LaunchedMatches:
         self._loop = asyncio.get_running_loop()
         self._changed = asyncio.Event()
         self.referee = Referee(self._loop.time)
-        self.referee.worker = worker
         self._gateway = Gateway(
             self.referee, limits, self._on_change, self._on_offence, requires_token=True
         )

@@ -104,7 +104,7 @@ class FakeJobs:
         settings = game.vocabulary.read_settings(put.settings)
         seed = next(self._numbers).to_bytes(32, "big")
         versions = put.versions
-        state = MatchState(game, settings, seed=seed, versions=versions, worker=WORKER)
+        state = MatchState(game, settings, seed=seed, versions=versions)
         verdict = None
         if offender is not None:
             verdict = self._verdict(put, match, offender, kind)
@@ -113,7 +113,9 @@ class FakeJobs:
             legal = state.pending.question.choices
             state.answer(legal.min if isinstance(legal, Range) else legal[0])
             state.take_news()
-        self._done(job, match, state.result(), verdict)
+        result = state.result()
+        record = msgspec.structs.replace(result.record, worker=WORKER)
+        self._done(job, match, msgspec.structs.replace(result, record=record), verdict)
 
     # --- Jobs ---
 

@@ -23,7 +23,7 @@ MADE = Path(__file__).with_name("database_of_3169ece.sql")
 RUN = "akq-00000001"
 
 
-def workers(store: Store) -> list[object]:
+def workers(store: Store) -> list[str]:
     """Who refereed each match, by its record; each is what its cards and answers make."""
     found = []
     for match in store.matches(RUN):
