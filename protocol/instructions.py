@@ -10,19 +10,19 @@ from msgspec import Meta, Struct
 from protocol.field_types import Id, Name, Plain
 
 __all__ = [
-    "WORKER_STATES",
+    "HOST_STATES",
     "Action",
     "Done",
+    "HostView",
     "Instruct",
-    "LostAttempt",
+    "LostBot",
     "Progress",
     "TimedVerdict",
     "Unplayed",
-    "WorkerView",
 ]
 
-WORKER_STATES = ("idle", "working", "draining", "silent", "refused")
-"""What a `WorkerView` says of a worker; `silent`: nothing comes from it."""
+HOST_STATES = ("idle", "working", "draining", "silent", "unfit")
+"""What a `HostView` says of a host; `silent`: nothing comes from it."""
 
 _LIST = 262_144  # letters: enough for a whole university
 
@@ -43,9 +43,9 @@ class Action(StrEnum):
         rename: an owner on the roster gets another name.
         unlist: an owner is taken off the roster.
         log: nothing; `done` has the arena's latest log lines.
-        workers: nothing; `done` has the machines that play matches for the arena.
-        drain: a worker begins no more matches; what it has begun is played to its end.
-        undrain: it takes matches again.
+        hosts: nothing; `done` has the machines that run bots for the arena.
+        drain: a host takes no more bots, of any arena; matches of those that it has go on.
+        undrain: it takes bots again.
     """
 
     STATUS = "status"
@@ -59,7 +59,7 @@ class Action(StrEnum):
     RENAME = "rename"
     UNLIST = "unlist"
     LOG = "log"
-    WORKERS = "workers"
+    HOSTS = "hosts"
     DRAIN = "drain"
     UNDRAIN = "undrain"
 
@@ -95,7 +95,7 @@ class Instruct(Struct, frozen=True, forbid_unknown_fields=True, tag_field="type"
         settings: for `start` of a game: settings that differ from the defaults.
         text: for `import`: a CSV with the column `name` and optional columns `email` and `team`;
             for `rename`: the new name.
-        worker: for `drain` and `undrain`: its name.
+        host: for `drain` and `undrain`: its name.
         since: for `void`, in the place of `match`: a time in Unix seconds. The verdicts `absent`
             and `disconnect` from then on are listed.
         until: for `void` with `since`: the end of that time; without it now.
@@ -115,7 +115,7 @@ class Instruct(Struct, frozen=True, forbid_unknown_fields=True, tag_field="type"
     matches: Annotated[int, Meta(ge=1, le=100_000)] | None = None
     settings: dict[str, Plain] | None = None
     text: Annotated[str, Meta(max_length=_LIST)] | None = None
-    worker: Name | None = None
+    host: Name | None = None
     since: float | None = None
     until: float | None = None
     unplayed: Unplayed | None = None
@@ -151,66 +151,53 @@ class Progress(Struct, frozen=True):
     reopened: bool = False
 
 
-class WorkerView(Struct, frozen=True):
-    """A machine that plays matches for the arena.
+class HostView(Struct, frozen=True):
+    """A machine that runs bots for the arena.
 
     Attributes:
-        name: its name.
-        state: `idle`, `working`, `draining`, `refused`, or `silent` if nothing comes from it.
-        why: one line why it is refused.
-        running: how many matches it plays now.
-        slots: how many it takes at once.
-        played: how many it has played since it was started.
-        cores: how many it uses.
-        speed: of a core, in calibrations a second, measured while it was idle.
+        host: its name.
+        state: `idle` or `working`, `draining` if it takes no more bots, `unfit` if it can run no
+            bot of this arena, or `silent` if nothing comes from it.
+        why: one line why it is unfit or silent, else its latest fault; empty if there is none.
+        cores: how many it shares among its bots.
         memory_mib: its memory.
-        lag_ms: how late its event loop has been lately.
-        system: its system and architecture.
+        bots: how many processes of bots it has, of all arenas.
+        own_bots: how many of this arena, with those that start or end.
+        room: for how many more there is memory.
         isolation: how bots are isolated there; empty if they are not.
-        languages: in which it plays programs that were handed in.
-        games: which it plays.
-        last_error: its latest fault; empty if there was none.
-        seen_s: for how long nothing has come from it.
+        languages: in which it runs programs that were handed in.
+        lag_ms: how late its event loop has been lately.
+        version: of Card Arena there.
     """
 
-    name: str
+    host: str
     state: str
     why: str
-    running: int
-    slots: int
-    played: int
     cores: int
-    speed: float
     memory_mib: int
-    lag_ms: float
-    system: str
+    bots: int
+    own_bots: int
+    room: int
     isolation: str
     languages: tuple[str, ...]
-    games: tuple[str, ...]
-    last_error: str
-    seen_s: float
+    lag_ms: float
+    version: str
 
 
-class LostAttempt(Struct, frozen=True):
-    """A match that a worker began and whose result does not count or has not come.
+class LostBot(Struct, frozen=True):
+    """How often a bot was lost with a host; nothing is ruled by that.
 
     Attributes:
-        match: its id.
-        competition: its id; empty for a match of no competition.
-        players: names, by seat.
-        worker: the name of the worker.
-        state: `lost`: it may still come; `void`: it will never count.
-        why: one line.
-        at: when it was announced, in Unix seconds.
+        bot: its name.
+        lost: how often a process of it was on a host when that was lost.
+        of: how often a process of it was started on hosts.
+        expected: how often it would have been lost at the rate of all other bots together.
     """
 
-    match: str
-    competition: str
-    players: tuple[str, ...]
-    worker: str
-    state: str
-    why: str
-    at: float
+    bot: str
+    lost: int
+    of: int
+    expected: float
 
 
 class TimedVerdict(Struct, frozen=True):
@@ -244,8 +231,9 @@ class Done(Struct, frozen=True, tag_field="type", tag="done"):
         tokens: after `import`: the name and the token of each new owner; they are sent only once.
         lines: after `log`: the arena's latest log lines, oldest first; after `status`: what runs
             and competitions that were over wait for.
-        workers: after `workers`, `drain` and `undrain`: the machines that play for the arena.
-        lost: after `workers`: the latest matches of workers without a result, the latest first.
+        hosts: after `hosts`, `drain` and `undrain`: the machines that run bots for the arena.
+        lost: after `hosts`: the bots that were lost with a host since the arena was started, those
+            first that were lost more often than the others.
         verdicts: after `void` with `since`: the verdicts of that time, the first one first.
     """
 
@@ -253,6 +241,6 @@ class Done(Struct, frozen=True, tag_field="type", tag="done"):
     competitions: tuple[Progress, ...] = ()
     tokens: tuple[tuple[str, str], ...] = ()
     lines: tuple[str, ...] = ()
-    workers: tuple[WorkerView, ...] = ()
-    lost: tuple[LostAttempt, ...] = ()
+    hosts: tuple[HostView, ...] = ()
+    lost: tuple[LostBot, ...] = ()
     verdicts: tuple[TimedVerdict, ...] = ()

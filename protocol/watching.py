@@ -164,8 +164,6 @@ class Scene(Struct, frozen=True, tag_field="type", tag="scene"):
         round: which one is played, from 1.
         scores: by seat.
         versions: by seat, where submissions are taken: `v3`, `connected`, or empty for others.
-        elsewhere: whether another machine plays it: until it is over the view is then the public
-            one for all.
     """
 
     match: str
@@ -178,7 +176,6 @@ class Scene(Struct, frozen=True, tag_field="type", tag="scene"):
     round: int
     scores: tuple[int, ...]
     versions: tuple[str, ...] | msgspec.UnsetType = msgspec.UNSET
-    elsewhere: bool = False
 
 
 class Events(Struct, frozen=True, tag_field="type", tag="events"):

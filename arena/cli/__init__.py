@@ -27,7 +27,7 @@ COMMANDS: dict[str, str] = {
     "demo": "See the arena at work: all games, between processes.",
     "docs": "Read the manual in a browser.",
     "serve": "Run an arena that bots connect to.",
-    "bus": "Set up the bus by which other machines play.",
+    "bus": "Set up the bus by which other machines run bots.",
     "connect": "Connect a bot to an arena.",
     "submit": "Hand a bot in, which the arena then plays.",
     "submissions": "See what was handed in, and say what is in play.",
@@ -54,7 +54,6 @@ COMMANDS: dict[str, str] = {
     "verify": "Recompute every deal and every result from the records.",
     "tournament": "Play a competition here and now, between launched bots.",
     "host": "Run bots of arenas on this machine.",
-    "worker": "Play matches of arenas on this machine.",
     "status": "See how far the competitions of a running arena are.",
     "pause": "Have an arena open no new matches.",
     "resume": "Have a paused competition go on.",
@@ -63,14 +62,20 @@ COMMANDS: dict[str, str] = {
     "remove": "Take a bot out of a competition.",
     "start": "Have an arena begin a competition now.",
     "log": "Show what an arena has told lately.",
-    "workers": "See the machines that play matches, and drain one.",
+    "hosts": "See the machines that run bots of an arena, and drain one.",
     "bench": "Measure the arena on this machine.",
     "doctor": "See which limits can be enforced on this machine.",
 }
 
 # The commands that `arena/cli/instruct.py` has; `arena/cli/NAME.py` has the others,
 # with _ for -.
-_INSTRUCT = ("status", "pause", "resume", "stop", "void", "remove", "start", "log")
+_INSTRUCT = ("status", "pause", "resume", "stop", "void", "remove", "start", "log", "hosts")
+
+# What the command was, and what takes its place.
+_GONE = {
+    "worker": "`arena host` runs the bots of arenas on this machine",
+    "workers": "`arena hosts` lists the machines that run bots, and drains one",
+}
 
 _LONGEST_LINE = 2000  # the text of an error may quote a file from anywhere
 
@@ -89,11 +94,15 @@ class _Lazy(click.Group):
 
     def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
         # Their import takes most of their start, and SIGTERM may come meanwhile.
-        if name in ("serve", "worker"):
+        if name == "serve":
             from arena.cli._signals import stopping
 
             ctx.obj = ctx.with_resource(stopping())
-        return command_named(name) if name in COMMANDS else None
+        if name in COMMANDS:
+            return command_named(name)
+        if name in _GONE:
+            raise UsageError(f"arena {name} is gone: {_GONE[name]}")
+        return None
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):

@@ -1,4 +1,4 @@
-"""The options by which commands find the bus between arenas and workers, and how they join it."""
+"""The options by which commands find the bus of arenas and hosts, and how they join it."""
 
 from __future__ import annotations
 
@@ -6,21 +6,36 @@ import functools
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 import click
 from click.core import ParameterSource
 
-from arena.workers.bus import ARENA_USER, Bus, BusAddress
+from arena.hosts.bus import ARENA_USER, BusAddress
 from protocol.errors import UsageError
 
-__all__ = ["BusAddress", "bus_options", "check_address", "needs_nats", "opened_bus", "read_address"]
+if TYPE_CHECKING:
+    from arena.workers.bus import Bus
+
+__all__ = [
+    "BusAddress",
+    "bus_options",
+    "check_address",
+    "needs_nats",
+    "no_bus_options",
+    "opened_bus",
+    "read_address",
+]
 
 _EXPECTED = "expected tls://HOST:PORT or nats://HOST:PORT for the bus, got {url!r}"
 _FILE = click.Path(path_type=Path, dir_okay=False)
 _EXTRA = ("nats", "nkeys", "nacl", "cryptography")
 _NOT_INSTALLED = "nats-py is not installed: pip install 'card-arena[nats]'"
+_PLAYED_HERE = (
+    "expected no --{option}: hosts run the bots of `arena serve` only; "
+    "this command plays all matches on this machine"
+)
 
 
 def bus_options(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -31,7 +46,7 @@ def bus_options(command: Callable[..., Any]) -> Callable[..., Any]:
         metavar="URL",
         envvar="ARENA_BUS",
         show_envvar=True,
-        help="The bus of workers and hosts: tls://HOST:PORT, where a nats-server listens.",
+        help="The bus of arenas and hosts: tls://HOST:PORT, where a nats-server listens.",
     )
     @click.option(
         "--bus-key",
@@ -59,6 +74,24 @@ def bus_options(command: Callable[..., Any]) -> Callable[..., Any]:
         return command(*args, bus=address, **others)
 
     return with_address
+
+
+def no_bus_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Refuse --bus, --bus-key and --bus-ca, which the command had; the environment's mean nothing.
+
+    Using one raises `UsageError` with what takes its place.
+    """
+    for option in ("bus", "bus-key", "bus-ca"):
+        hidden = click.option(
+            f"--{option}", hidden=True, is_eager=True, expose_value=False, callback=_refuse_bus
+        )
+        command = hidden(command)
+    return command
+
+
+def _refuse_bus(_context: click.Context, option: click.Parameter, value: object) -> None:
+    if value is not None:
+        raise UsageError(_PLAYED_HERE.format(option=str(option.name).replace("_", "-")))
 
 
 def _refuse_without_bus() -> None:

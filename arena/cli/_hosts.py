@@ -8,16 +8,25 @@ from pathlib import Path
 
 from arena.cli._addresses import urls_for_others
 from arena.cli._bus_options import BusAddress, check_address, needs_nats
+from arena.cli._submissions import cache_folder
 from arena.competitions.arena_host import Host
 from arena.competitions.host_pools import HostPools
 from arena.hosts.bus import ARENA_USER, BusDown
 from arena.hosts.directory import HostDirectory
+from arena.hosts.host_control import HostControl
 from arena.hosts.host_kind import isolation
 from arena.hosts.host_links import HostLinks
 from arena.hosts.seat_programs import SeatPrograms
+from arena.storage.store import Store
 from protocol.errors import Unreachable
 
-__all__ = ["connected_hosts"]
+__all__ = ["connected_hosts", "programs_folder"]
+
+
+def programs_folder(store: Store) -> Path:
+    """Where the programs lie that hosts ask for: beside the submissions."""
+    folder = cache_folder(store)
+    return folder.with_name(f"{folder.name.removesuffix('-submissions')}-programs")
 
 
 @contextlib.asynccontextmanager
@@ -42,8 +51,9 @@ async def connected_hosts(
     others = urls_for_others(arena.url)
     try:
         await connection.open()
-        pools.directory = HostDirectory(
-            NatsHostBus(connection),
+        bus = NatsHostBus(connection)
+        directory = pools.directory = HostDirectory(
+            bus,
             name,
             arena.limits,
             others[0] if others else arena.url,
@@ -51,10 +61,12 @@ async def connected_hosts(
             "" if certificate is None else certificate.read_text(),
             isolated=bool(isolation()),
         )
-        await pools.directory.open()
+        control = pools.control = HostControl(directory, bus, links.bots)
+        await directory.open()
     except BusDown as error:
         raise Unreachable(str(error)) from None
     arena.take_hosts(pools, links)
+    arena.host_control = control
     try:
         yield
     finally:

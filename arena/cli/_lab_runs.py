@@ -30,7 +30,6 @@ from arena.sandbox.bot_spec import BotSpec, named
 from arena.sandbox.command import Program
 from arena.sandbox.worker_pool import usable_cores
 from arena.strength.interval import Interval
-from arena.workers.bus import BusAddress, secret_files
 from protocol.errors import UsageError
 from protocol.messages import Limits
 from protocol.vocabulary import Settings
@@ -63,8 +62,7 @@ FEWER = "--games or --hands"
 class SeriesOptions(msgspec.Struct, frozen=True):
     """What `arena play` and `arena cross` are called with; `commands` are the bots of `--bot`.
 
-    `jobs` is None if `--jobs` is not given. `duplicate` deals the same cards in all seats. `bus` is
-    where workers are found.
+    `jobs` is None if `--jobs` is not given. `duplicate` deals the same cards in all seats.
     """
 
     game: Game
@@ -78,12 +76,6 @@ class SeriesOptions(msgspec.Struct, frozen=True):
     limits: Limits
     jobs: int | None = 1
     duplicate: bool = False
-    bus: BusAddress | None = None
-
-    @property
-    def is_launched(self) -> bool:
-        """Whether bots play as processes, and not as objects in this one."""
-        return bool(self.commands) or self.bus is not None
 
 
 def series_options(command: Callable[[SeriesOptions], None]) -> Callable[..., None]:
@@ -178,16 +170,14 @@ def plan(
     return SeriesPlan(game, matches, game.vocabulary.read_settings(asked))
 
 
-def check(
-    entries: Sequence[BotSpec], seed: int | None, limits: Limits, *, bus: BusAddress | None = None
-) -> None:
-    """Raise `UsageError` if `--seed` was given with `--bot` or a bus, or limits without them."""
-    if (entries or bus is not None) and seed is not None:
+def check(entries: Sequence[BotSpec], seed: int | None, limits: Limits) -> None:
+    """Raise `UsageError` if `--seed` was given with `--bot`, or limits without it."""
+    if entries and seed is not None:
         raise UsageError(
-            f"expected no --seed with {'--bot' if entries else '--bus'}: "
+            "expected no --seed with --bot: "
             "the cards come from fresh seeds and nonces, and cannot be dealt again"
         )
-    if not entries and bus is None and limits != Limits():
+    if not entries and limits != Limits():
         raise UsageError(
             "expected limits with --bot only: bots in this process are not held to any"
         )
@@ -256,10 +246,8 @@ def launched(
     recent: LabMatches | None = None,
 ) -> tuple[tuple[str, ...], tuple[Sitting, ...]]:
     """Let `bots` and those of `--bot` play as processes, by `run`; returns names and results."""
-    from arena.cli._lab_bus import carrier
     from arena.lab.launched import sittings
 
-    carried = carrier(series.bus)
     processes = guests(planned.game, bots, series.commands)
     played = run(
         lambda progress: sittings(
@@ -272,8 +260,6 @@ def launched(
             tick=progress.tick,
             jobs=series.jobs,
             on_match=None if recent is None else recent.add,
-            hidden=secret_files(series.bus),
-            carrier=carried,
         ),
         *planned.bar(len(tables)),
         FEWER,

@@ -13,8 +13,7 @@ from arena.cli import Interrupted
 from arena.cli import _lab_runs as lab_runs
 from arena.cli import _options as options
 from arena.cli import _output as output
-from arena.cli._bus_options import BusAddress, bus_options
-from arena.cli._lab_bus import carrier
+from arena.cli._bus_options import no_bus_options
 from arena.cli._limit_options import LimitsCommand, limits_options
 from arena.engine.rules import Game
 from arena.games import GAMES, competition_settings, game_named
@@ -26,7 +25,6 @@ from arena.lab.file_versions import bot_path, entrants_of, game_of, is_file
 from arena.lab.series import unit
 from arena.sandbox.bot_spec import BotSpec
 from arena.sandbox.worker_pool import usable_cores
-from arena.workers.bus import secret_files
 from protocol.errors import UsageError
 from protocol.messages import Limits
 from protocol.strategy import house_bots
@@ -41,7 +39,6 @@ class _Asked(msgspec.Struct, frozen=True):
     commands: tuple[BotSpec, ...]
     jobs: int | None
     limits: Limits
-    bus: BusAddress | None
 
 
 @click.command(name="compare", cls=LimitsCommand)
@@ -64,7 +61,7 @@ class _Asked(msgspec.Struct, frozen=True):
     "or as many blocks of them.",
 )
 @options.jobs_option("play up to N matches side by side, by default one per core")
-@bus_options
+@no_bus_options
 @options.set_option
 @options.seed_option
 @options.json_option
@@ -75,7 +72,6 @@ def command(
     level: float,
     most: int | None,
     jobs: int | None,
-    bus: BusAddress | None,
     settings: dict[str, object],
     seed: int | None,
     as_json: bool,
@@ -95,9 +91,6 @@ def command(
     With --bot all run as processes, under the limits below and a referee, as in a competition. The
     same cards cannot be dealt again then. The first offence ends it, and the exit status is 1.
 
-    With --bus the same holds, and workers on other machines play: as many matches at once as they
-    take, or N with --jobs. What they cannot play is played here.
-
     `arena replay last` shows the last match.
 
     --json prints {game, settings, seed, bots, verdict, better, unit, units, value, counted_in,
@@ -106,7 +99,7 @@ def command(
     won of a game, or how much more than the other it gained, in `counted_in`, `interval` [low,
     high] of that, and `more` about how many more units would settle it, null for too many.
     """
-    lab_runs.check(commands, seed, limits, bus=bus)
+    lab_runs.check(commands, seed, limits)
     game_name, bots = _read_bots(bots, commands)
     with contextlib.ExitStack() as stack:
         paths = tuple(stack.enter_context(bot_path(bot)) for bot in bots)
@@ -114,11 +107,11 @@ def command(
             game = _game(game_name, bots, paths)
         matchup = Matchup(game, competition_settings(game, settings))
         per_unit = 1 if game.unit is None else game.unit.block
-        seed = None if commands or bus is not None else options.fresh_seed(seed)
+        seed = None if commands else options.fresh_seed(seed)
         most = most or MOST_BLOCKS * per_unit
         run = ComparisonSoFar(matchup, bots, seed, level=level / 100, most=most)
         try:
-            _play(run, _Asked(paths, commands, jobs, limits, bus))
+            _play(run, _Asked(paths, commands, jobs, limits))
         except Interrupted:
             _show(run, as_json=as_json)
             raise Interrupted(_how_to_go_on(run)) from None
@@ -177,18 +170,11 @@ def _play_here(run: ComparisonSoFar, asked: _Asked, seed: int) -> None:
 def _play_launched(run: ComparisonSoFar, asked: _Asked) -> None:
     from arena.lab.launched import compare
 
-    carried = carrier(asked.bus)
     bots = lab_runs.guests(run.matchup.game, asked.paths, asked.commands)
     run.names += tuple(bot.name for bot in bots[len(run.names) :])
     lab_runs.run(
         lambda progress: compare(
-            run.matchup,
-            bots,
-            _counting(run, progress),
-            limits=asked.limits,
-            jobs=asked.jobs,
-            hidden=secret_files(asked.bus),
-            carrier=carried,
+            run.matchup, bots, _counting(run, progress), limits=asked.limits, jobs=asked.jobs
         ),
         *_bar(run),
         "--most",

@@ -10,7 +10,7 @@ import msgspec
 from arena.cli import _lab_runs as lab_runs
 from arena.cli import _options as options
 from arena.cli import _output as output
-from arena.cli._bus_options import bus_options
+from arena.cli._bus_options import no_bus_options
 from arena.cli._lab_runs import SeriesOptions, SeriesPlan
 from arena.cli._limit_options import LimitsCommand
 from arena.lab import intervals
@@ -30,7 +30,7 @@ _TABLES = {1: "bot", 2: "pairing"}  # what one table is called, by seats; else a
 @options.jobs_option(
     "play up to N pairings side by side, by default as many as the bots take tables"
 )
-@bus_options
+@no_bus_options
 @click.option(
     "--duplicate",
     is_flag=True,
@@ -65,11 +65,11 @@ def command(series: SeriesOptions) -> None:
     --json prints {game, settings, matches, seed, unit, bots, tables}: `bots`, best first, [{name,
     units, won, total, total_error, mean, mean_error, interval, level, method, eliminated}],
     `tables` [{bots, matches, units, scores, score_errors, intervals, points, won, eliminated}];
-    `seed` is null with --bot or --bus. An error is one standard error, from single units; an
+    `seed` is null with --bot. An error is one standard error, from single units; an
     interval [low, high] is of the mean per unit and null if there are too few units, `intervals` by
     bot.
     """
-    lab_runs.check(series.commands, series.seed, series.limits, bus=series.bus)
+    lab_runs.check(series.commands, series.seed, series.limits)
     game = series.game
     names = series.bots or (() if series.commands else tuple(house_bots(game.name)))
     check_entrants(game, names, len(series.commands))
@@ -78,7 +78,7 @@ def command(series: SeriesOptions) -> None:
     )
     if series.duplicate:
         planned = _in_all_seats(planned, series)
-    seed = None if series.is_launched else options.fresh_seed(series.seed)
+    seed = None if series.commands else options.fresh_seed(series.seed)
     table = _play(planned, series, names, seed)
     if series.as_json:
         output.print_json(_document(planned, table, seed))
@@ -102,10 +102,9 @@ def _play(
 
 def _in_all_seats(planned: SeriesPlan, series: SeriesOptions) -> SeriesPlan:
     """The plan with as many matches as all seats need, unless they were asked for."""
-    if series.is_launched:
-        option = "--bot" if series.commands else "--bus"
+    if series.commands:
         raise UsageError(
-            f"expected no {option} with --duplicate: a process could remember the cards it has seen"
+            "expected no --bot with --duplicate: a process could remember the cards it has seen"
         )
     seats, matches = planned.game.seats, planned.matches
     if (

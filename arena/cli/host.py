@@ -33,7 +33,7 @@ from arena.sandbox.worker_pool import usable_cores
 from arena.server.listener import allow_many_files
 from protocol.errors import Unreachable, UsageError
 
-__all__ = ["command", "default_name", "unseen_cache"]
+__all__ = ["command"]
 
 _BUILD_MIB = 1024  # a program may be built meanwhile
 _RETIRE_S = 1.0  # between two looks at what a host that leaves still runs
@@ -81,10 +81,10 @@ def command(
     --json prints lines {host, event, text}, and with the event `started` also {cores, memory_mib,
     kind}.
     """
-    name = checked_host(name or default_name(bus))
+    name = checked_host(name or _default_name(bus))
     address = check_address(bus)
     cores = cores or usable_cores()
-    cache = unseen_cache(cache, "host")
+    cache = _unseen_cache(cache)
     notices = _HostNotices(name, as_json)
     notices.say("tries", "tries what this machine can run")
     report = HostReport(
@@ -210,20 +210,20 @@ def _say_started(report: HostReport, notices: _HostNotices) -> None:
     )
 
 
-def default_name(bus: BusAddress | None) -> str:
+def _default_name(bus: BusAddress | None) -> str:
     """The name of the key's file, or of this machine."""
     if bus is not None and bus.key is not None:
         return bus.key.stem
     return re.sub(r"[^A-Za-z0-9_-]+", "-", platform.node().partition(".")[0])[:32] or "machine"
 
 
-def unseen_cache(cache: Path | None, kind: str) -> Path:
-    """A folder for programs, by default `card-arena/KIND` in the user's cache.
+def _unseen_cache(cache: Path | None) -> Path:
+    """A folder for programs, by default `card-arena/host` in the user's cache.
 
     Raises `UsageError` if bots see it, as programs of others would be there.
     """
     home = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
-    cache = cache or Path(home, "card-arena", kind)
+    cache = cache or Path(home, "card-arena", "host")
     where = cache.expanduser().resolve()
     for folder in SYSTEM:
         if where.is_relative_to(Path(folder).resolve()):

@@ -57,16 +57,16 @@ def _instructs(command: Callable[..., Any]) -> Callable[..., Any]:
 def _send(url: str, token: str, as_json: bool, action: Action, **about: Any) -> None:
     done = _ask(url, Instruct(VERSION, token, action, **about))
     if as_json:
-        output.print_json(_document(done))
+        output.print_json(_document(done, ("hosts", "lost") if action is Action.HOSTS else ()))
     else:
         _show(action, done)
 
 
-def _document(done: Done) -> dict[str, Any]:
-    """A `Done` as JSON, without the lists that were not asked for."""
+def _document(done: Done, asked: Sequence[str] = ()) -> dict[str, Any]:
+    """A `Done` as JSON, without the empty lists that were not asked for."""
     document: dict[str, Any] = msgspec.to_builtins(done)
-    for name in ("tokens", "lines", "workers", "lost", "verdicts"):
-        if not document[name]:
+    for name in ("tokens", "lines", "hosts", "lost", "verdicts"):
+        if not document[name] and name not in asked:
             del document[name]
     return document
 
@@ -299,9 +299,35 @@ def log(send: Send) -> None:
     send(Action.LOG)
 
 
+@click.command(name="hosts")
+@click.option("--drain", metavar="NAME", help="Have this host take no more bots.")
+@click.option("--undrain", metavar="NAME", help="Have it take bots again.")
+@_instructs
+def hosts(send: Send, drain: str | None, undrain: str | None) -> None:
+    """List the machines that run bots for an arena, and the bots that were lost with one.
+
+    With --drain a host takes no more bots, for all arenas of its bus. Matches of the bots that it
+    has go on.
+
+    --json prints {text, competitions, hosts: [{host, state, why, cores, memory_mib, bots, own_bots,
+    room, isolation, languages, lag_ms, version}], lost: [{bot, lost, of, expected}]}, where `lost`
+    is how often a process of the bot was on a host when that was lost, `of` how often one was
+    started on hosts, and `expected` how many losses the rate of all other bots would give. With
+    --drain and --undrain there is no `lost`.
+    """
+    if drain is not None and undrain is not None:
+        raise UsageError("expected --drain or --undrain, got both")
+    if drain is not None:
+        send(Action.DRAIN, host=drain)
+    elif undrain is not None:
+        send(Action.UNDRAIN, host=undrain)
+    else:
+        send(Action.HOSTS)
+
+
 COMMANDS: dict[str, click.Command] = {
     str(command.name): command
-    for command in (status, pause, resume, stop, void, remove, start, log)
+    for command in (status, pause, resume, stop, void, remove, start, log, hosts)
 }
 
 
@@ -335,6 +361,9 @@ def _ask(url: str, message: Instruct) -> Done:
 
 
 def _show(action: Action, done: Done) -> None:
+    if action is Action.HOSTS:
+        _show_hosts(done)
+        return
     if action not in (Action.LOG, Action.STATUS):
         click.echo(done.text)
         return
@@ -362,6 +391,32 @@ def _show_competitions(competitions: Sequence[Progress]) -> None:
             some(progress.waits_for),
         )
     output.print_table("Competitions", table)
+
+
+def _show_hosts(done: Done) -> None:
+    if not done.hosts:
+        click.echo("no host reports on the bus")
+    else:
+        table = output.new_table(
+            "host", "state", "bots", "room", "cores", "languages", "latest fault",
+            words={"host", "state", "languages", "latest fault"},
+        )  # fmt: skip
+        for host in done.hosts:
+            table.add_row(
+                host.host,
+                host.state,
+                f"{host.own_bots} of {host.bots}",
+                str(host.room),
+                str(host.cores),
+                ", ".join(host.languages),
+                host.why,
+            )
+        output.print_table("Hosts", table)
+    if done.lost:
+        table = output.new_table("bot", "lost", "of", "expected", words={"bot"})
+        for bot in done.lost:
+            table.add_row(bot.bot, f"{bot.lost:,}", f"{bot.of:,}", f"{bot.expected:.1f}")
+        output.print_table("Lost with a host", table)
 
 
 def _show_verdicts(verdicts: Sequence[TimedVerdict]) -> None:

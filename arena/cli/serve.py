@@ -17,9 +17,8 @@ from arena.cli import _competition_report as report
 from arena.cli import _options as options
 from arena.cli import _output as output
 from arena.cli._addresses import Endpoint, endpoint_options, page_at, urls_for_others
-from arena.cli._bus import bus_jobs, connect_bus, programs_folder
 from arena.cli._bus_options import BusAddress, bus_options
-from arena.cli._hosts import connected_hosts
+from arena.cli._hosts import connected_hosts, programs_folder
 from arena.cli._launched_bots import BotNotices, launched
 from arena.cli._limit_options import LimitsCommand, limits_options
 from arena.cli._signals import Stop
@@ -34,6 +33,7 @@ from arena.engine.names import alike
 from arena.engine.rules import Game
 from arena.formats.spec import plan_of
 from arena.games import GAMES, competition_settings, game_named
+from arena.hosts.bus import secret_files
 from arena.sandbox.bot_spec import BotSpec, named, some
 from arena.sandbox.command import views
 from arena.storage.roster import Roster
@@ -42,7 +42,6 @@ from arena.storage.tokens import Access
 from arena.strength.figures import time_of
 from arena.submissions.requests import SubmissionRequests
 from arena.web.web import Web
-from arena.workers.bus import secret_files
 from protocol.errors import ArenaError, UsageError
 from protocol.messages import Limits
 
@@ -152,8 +151,8 @@ def command(
 
     With a table [submissions] students can hand bots in (`arena submit`, or on the page).
 
-    With a --bus other machines play matches of bots that are launched here or were handed in:
-    those that run `arena worker`. What none of them can play is played here.
+    With a --bus other machines, which run `arena host`, run bots that were handed in. The arena
+    referees every match, and runs here what no host can run.
 
     Every match is in the database when it is over. Ctrl-C stops the arena, and so do SIGTERM and
     SIGHUP, with status 0; started again with the same database it goes on where it was, also after
@@ -260,7 +259,7 @@ class _ServePlan(msgspec.Struct, frozen=True):
     as_json: bool
     log_file: str | None
     unsafe: str  # of submissions, where they are not isolated
-    bus: BusAddress | None  # where other machines hear what is to be played
+    bus: BusAddress | None  # where hosts are found
 
     @property
     def game_names(self) -> Collection[str]:
@@ -280,10 +279,7 @@ async def _serve(store: Store, endpoint: Endpoint, plan: _ServePlan, stop: Stop)
         board = stack.enter_context(report.watch())
         notices = BotNotices(board)
         log = notices.noting(stack.enter_context(report.match_log(plan.log_file)))
-        jobs = None
         if plan.bus is not None:
-            opened = bus_jobs(plan.bus, store, notices.say, is_kept=True)
-            jobs = await stack.enter_async_context(opened)
             hidden = (*hidden, programs_folder(store))
         async with Host(
             store,
@@ -302,17 +298,14 @@ async def _serve(store: Store, endpoint: Endpoint, plan: _ServePlan, stop: Stop)
             proxies=endpoint.proxies,
             base_path=endpoint.base_path,
             submissions=submissions,
-            jobs=jobs,
         ) as arena:
             # Modules stay, and so do most bots and matches: collect garbage less often.
             gc.freeze()
             gc.set_threshold(_NEW_OBJECTS)
             if arena.submissions is not None:
                 play_submissions(arena, arena.submissions)
-            if jobs is not None:
-                await connect_bus(arena, jobs)
             if plan.bus is not None and arena.submissions is not None:
-                name = await asyncio.to_thread(store.attempts.arena_id)
+                name = await asyncio.to_thread(store.arena_id)
                 await stack.enter_async_context(
                     connected_hosts(
                         arena,
@@ -366,7 +359,7 @@ def _say_where(url: str, endpoint: Endpoint, plan: _ServePlan, notices: BotNotic
     if endpoint.page:
         notices.say(f"the page is at {page_at(url)}")
     if plan.bus is not None:
-        notices.say(f"other machines play matches over {plan.bus.url}")
+        notices.say(f"hosts run bots over {plan.bus.url}")
     if (submissions := plan.config.submissions) is not None:
         until = "" if submissions.closes is None else f" until {time_of(submissions.closes)}"
         welcome = f"bots can be handed in{until}: `arena submit`, or on the page"

@@ -15,8 +15,7 @@ from arena.cli import Interrupted
 from arena.cli import _competition_report as report
 from arena.cli import _options as options
 from arena.cli import _output as output
-from arena.cli._bus import bus_jobs, connect_bus
-from arena.cli._bus_options import BusAddress, bus_options
+from arena.cli._bus_options import no_bus_options
 from arena.cli._launched_bots import BotNotices
 from arena.cli._limit_options import LimitsCommand, limits_options
 from arena.cli._signals import stops_at_sigterm
@@ -31,7 +30,6 @@ from arena.hosts.seat_programs import program_of
 from arena.sandbox.bot_spec import BotSpec, named, unused
 from arena.sandbox.command import Program, strategy_program, views
 from arena.storage.store import Store
-from arena.workers.bus import secret_files
 from protocol.errors import UsageError
 from protocol.messages import Limits
 from protocol.strategy import find
@@ -88,7 +86,7 @@ _FORMS = [form.value for form in Form if form is not Form.LADDER]  # which has n
     "Without it they are thrown away.",
 )
 @options.log_option
-@bus_options
+@no_bus_options
 @options.set_option
 @options.json_option
 @limits_options
@@ -104,7 +102,6 @@ def command(
     teams: tuple[str, ...],
     db: str | None,
     log_file: str | None,
-    bus: BusAddress | None,
     settings: dict[str, object],
     as_json: bool,
     limits: Limits,
@@ -113,7 +110,7 @@ def command(
 
     BOT is a house bot or a file, as in `arena play`; listed several times, it plays as that many
     bots. All of them are processes of their own, launched, limited and refereed as by `arena
-    serve`. With a --bus other machines play matches, too: those that run `arena worker`.
+    serve`.
 
     --json prints the document that `arena serve --json` prints for a competition. The exit status
     is 1 if a bot was eliminated.
@@ -133,7 +130,7 @@ def command(
     )
     players = tuple(bot.name for bot in entrants)
     plan = plan_for(run, limits, {}, players, _teams(teams, players), bots=entrants)
-    done = _run(plan, entrants, db, log_file, bus)
+    done = _run(plan, entrants, db, log_file)
     if as_json:
         output.print_json(done)
     else:
@@ -144,11 +141,7 @@ def command(
 
 
 def _run(
-    plan: Plan,
-    entrants: Sequence[RelaunchSpec],
-    db: str | None,
-    log_file: str | None,
-    bus: BusAddress | None,
+    plan: Plan, entrants: Sequence[RelaunchSpec], db: str | None, log_file: str | None
 ) -> CompetitionReport:
     """Play the competition; Ctrl-C or SIGTERM stops all bots and raises `Interrupted`."""
     with contextlib.ExitStack() as stack:
@@ -161,7 +154,7 @@ def _run(
             views(program_of(bot), options.file_of(where))
         store = stack.enter_context(Store(where, exclusive=True))
         try:
-            return asyncio.run(_play(store, plan, log_file, bus, is_kept=db is not None))
+            return asyncio.run(_play(store, plan, log_file))
         except (KeyboardInterrupt, asyncio.CancelledError):
             kept = "with --db it could be gone on with"
             if db is not None:
@@ -214,29 +207,14 @@ def _teams(texts: Sequence[str], players: Sequence[str]) -> Mapping[str, str]:
     return teams
 
 
-async def _play(
-    store: Store, plan: Plan, log_file: str | None, bus: BusAddress | None, *, is_kept: bool
-) -> CompetitionReport:
+async def _play(store: Store, plan: Plan, log_file: str | None) -> CompetitionReport:
     stops_at_sigterm()
-    async with contextlib.AsyncExitStack() as stack:
-        board = stack.enter_context(report.watch())
+    with report.watch() as board, report.match_log(log_file) as log:
         notices = BotNotices(board)
-        log = stack.enter_context(report.match_log(log_file))
         listener = report.CompetitionLog(log, notices.say)
-        jobs = None
-        if bus is not None:
-            opened = bus_jobs(bus, store, notices.say, is_kept=is_kept)
-            jobs = await stack.enter_async_context(opened)
         async with Host(
-            store,
-            limits=plan.limits,
-            listener=listener,
-            on_verdict=notices.ruled,
-            hidden=secret_files(bus),
-            jobs=jobs,
+            store, limits=plan.limits, listener=listener, on_verdict=notices.ruled
         ) as host:
-            if jobs is not None:
-                await connect_bus(host, jobs)
             competition = _started(host, plan, notices)
             board.follow(competition.title, competition)
             done = await host.play(competition)

@@ -73,8 +73,7 @@ def command(places: tuple[str, ...], competition: str | None, as_json: bool) -> 
     `arena replay --json` write them, or transcripts as `arena replay --frames` does and as they are
     in protocol/vectors/transcripts/: that no byte of a match was changed since it was written, that
     the seed is the one that was committed to, that cards and answers make the scores, and, in a
-    database, that every competition has the matches that its schedule asks for, each once, and that
-    a worker announced every match that it refereed, with its commitment, before it began, and in a
+    database, that every competition has the matches that its schedule asks for, each once, and in a
     transcript, that the bot was told what the rules make of the match, message by message.
 
     Matches of a game from outside can only be verified by the version of its package that they

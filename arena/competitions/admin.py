@@ -12,7 +12,6 @@ import time
 import unicodedata
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from functools import partial
-from typing import Any as WorkerControl
 
 import msgspec
 
@@ -22,6 +21,7 @@ from arena.competitions.ledger import Ledger
 from arena.competitions.scheduler import Scheduler
 from arena.engine.names import alike, spelled
 from arena.formats.spec import Form
+from arena.hosts.host_control import HostControl
 from arena.storage.live_results import LiveResults
 from arena.storage.models import REOPENED
 from arena.storage.roster import Imported, Roster
@@ -93,8 +93,8 @@ class AdminCommands:
                 return self._import(message, who)
             case Action.RENAME | Action.UNLIST:
                 return self._change_roster(message, who)
-            case Action.WORKERS:
-                return self._workers()
+            case Action.HOSTS:
+                return self._hosts()
             case Action.DRAIN | Action.UNDRAIN:
                 return self._drain(message, who)
 
@@ -104,26 +104,25 @@ class AdminCommands:
         progress = (competition.progress for competition in self._host.competitions)
         return Done(text, tuple(progress), tuple(tokens), tuple(lines))
 
-    def _control(self) -> WorkerControl:
-        if self._host.workers is None:
-            raise UsageError("expected an arena with workers, as `arena serve --bus` has them")
-        return self._host.workers
+    def _control(self) -> HostControl:
+        if self._host.host_control is None:
+            raise UsageError("expected an arena with hosts, as `arena serve --bus` has them")
+        return self._host.host_control
 
-    async def _workers(self) -> Done:
+    def _hosts(self) -> Done:
         control = self._control()
-        lost = tuple(await control.without_result())
-        workers = control.workers()
-        done = self._done(f"{len(workers)} worker{'s' * (len(workers) != 1)}")
-        return msgspec.structs.replace(done, workers=workers, lost=lost)
+        hosts = control.views()
+        done = self._done(f"{len(hosts)} host{'s' * (len(hosts) != 1)}")
+        return msgspec.structs.replace(done, hosts=hosts, lost=control.lost_bots())
 
     async def _drain(self, message: Instruct, who: str) -> Done:
         control = self._control()
-        worker = _given(message.worker, "the name of a worker")
+        host = _given(message.host, "the name of a host")
         is_draining = message.action is Action.DRAIN
-        await control.drain(worker, is_draining)
-        outcome = "takes no more matches" if is_draining else "takes matches again"
-        self._store.acted(self._act(message, who, None, f"{worker} {outcome}, by {who}"))
-        return msgspec.structs.replace(self._done(f"{worker} {outcome}"), workers=control.workers())
+        await control.drain(host, is_draining)
+        outcome = "takes no more bots" if is_draining else "takes bots again"
+        self._store.acted(self._act(message, who, None, f"{host} {outcome}, by {who}"))
+        return msgspec.structs.replace(self._done(f"{host} {outcome}"), hosts=control.views())
 
     def _start(self, message: Instruct, who: str) -> Awaitable[Done]:
         name = _given(message.competition, "the name of a run or of a game")

@@ -56,7 +56,10 @@ __all__ = ["Config", "ServeSection", "example", "read_config"]
 _MOST_BOTS = 10_000  # that one process can have connected
 _A_DAY_S = 86_400.0
 
-_ANY, _ALIKE = "any", "alike"  # workers of a run
+_NO_WORKERS = (
+    "expected it left out: the arena referees every match, and the bots that it launches for one "
+    "run on one machine, here or on a host (`arena host --help`), so that one clock charges them"
+)
 
 _STEP = re.compile(r"\.(\w+)|\[(\d+)\]")  # of a path of msgspec, such as `$.run[0].matches`
 
@@ -128,7 +131,6 @@ class _RunSection(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
     pause_s: Annotated[float, Meta(ge=0, le=_A_DAY_S)] = PAUSE_S
     forgive: Annotated[int, Meta(ge=0, le=MOST_MATCHES)] = 0
     house: list[str] = []
-    workers: str = _ANY
     settings: dict[str, Any] = {}
     limits: dict[str, Any] = {}
 
@@ -295,6 +297,8 @@ def _bot(table: object, where: str, folder: Path) -> BotSpec:
 def _runs(tables: list[object], config: Config) -> tuple[PlannedRun, ...]:
     runs: list[PlannedRun] = []
     for number, table in enumerate(tables):
+        if isinstance(table, dict) and "workers" in table:
+            raise UsageError(f"run[{number}].workers: {_NO_WORKERS}")
         read = _convert(table, _RunSection, f"run[{number}]")
         try:
             run = _run(read)
@@ -326,9 +330,6 @@ def _run(read: _RunSection) -> PlannedRun:
     if read.take not in set(Take):
         got = one_line(repr(read.take), 60)
         raise UsageError(f"take: expected one of: {', '.join(Take)}, got {got}")
-    if read.workers not in (_ANY, _ALIKE):
-        got = one_line(repr(read.workers), 60)
-        raise UsageError(f"workers: expected {_ANY} or {_ALIKE}, got {got}")
     settle = _settle(read)
     match read.players:
         case None:
@@ -349,14 +350,13 @@ def _run(read: _RunSection) -> PlannedRun:
                 f"here some of: {', '.join(LIMITS)}"
             )
     fields = msgspec.structs.asdict(read)
-    del fields["level"], fields["most"], fields["workers"]
+    del fields["level"], fields["most"]
     if read.matches is None:
         fields["matches"] = LEAST if settle and form in WITH_MATCHES else 1
     fields["settle"] = settle
     fields |= {"name": name, "game": game.name, "form": form, "at": at, "until": until}
     fields |= {"who": who, "players": players, "house": tuple(read.house)}
     fields["take"] = Take(read.take)
-    fields["is_alike"] = read.workers == _ALIKE
     if read.least is None and who is Participants.CONNECTED:
         fields["least"] = game.seats
     if read.with_itself is None:

@@ -100,7 +100,6 @@ class PlannedRun(msgspec.Struct, frozen=True, kw_only=True):
         forgive: in a round robin or a league, how many offences of a bot cost it only the matches
             that they end (J3).
         house: the house bots that are launched for it, the same one as often as it is listed.
-        is_alike: whether workers of one speed play all matches between the same bots.
     """
 
     name: str
@@ -122,7 +121,6 @@ class PlannedRun(msgspec.Struct, frozen=True, kw_only=True):
     pause_s: float = PAUSE_S
     forgive: int = 0
     house: tuple[str, ...] = ()
-    is_alike: bool = False
 
     @property
     def rules(self) -> Game:
@@ -192,7 +190,6 @@ def plan_for(
         not_there=not_there,
         take=run.take,
         versions=dict(versions),
-        is_alike=run.is_alike,
     )
 
 

@@ -80,9 +80,6 @@ class WatchedMatch:
         replay = self._replay
         return replay is not None and replay.is_over and not self._rounds
 
-    def close(self) -> None:
-        """Nobody watches it any more."""
-
     def view(self, viewer: Viewer) -> View:
         """How much of it a viewer may see; its competition goes on while it is played."""
         return view_of(self.table.names, False, viewer)

@@ -51,7 +51,7 @@ class Record(msgspec.Struct, frozen=True, kw_only=True):
     package: str | msgspec.UnsetType = msgspec.UNSET
     # By seat, where submissions are taken: `v3`, `connected`, or "" for a bot of the house's.
     versions: tuple[str, ...] | msgspec.UnsetType = msgspec.UNSET
-    # Who refereed it, if not the arena itself: all that no replay shows is that worker's word.
+    # Who refereed it, in records of before, if not the arena itself: nobody writes it any more.
     worker: str | msgspec.UnsetType = msgspec.UNSET
 
     def to_json(self) -> bytes:
@@ -154,7 +154,6 @@ class MatchState:
         "termination",
         "times_ms",
         "versions",
-        "worker",
     )
 
     def __init__(
@@ -170,14 +169,12 @@ class MatchState:
         commitment: str | None = None,
         tells_deals: bool = False,
         versions: tuple[str, ...] = (),
-        worker: str = "",
     ) -> None:
         assert (seed is None) != (decks is None), "a seed or decks, never both"
         self.game = game
         self.settings = settings
         self.enforced = enforced
         self.versions = versions
-        self.worker = worker
         self.commitment = commitment
         self.pending: AskSeat | None = None
         self.news: list[TellSeat] = []
@@ -311,7 +308,6 @@ class MatchState:
             away=self._away or msgspec.UNSET,
             package=msgspec.UNSET if self.game.package is None else str(self.game.package),
             versions=self.versions or msgspec.UNSET,
-            worker=self.worker or msgspec.UNSET,
         )
         return MatchResult(
             self.scores,

@@ -111,7 +111,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     # By player, the number of the submission that plays as it to the end; not of those that are
     # connected, and not on a ladder, which follows what is in play.
     versions: dict[str, int] = {}
-    is_alike: bool = False  # the matches between the same bots on machines of one speed
+    is_alike: bool = False  # only in plans of before: matches of a pairing on machines of one speed
 
     @property
     def rules(self) -> Game:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import msgspec
+
 from arena.engine.match import MatchResult, MatchState, Record
 from arena.engine.rules import Game
 from arena.games import game_named
@@ -47,7 +49,6 @@ def reopened(record: Record, *, tells_deals: bool = False, game: Game | None = N
         commitment=record.commitment,
         tells_deals=tells_deals,
         versions=record.versions or (),
-        worker=record.worker or "",
     )
 
 
@@ -72,4 +73,8 @@ def replay(record: Record) -> MatchResult:
             raise IllegalAnswer(f"the record says completed, but has only {len(answers)} answers")
         also_out, events = record.also_out or (), record.events or ()
         match.end(ended.kind, ended.seat, ended.text, also_out, events, record.away or ())
-    return match.result()
+    result = match.result()
+    if record.worker:  # it says who refereed, which no replay makes
+        again = msgspec.structs.replace(result.record, worker=record.worker)
+        result = msgspec.structs.replace(result, record=again)
+    return result

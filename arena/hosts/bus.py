@@ -59,3 +59,6 @@ class HostBus(Protocol):
 
     async def place(self, where: str, data: bytes) -> bytes:
         """Ask a host by its name, or any host of a kind by its key, and return its answer."""
+
+    async def drain(self, host: str, data: bytes) -> None:
+        """Send a host an operator's order, a `DrainHost`; it may be lost."""

@@ -107,6 +107,10 @@ class HostDirectory:
         known = (host for host in self.hosts() if host.is_alive(now))
         return tuple(host.report for host in known if not host.report.is_draining)
 
+    def misfit(self, kind: HostKind) -> str:
+        """Why hosts of a kind can run no bot of this arena, in a line; empty if they can."""
+        return unfit(kind, (), "", isolated=self._isolated)
+
     async def place(
         self,
         bots: int,

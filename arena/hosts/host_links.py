@@ -95,6 +95,11 @@ class HostLinks:
         caller.hand_to(self, frame_bytes=_FRAME_BYTES, buffer_bytes=_BUFFER_BYTES)
         link.launcher = self._opened(host, link)
 
+    def bots(self, host: str) -> int:
+        """How many bots of this arena are on a host, with those that start or end."""
+        launchers = (link.launcher for link in self._links.values() if link.host == host)
+        return sum(len(launcher) for launcher in launchers if launcher is not None)
+
     def tick(self, now: float) -> None:
         """Ping hosts, and cut links that have been silent for long."""
         if now < self._ping_at:

@@ -1,7 +1,7 @@
 """Work that is done several pieces at once, and whose results are taken in the order of the pieces.
 
-So a series of matches on other machines adds up as if they had been played one after another: what
-counts does not depend on which machine was faster.
+So the parts of a comparison add up as if they had been played one after another: what counts does
+not depend on which of them was over first.
 """
 
 from __future__ import annotations
@@ -23,14 +23,11 @@ class InOrder(Generic[Piece, Result]):
     Args:
         work: does a piece. What it raises is raised where its result would be taken.
         pieces: are begun in this order.
-        at_once: how many may be in work; it is asked again whenever one is over.
+        at_once: how many may be in work.
     """
 
     def __init__(
-        self,
-        work: Callable[[Piece], Awaitable[Result]],
-        pieces: Iterable[Piece],
-        at_once: Callable[[], int],
+        self, work: Callable[[Piece], Awaitable[Result]], pieces: Iterable[Piece], at_once: int
     ) -> None:
         self._work = work
         self._pieces = iter(pieces)
@@ -66,7 +63,7 @@ class InOrder(Generic[Piece, Result]):
         return result
 
     def _begin(self) -> None:
-        while not self._is_closed and self._busy < self._at_once():
+        while not self._is_closed and self._busy < self._at_once:
             try:
                 piece = next(self._pieces)
             except StopIteration:

@@ -7,33 +7,28 @@ objects, with the same `Series` and the same `Trials`. What differs:
 - limits of time and space hold, and an offender is out by a verdict with its evidence (J4);
 - a bot gets a message `match` for every match instead of being reset; house bots and a FILE.py
   make a new strategy for each;
-- sittings of different bots run side by side, and so do the parts of a comparison; with a `Carrier`
-  the matches of a sitting too, on other machines.
+- sittings of different bots run side by side, and so do the parts of a comparison.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
-from itertools import count, islice, takewhile
+from itertools import count, takewhile
 from pathlib import Path
-from typing import TypeAlias
 
-from arena.engine.match import MatchResult, Record
+from arena.engine.match import Record
 from arena.engine.rules import Game
-from arena.lab.bot_pool import BotPool, Carrier, PoolBot, gathered
+from arena.lab.bot_pool import BotPool, PoolBot, gathered
 from arena.lab.compare import Matchup, MatchupGame, MatchupPart
 from arena.lab.in_order import InOrder
 from arena.lab.ruin import Attempt, Ruin, Trials
-from arena.lab.series import Offence, Series, Sitting, reporting_units, seatings
+from arena.lab.series import Offence, Series, Sitting, reporting_units
 from arena.sandbox.worker_pool import usable_cores
-from protocol.messages import Limits, Verdict
+from protocol.messages import Limits
 from protocol.vocabulary import Settings
 
 __all__ = ["compare", "ruin", "sittings"]
-
-_Played: TypeAlias = tuple[MatchResult, Verdict | None, list[Sequence[float]]]
-"""A match that was played, and what every unit of it brought by seat."""
 
 
 async def sittings(
@@ -47,8 +42,6 @@ async def sittings(
     tick: Callable[[], None],
     jobs: int | None = None,
     on_match: Callable[[tuple[int, ...], Record], None] | None = None,
-    hidden: Sequence[Path] = (),
-    carrier: Carrier | None = None,
 ) -> tuple[Sitting, ...]:
     """Play all tables, and return the sittings in the tables' order.
 
@@ -56,16 +49,13 @@ async def sittings(
     and left out. Tables are numbers in `bots`, `matches` is per table, and `tick` is called after
     every unit. At most `jobs` tables are played at once; None means as many as the bots take.
     `on_match` gets the record of every match, and who sat where, as numbers in `bots` by seat.
-    Bots do not see what is `hidden`. With a `carrier`, `jobs` are matches, None means as many as
-    other machines play, and `tick` is called for all units of a match at once.
 
     Raises:
         UsageError: a bot's command can never work here.
-        ArenaError: a bot cannot be started on this machine, the carrier cannot be reached, or a
-            match was void three times (J5).
+        ArenaError: a bot cannot be started on this machine, or a match was void three times (J5).
     """
     copies = max(table.count(bot) for table in tables for bot in table)
-    async with gathered(game, bots, limits, copies, hidden, carrier) as pool:
+    async with gathered(game, bots, limits, copies) as pool:
         runner = _SittingRunner(pool, game, tables, matches, settings, tick, jobs, on_match)
         return await runner.run()
 
@@ -128,15 +118,13 @@ async def compare(
     limits: Limits,
     jobs: int | None = 1,
     hidden: Sequence[Path] = (),
-    carrier: Carrier | None = None,
 ) -> None:
     """Let two bots play parts until `on_part` says that it was the last; it gets them in order.
 
     Every bot is started as often as `jobs` tables need it, None for one per core, and does not see
-    what is `hidden`. With a `carrier` it is started for one table, and `jobs` parts are played at
-    once, None for as many as other machines play. It raises what `sittings` raises.
+    what is `hidden`. It raises what `sittings` raises.
     """
-    tables = (jobs or usable_cores()) if carrier is None else 1
+    tables = jobs or usable_cores()
     out: list[int] = []  # parts with an offence, after which no other is begun
 
     async def play(number: int) -> MatchupPart:
@@ -152,11 +140,9 @@ async def compare(
             out.append(number)
         return part
 
-    async with gathered(
-        matchup.game, bots, limits, matchup.copies * tables, hidden, carrier
-    ) as pool:
+    async with gathered(matchup.game, bots, limits, matchup.copies * tables, hidden) as pool:
         numbers = takewhile(lambda _: not out, count())
-        async with InOrder(play, numbers, lambda: pool.room(jobs) or tables) as parts:
+        async with InOrder(play, numbers, tables) as parts:
             async for part in parts:
                 if on_part(part):
                     return
@@ -223,11 +209,10 @@ class _SittingRunner:
         return tuple(sitting for _, sitting in sorted(self._done.items()))
 
     def _start(self) -> None:
-        room = self._pool.room(self._jobs)
         for number, table in tuple(self._waiting.items()):
             if self._out & set(table):
                 del self._waiting[number]
-            elif room is not None and len(self._running) >= room:
+            elif self._jobs is not None and len(self._running) >= self._jobs:
                 return
             elif (names := self._pool.seats(table)) is not None:
                 del self._waiting[number]
@@ -252,44 +237,12 @@ class _SittingRunner:
     async def _sitting(self, table: tuple[int, ...], names: Sequence[str]) -> Sitting:
         series = Series(self._game, table, range(self._matches), self._tick)
         try:
-            if self._pool.is_carried:
-                await self._side_by_side(series, table, names)
-            else:
-                await self._in_turn(series, table, names)
+            for seats in series:
+                seated = [names[place] for place in seats]
+                result, verdict = await self._pool.play(series.begin, self._settings, seated)
+                series.add(result, verdict)
+                if self._on_match is not None:
+                    self._on_match(tuple(table[place] for place in seats), result.record)
         finally:
             self._pool.release(names)
         return series.sitting()
-
-    async def _in_turn(self, series: Series, table: tuple[int, ...], names: Sequence[str]) -> None:
-        for seats in series:
-            seated = [names[place] for place in seats]
-            result, verdict = await self._pool.play(series.begin, self._settings, seated)
-            series.add(result, verdict)
-            self._note(table, seats, result)
-
-    async def _side_by_side(
-        self, series: Series, table: tuple[int, ...], names: Sequence[str]
-    ) -> None:
-        async def play(seats: tuple[int, ...]) -> _Played:
-            payoffs: list[Sequence[float]] = []
-            result, verdict = await self._pool.play(
-                lambda: reporting_units(self._game, payoffs),
-                self._settings,
-                [names[place] for place in seats],
-            )
-            return result, verdict, payoffs
-
-        order = islice(seatings(len(table)), self._matches)
-        async with InOrder(play, order, self._matches_at_once) as played:
-            for seats in series:
-                result, verdict, payoffs = await anext(played)
-                series.add(result, verdict, payoffs)
-                self._note(table, seats, result)
-
-    def _matches_at_once(self) -> int:
-        """The number of matches of one table to play at once."""
-        return max((self._pool.room(self._jobs) or 1) // max(len(self._running), 1), 1)
-
-    def _note(self, table: tuple[int, ...], seats: tuple[int, ...], result: MatchResult) -> None:
-        if self._on_match is not None:
-            self._on_match(tuple(table[place] for place in seats), result.record)

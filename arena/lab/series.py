@@ -8,7 +8,7 @@ what the game's description says, or a match. Intervals are made from *blocks* o
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import combinations, islice, permutations
 from typing import Any
 
@@ -217,17 +217,8 @@ class Series:
         self._payoffs = []
         return self._game if self._unit is None else reporting(self._game, self._on_tell)
 
-    def add(
-        self,
-        result: MatchResult,
-        verdict: Verdict | None = None,
-        units: Iterable[Sequence[float]] | None = None,
-    ) -> None:
-        """Count a match; `units` are the payoffs of its units if it was not played with `begin`."""
-        if units is not None:
-            self._payoffs = []
-            for of_unit in units:
-                self._unit_over(of_unit)
+    def add(self, result: MatchResult, verdict: Verdict | None = None) -> None:
+        """Count a match that was played with `begin`."""
         self._matches += 1
         for seat, place in enumerate(self._seats):
             self._scores[place] += result.scores[seat]

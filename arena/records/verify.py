@@ -52,8 +52,6 @@ class RecordCheck(msgspec.Struct, frozen=True):
     asked: OpenQuestion | None = None  # when an offence ended it; None if nothing was asked
     events: tuple[str, ...] = ()  # of that offence, and of the others out with the offender
     versions: tuple[str, ...] | None = None  # by seat; None if there is no telling
-    worker: str = ""  # that refereed it, if another machine did
-    commitment: str | None = None  # as the record says
     units: UnitSums | None = None  # of a record alone, if it fits and has any
 
 
@@ -100,8 +98,6 @@ def check(document: MatchDocument, expected: PlannedMatch | None = None) -> Reco
         asked,
         events,
         versions=None if record is None else record.versions or (),
-        worker="" if record is None else record.worker or "",
-        commitment=None if record is None else record.commitment,
     )
 
 
@@ -121,8 +117,6 @@ def check_record(record: Record, expected: PlannedMatch | None = None) -> Record
         record.commitment is not None,
         is_dealt(record),
         asked=asked,
-        worker=record.worker or "",
-        commitment=record.commitment,
         units=again.units if isinstance(again, MatchResult) else None,
     )
 

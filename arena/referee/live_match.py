@@ -34,7 +34,6 @@ class LiveMatch:
         nonces: by seat, once it has begun; empty for a seat that was never ready.
         sides: of each seat, whose bot sits there: those of one owner or team are one side (J9).
         versions: by seat, as in `Record.versions`; empty where nobody takes submissions.
-        worker: as in `Record.worker`; empty if the arena referees it itself.
         spares_away: whether it is void if a bot is away, which is not blamed.
     """
 
@@ -56,7 +55,6 @@ class LiveMatch:
         "sides",
         "spares_away",
         "versions",
-        "worker",
     )
 
     def __init__(
@@ -72,7 +70,6 @@ class LiveMatch:
         forgives: Forgives = lambda bot, kind, event: False,
         versions: Sequence[str] = (),
         seed: bytes | None = None,
-        worker: str = "",
         spares_away: bool = False,
         teams: Mapping[str, str] = {},
     ) -> None:
@@ -91,7 +88,6 @@ class LiveMatch:
             (name in teams, teams.get(name) or alike(owner_of(name))) for name in self.names
         )
         self.versions = tuple(versions)
-        self.worker = worker
         self.spares_away = spares_away
         self.nonces: tuple[str, ...] = ()
         self.chairs = [
@@ -141,7 +137,6 @@ class LiveMatch:
             enforced=tuple(chair.player.enforced for chair in self.chairs),
             commitment=self.commitment,
             versions=self.versions,
-            worker=self.worker,
         )
         if start:
             self.match.start()

@@ -89,7 +89,6 @@ class Referee:
         # Match ids differ from those of every earlier run of the arena.
         self._run = secrets.token_hex(4)
         self.decisions = 0
-        self.worker = ""  # as in the records of its matches; empty for the arena itself
         self.page: str | None = None  # the path of the arena's page, ending in a slash
 
     @property
@@ -134,7 +133,6 @@ class Referee:
             forgives,
             versions,
             seed,
-            self.worker,
             spares_away,
             teams,
         )

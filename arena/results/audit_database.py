@@ -20,7 +20,6 @@ from arena.formats.spec import Form, Plan
 from arena.games import other_rules
 from arena.records.document import stored_text
 from arena.records.verify import OpenQuestion, PlannedMatch, RecordCheck
-from arena.results.attempt_audit import misattempted, resultless
 from arena.results.audit import Flaw, audit, remarks
 from arena.results.workers import CheckWorkers, Stored
 from arena.storage.models import RESTORED, VERSION, seated_versions, taken_back
@@ -99,7 +98,6 @@ class _Gathered:
         self.asked: dict[str, OpenQuestion | None] = {}
         self.events: dict[str, tuple[str, ...]] = {}
         self.unverified: Counter[str] = Counter()  # by why
-        self.announced: dict[str, tuple[str, str | None]] = {}  # by id: worker, commitment
 
     def add(self, played: MatchRow, checked: RecordCheck) -> None:
         self.rows.append(played)
@@ -113,8 +111,6 @@ class _Gathered:
             self.events[played.id] = checked.events
         if checked.versions is not None and seated_versions(checked.versions) != played.versions:
             self.blame(played.id, "its seats have other versions than its record")
-        if checked.worker:
-            self.announced[played.id] = checked.worker, checked.commitment
         if not checked.is_dealt:
             self.undealt.add(played.id)
         elif not checked.is_committed:
@@ -150,14 +146,7 @@ def _examined(
         tick()
     with _reading():
         verdicts, acts = _now(store, gathered, competition.id)
-        attempts = store.attempts.of(competition.id)
-    for match, text in misattempted(gathered.rows, gathered.announced, attempts):
-        gathered.blame(match, text)
-    notes = (
-        *_unverified(plan, gathered),
-        *remarks(competition, gathered.rows, acts),
-        *resultless(gathered.rows, attempts),
-    )
+    notes = (*_unverified(plan, gathered), *remarks(competition, gathered.rows, acts))
     _check_times(store, gathered, competition.id)
     from_records = gathered.undealt, gathered.asked, gathered.events
     # One wrong match must not be blamed on those that came after it: the results are those of

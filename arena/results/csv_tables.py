@@ -45,12 +45,8 @@ _FORMULAS = tuple("=+-@\t\r\n\uff1d\uff0b\uff0d\uff20")
 MATCHES = (
     *("match", "pairing", "counts", "seat", "name", "version", "score", "points"),
     *("kind", "kind_seat", "text", "started_at", "finished_at", "digest"),
-    "worker",
 )
-"""The columns of `matches`; `seat` counts from 0, `kind_seat` is the offender's.
-
-`worker` is empty if the arena refereed it itself.
-"""
+"""The columns of `matches`; `seat` counts from 0, `kind_seat` is the offender's."""
 
 
 def new_file(file: Path | int) -> TextIO:
@@ -139,7 +135,7 @@ def verdicts(found: Sequence[Verdict]) -> Iterator[Sequence[object]]:
     yield from map(msgspec.structs.astuple, found)
 
 
-def matches(played: MatchRow, worker: str | None = None) -> Iterator[Sequence[object]]:
+def matches(played: MatchRow) -> Iterator[Sequence[object]]:
     """The rows of one match, a seat each; the columns are `MATCHES`."""
     result = played.result
     ended = result.termination
@@ -147,7 +143,7 @@ def matches(played: MatchRow, worker: str | None = None) -> Iterator[Sequence[ob
     by_seat = zip(played.players, versions, result.scores, result.points, strict=True)
     for seat, by in enumerate(by_seat):
         start = played.id, played.pairing, played.counts, seat, *by
-        end = played.started_at, played.finished_at, played.digest, worker
+        end = played.started_at, played.finished_at, played.digest
         yield *start, ended.kind, ended.seat, ended.text, *end
 
 

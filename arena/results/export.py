@@ -201,17 +201,16 @@ class _Writer:
     def _matches(self, tick: Callable[[], None], *, records: bool) -> None:
         """Write the tables of the matches and, unless they are still secret, their records."""
         competition = self._summary.id
-        workers = self._store.attempts.workers(competition)
         with csv_tables.new_file(self._new_file("matches.csv")) as file:
             csv_tables.write(file, [csv_tables.MATCHES])
             if not records:
                 for played in self._store.matches(competition):
-                    csv_tables.write(file, csv_tables.matches(played, workers.get(played.id)))
+                    csv_tables.write(file, csv_tables.matches(played))
                     tick()
                 return
             with open(self._new_file(MATCHES), "wb") as lines:
                 for played, record in self._store.sealed_matches(competition):
-                    csv_tables.write(file, csv_tables.matches(played, workers.get(played.id)))
+                    csv_tables.write(file, csv_tables.matches(played))
                     lines.write(document_of(played, record).to_json() + b"\n")
                     self.matches += 1
                     self.uncounted += not played.counts

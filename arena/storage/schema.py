@@ -2,9 +2,10 @@
 
 Columns in JSON are what msgspec makes of the structs named beside them. Times are Unix seconds.
 Tables of another version are refused. What came later, columns that may be null and the tables of
-submissions and attempts, is added when an arena opens the database for writing; until then readers
-take a column as null (`has_column`) and a table as empty (`has_submissions`, `has_attempts`). The
-same moment raises the schema's number, as an arena of before reads no compressed record.
+submissions, is added when an arena opens the database for writing; until then readers take a column
+as null (`has_column`) and a table as empty (`has_submissions`). The same moment raises the schema's
+number, as an arena of before reads no compressed record. A table that nobody needs any more, as
+`attempts`, stays as it is.
 """
 
 from __future__ import annotations
@@ -25,7 +26,6 @@ from protocol.errors import UsageError
 
 __all__ = [
     "ACTIONS",
-    "ATTEMPTS",
     "COMPETITIONS",
     "INSTRUCTORS",
     "IN_PLAY",
@@ -41,7 +41,6 @@ __all__ = [
     "VERDICTS",
     "changing",
     "compressed",
-    "has_attempts",
     "has_column",
     "has_submissions",
     "open_database",
@@ -156,23 +155,6 @@ SEATS = sa.Table(
 )
 
 _LATER = (MATCHES.c.sums, SEATS.c.version)  # texts that the first databases of this schema lack
-
-ATTEMPTS = sa.Table(
-    "attempts",  # of workers at matches; those of the arena itself are not here
-    _TABLES,
-    sa.Column("number", sa.Integer, primary_key=True),  # in the order of announcing
-    sa.Column("id", sa.Text, nullable=False, unique=True),  # of the match, if it has come that far
-    sa.Column("job", sa.Text, nullable=False),
-    sa.Column("competition", sa.Text, nullable=False, index=True),  # empty if of none
-    sa.Column("pairing", sa.Integer, nullable=False),
-    sa.Column("players", sa.Text, nullable=False),  # JSON: names by seat
-    sa.Column("worker", sa.Text, nullable=False),
-    sa.Column("commitment", sa.Text, nullable=False),
-    sa.Column("announced_at", sa.Double, nullable=False),
-    sa.Column("message", sa.LargeBinary, nullable=False),  # msgpack: MatchJob
-    sa.Column("state", sa.Text, nullable=False),  # an AttemptState
-    sa.Column("why", sa.Text, nullable=False),
-)
 
 VERDICTS = sa.Table(
     "verdicts",
@@ -345,11 +327,6 @@ def has_submissions(connection: sa.Connection) -> bool:
     return sa.inspect(connection).has_table(SUBMISSIONS.name)
 
 
-def has_attempts(connection: sa.Connection) -> bool:
-    """Whether the table of attempts is there, which older databases of this schema lack."""
-    return sa.inspect(connection).has_table(ATTEMPTS.name)
-
-
 def shown(url: sa.URL) -> str:
     """A database's name for messages: its file, or its address without the password."""
     if url.get_backend_name() == "sqlite":
@@ -466,8 +443,7 @@ def _prepare(engine: sa.Engine, name: str, *, is_empty: bool) -> None:
         is_before = META.c.key == "schema", META.c.value != now
         connection.execute(META.update().where(*is_before).values(value=now))
     with engine.connect() as connection:
-        has_tables = has_submissions(connection) and has_attempts(connection)
-        is_complete = has_tables and not _missing(connection)
+        is_complete = has_submissions(connection) and not _missing(connection)
     if not is_complete:
         _add_later(engine)
 

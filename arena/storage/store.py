@@ -22,7 +22,6 @@ from arena.formats.spec import Plan
 from arena.games import game_named
 from arena.records.digest import sealed
 from arena.records.document import stored_text
-from arena.storage.attempts import ATTEMPT_STATEMENTS, Attempts
 from arena.storage.models import (
     Act,
     CompetitionRow,
@@ -43,10 +42,12 @@ from arena.storage.schema import (
     open_database,
     shown,
 )
-from arena.storage.writer import Backlog, Row, Writer
+from arena.storage.writer import Backlog, Row, Writer, writing
 from protocol.messages import Ending, Termination, Verdict
 
 __all__ = ["Act", "CompetitionRow", "CompetitionState", "MatchRow", "Store", "new_id"]
+
+_ARENA = "arena"  # of the table `meta`
 
 _STATEMENTS: dict[str, sa.Insert | sa.Update] = {
     "competition": COMPETITIONS.insert(),
@@ -67,7 +68,6 @@ _STATEMENTS: dict[str, sa.Insert | sa.Update] = {
     "counting": MATCHES.update()
     .where(MATCHES.c.id == sa.bindparam("which"))
     .values(counts=sa.bindparam("now")),
-    **ATTEMPT_STATEMENTS,
 }
 """What the store writes; a row comes before those that refer to it."""
 
@@ -81,14 +81,12 @@ class Store(StoreReader):
     """The database of an arena; the arguments and errors are those of `open_database`.
 
     `create` is False for reading alone. With `exclusive` it holds the arena's lock until `close`.
-    `attempts` are those of workers (`arena/workers`), written by the same thread.
     """
 
     def __init__(self, where: str | Path, *, create: bool = True, exclusive: bool = False) -> None:
         engine, self._lock = open_database(where, create=create, exclusive=exclusive)
         super().__init__(engine, shown(engine.url))
         self._writer = Writer(self.engine, _STATEMENTS, self._where, self._lock)
-        self.attempts = Attempts(self.engine, self._writer)
 
     @property
     def backlog(self) -> Backlog:
@@ -102,6 +100,19 @@ class Store(StoreReader):
         if url.get_backend_name() != "sqlite" or not url.database:
             return None
         return Path(url.database)
+
+    def arena_id(self) -> str:
+        """The arena's name on a bus, which is this database's for good; the first call makes it.
+
+        It blocks; raises StoreFailed if the database cannot be written.
+        """
+        query = sa.select(META.c.value).where(META.c.key == _ARENA)
+        with writing(self.engine) as connection:
+            name: str | None = connection.execute(query).scalar()
+            if name is None:
+                name = secrets.token_hex(8)
+                connection.execute(META.insert(), {"key": _ARENA, "value": name})
+            return name
 
     def __enter__(self) -> Store:
         return self

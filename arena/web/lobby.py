@@ -13,12 +13,11 @@ from collections import Counter, deque
 from collections.abc import Iterable, Mapping, Sequence
 from heapq import nsmallest
 from itertools import chain, islice
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING
 
 import msgspec
 
 from arena.competitions.attendance import Upcoming
-from arena.competitions.remote_match import RemoteMatch
 from arena.engine.match import Result
 from arena.formats.schedule import Pairing
 from arena.formats.spec import Form
@@ -50,9 +49,6 @@ __all__ = [
 _BOTS, _MATCHES, _QUEUE, _LATEST = 500, 100, 20, 20  # the most entries of each list
 _YOUNG_S = 2.0  # the least duration from which the pace of a match is computed
 
-_Played: TypeAlias = LiveMatch | RemoteMatch
-"""A match that is being played, here or by another machine."""
-
 _SINCE = time.time()  # a browser that has seen another value has the page of an earlier arena
 
 
@@ -68,8 +64,8 @@ class LobbyGame(msgspec.Struct, frozen=True):
 class LobbyArena(msgspec.Struct, frozen=True, kw_only=True):
     """The arena itself; `page_since` changes when it is restarted.
 
-    `submissions` says whether programs can be handed in at `/submit`, `workers` whether other
-    machines may play matches. `unwritten` is a line while results do not reach the disk, `filling`
+    `submissions` says whether programs can be handed in at `/submit`, `hosts` whether bots may run
+    on other machines. `unwritten` is a line while results do not reach the disk, `filling`
     while that will be full within a day.
     """
 
@@ -79,7 +75,7 @@ class LobbyArena(msgspec.Struct, frozen=True, kw_only=True):
     games: tuple[LobbyGame, ...]
     requires_token: bool
     submissions: bool
-    workers: bool
+    hosts: bool
     unwritten: str = ""
     filling: str = ""
 
@@ -200,17 +196,15 @@ def lobby(
     competitions = host.competitions
     players = host.gateway.players
     guests = host.non_competing
-    remote = tuple(host.remote.values())
-    elsewhere = Counter(name for match in remote for name in match.names)
-    submitted = _submitted(competitions, players, elsewhere)
-    bots = (_bot(bot, elsewhere[name]) for name, bot in players.items() if name not in guests)
+    submitted = _submitted(competitions, players)
+    bots = (_bot(bot) for name, bot in players.items() if name not in guests)
     count = len(players) - sum(name in players for name in guests) + len(submitted)
     now = asyncio.get_running_loop().time()
-    tables: tuple[_Played, ...] = (*host.referee.tables, *remote)
+    tables = tuple(host.referee.tables)
     matches = _slowest(tables, now)
     competition_of = {
         table.id: competition.id for competition in competitions for table in competition.tables
-    } | {match.id: match.competition for match in remote if match.competition}
+    }
     queue = [
         _queued(competition, pairing, players)
         for competition in competitions
@@ -225,7 +219,7 @@ def lobby(
             games=_games(),
             requires_token=host.gateway.admission.requires_token,
             submissions=host.gateway.entrance.submitters is not None,
-            workers=host.workers is not None,
+            hosts=host.host_control is not None,
             unwritten=host.storage.state,
             filling=host.storage.filling,
         ),
@@ -274,15 +268,14 @@ def _competition(competition: Competition) -> LobbyCompetition:
     )
 
 
-def _bot(player: BotSession, elsewhere: int) -> LobbyBot:
-    """A bot, with the number of its matches that other machines play."""
+def _bot(player: BotSession) -> LobbyBot:
     connection = player.connection
     state = "away" if connection is None else "here"
     return LobbyBot(
         name=player.name,
         games=tuple(game for game in GAMES if game in player.games),
         tables=player.tables,
-        playing=len(player.chairs) + elsewhere,
+        playing=len(player.chairs),
         state="leaving" if player.leaving else state,
         rtt_ms=None if connection is None else connection.min_rtt_ms,
         launched=player.process is not None,
@@ -290,7 +283,7 @@ def _bot(player: BotSession, elsewhere: int) -> LobbyBot:
 
 
 def _submitted(
-    competitions: Sequence[Competition], players: Mapping[str, BotSession], elsewhere: Counter[str]
+    competitions: Sequence[Competition], players: Mapping[str, BotSession]
 ) -> list[LobbyBot]:
     """The bots that are not connected, and are played from submissions."""
     games: dict[str, dict[str, None]] = {}
@@ -305,7 +298,6 @@ def _submitted(
         for name in table.names
         if name in games
     )
-    playing.update({name: elsewhere[name] for name in games})
     return [
         LobbyBot(
             name=name,
@@ -320,30 +312,24 @@ def _submitted(
     ]
 
 
-def _slowest(tables: Sequence[_Played], now: float) -> list[_Played]:
+def _slowest(tables: Sequence[LiveMatch], now: float) -> list[LiveMatch]:
     """The matches that are best to watch, the newest last: fast ones are over too soon."""
 
-    def pace(table: _Played) -> float:
+    def pace(table: LiveMatch) -> float:
         return table.decisions / max(now - table.opened_at, _YOUNG_S)
 
     return sorted(nsmallest(_MATCHES, tables, key=pace), key=lambda table: table.opened_at)
 
 
-def _scores(table: _Played) -> tuple[int, ...]:
-    if isinstance(table, RemoteMatch):
-        return table.scores
-    return (0,) * len(table.names) if table.match is None else table.match.scores
-
-
 def _match(
-    table: _Played, competition: str | None, now: float, spectators: Spectators
+    table: LiveMatch, competition: str | None, now: float, spectators: Spectators
 ) -> LobbyMatch:
     return LobbyMatch(
         match=table.id,
         game=table.game.name,
         competition=competition,
         players=table.names,
-        scores=_scores(table),
+        scores=(0,) * len(table.names) if table.match is None else table.match.scores,
         decisions=table.decisions,
         since_s=round(now - table.opened_at, 1),
         viewers=spectators.viewers(table.id),

@@ -16,11 +16,11 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
 
-from protocol.instructions import WORKER_STATES, WorkerView
+from protocol.instructions import HOST_STATES, HostView
 
 __all__ = ["CONTENT_TYPE", "Figures", "exposition"]
 
-_TAKING = ("idle", "working")  # states of workers that take matches
+_TAKING = ("idle", "working")  # states of hosts that take bots
 
 _STATM = Path("/proc/self/statm")
 _STARTED = time.time()  # of this module, which is imported when the arena starts
@@ -40,8 +40,7 @@ class Figures(msgspec.Struct, frozen=True, kw_only=True):
     strangers: int
     requests: Mapping[int, int]
     failed: bool
-    workers: Sequence[WorkerView] | None = None  # None where no other machine may play
-    remote: int = 0
+    hosts: Sequence[HostView] | None = None  # None where no other machine may run bots
     lost: int = 0
 
 
@@ -71,8 +70,8 @@ class _FiguresCollector(Collector):
         for code, number in sorted(figures.requests.items()):
             requests.add_metric([str(code)], number)
         yield requests
-        if figures.workers is not None:
-            yield from _workers(figures, figures.workers)
+        if figures.hosts is not None:
+            yield from _hosts(figures, figures.hosts)
         for name, help_, value in (
             ("arena_decisions", "Answers of bots, all taken together.", figures.decisions),
             ("arena_lag_seconds", "How late the event loop has been.", figures.lag_s),
@@ -94,15 +93,14 @@ class _FiguresCollector(Collector):
             yield GaugeMetricFamily("process_resident_memory_bytes", "Memory held.", held)
 
 
-def _workers(figures: Figures, views: Sequence[WorkerView]) -> Iterator[Metric]:
+def _hosts(figures: Figures, views: Sequence[HostView]) -> Iterator[Metric]:
     by_state = Counter(view.state for view in views)
-    slots = sum(view.slots for view in views if view.state in _TAKING)
-    workers = GaugeMetricFamily(
-        "arena_workers", "Machines that play matches, by state.", labels=["state"]
-    )
-    for state in WORKER_STATES:
-        workers.add_metric([state], by_state[state])
-    yield workers
-    yield GaugeMetricFamily("arena_worker_slots", "Matches they take at once.", slots)
-    yield GaugeMetricFamily("arena_worker_matches", "Matches they play now.", figures.remote)
-    yield CounterMetricFamily("arena_worker_lost", "Matches lost with a worker.", figures.lost)
+    cores = sum(view.cores for view in views if view.state in _TAKING)
+    bots = sum(view.own_bots for view in views)
+    hosts = GaugeMetricFamily("arena_hosts", "Machines that run bots, by state.", labels=["state"])
+    for state in HOST_STATES:
+        hosts.add_metric([state], by_state[state])
+    yield hosts
+    yield GaugeMetricFamily("arena_host_cores", "Cores of those that take bots.", cores)
+    yield GaugeMetricFamily("arena_host_bots", "Bots of this arena on them.", bots)
+    yield CounterMetricFamily("arena_host_lost", "Bots lost with a host.", figures.lost)

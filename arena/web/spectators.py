@@ -11,17 +11,16 @@ from __future__ import annotations
 
 import logging
 from collections import deque
-from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple, Protocol
+from collections.abc import Callable
+from typing import NamedTuple, Protocol
 
 import msgspec
 
-from arena.competitions.remote_match import RemoteMatch
 from arena.competitions.watched_match import EventCut, WatchedMatch
+from arena.records.replay_events import Event
 from arena.records.visibility import Viewer
 from arena.referee.live_match import LiveMatch
 from arena.referee.referee import Referee
-from arena.web.watched_remote import WatchedRemote
 from protocol.watching import Gone, View, Watch, encode_lobby, encode_to_viewer
 
 __all__ = ["Spectator", "Spectators"]
@@ -54,35 +53,6 @@ class Spectator(Protocol):
     def send(self, data: bytes) -> None: ...
 
 
-class _Watched(Protocol):
-    """A match that is watched: `WatchedMatch`, or `WatchedRemote` for one of another machine."""
-
-    @property
-    def id(self) -> str: ...
-
-    @property
-    def is_ready(self) -> bool:
-        """Whether it may be shown."""
-
-    @property
-    def is_over(self) -> bool:
-        """Whether it is over, and all of it was in cuts."""
-
-    def close(self) -> None: ...
-
-    def view(self, viewer: Viewer) -> View: ...
-
-    def replay(self, now: float, goes_on: Callable[[], bool], is_due: bool) -> None: ...
-
-    def cut(self) -> EventCut[Any] | None: ...
-
-    def present_round(self) -> EventCut[Any] | None: ...
-
-    def frame(self, cut: EventCut[Any], view: View, now: float) -> bytes: ...
-
-    def scene(self, view: View, competition: str | None) -> bytes: ...
-
-
 class _Subscription(msgspec.Struct, eq=False):
     """The view of one spectator, and whether its next frame is complete."""
 
@@ -96,7 +66,7 @@ _Subscriptions = dict[Spectator, _Subscription]
 class _Audience(msgspec.Struct, eq=False):
     """A match that is watched, and its spectators; times are on the loop's clock."""
 
-    watched: _Watched
+    watched: WatchedMatch
     competition: str | None
     subscriptions: _Subscriptions = {}
     frame_at: float = 0.0
@@ -116,8 +86,7 @@ class _QueuedFrame(NamedTuple):
 class Spectators:
     """All spectators of an arena; `clock` is the loop's, in seconds.
 
-    `competition_of` gives the id of a match's competition, or None; `lobby` a cached document;
-    `remote` the matches that other machines play, by id.
+    `competition_of` gives the id of a match's competition, or None; `lobby` a cached document.
     """
 
     def __init__(
@@ -126,9 +95,7 @@ class Spectators:
         competition_of: Callable[[LiveMatch], str | None],
         lobby: Callable[[], bytes],
         clock: Callable[[], float],
-        remote: Callable[[], Mapping[str, RemoteMatch]] = dict,
     ) -> None:
-        self._remote = remote
         self._referee = referee
         self._competition_of = competition_of
         self._lobby = lobby
@@ -199,9 +166,6 @@ class Spectators:
         return audience
 
     def _new_audience(self, match: str) -> _Audience | None:
-        remote = self._remote().get(match)
-        if remote is not None:
-            return _Audience(WatchedRemote(remote, self._clock), remote.competition or None)
         for table in self._referee.tables:
             if table.id == match:
                 watched = WatchedMatch(table, self._clock())
@@ -243,12 +207,9 @@ class Spectators:
                 for spectator, subscription in list(audience.subscriptions.items()):
                     self._watched.pop(spectator, None)
                     self._queue.append(_QueuedFrame(spectator, subscription, gone, must=True))
-                self._drop(match)
+                del self._audiences[match]
             elif audience.empty_at is not None and now - audience.empty_at > _LINGER_S:
-                self._drop(match)
-
-    def _drop(self, match: str) -> None:
-        self._audiences.pop(match).watched.close()
+                del self._audiences[match]
 
     def _show(self, now: float) -> None:
         """Make the frames that are due, in the order in which they became due."""
@@ -290,7 +251,7 @@ class Spectators:
         if audience.watched.is_over and audience.gone_at is None:
             audience.gone_at = now + _GONE_S
 
-    def _pause_s(self, cut: EventCut[Any] | None) -> float:
+    def _pause_s(self, cut: EventCut[Event] | None) -> float:
         if cut is None:
             return 0.0
         is_fast = cut.skipped > 0 or len(cut.events) > _FAST

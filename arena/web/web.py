@@ -66,9 +66,7 @@ class Web:
         self._luck = LuckFiller(store)
         self._analyses = AnalysisClient(store, self._reader)
         self._asks = 0  # of launched bots, at the last look
-        self._spectators = Spectators(
-            host.referee, self._competition_of, self.lobby, self._clock, lambda: host.remote
-        )
+        self._spectators = Spectators(host.referee, self._competition_of, self.lobby, self._clock)
         self._viewers = Viewers(self._gateway, self._spectators, self.people, self._clock())
         files = page_files()
         self._site = Site(files, ManualPages(files.version), self, self._gateway)
@@ -130,12 +128,12 @@ class Web:
     def metrics(self) -> bytes:
         players = self._gateway.players
         referee, throttle = self._host.referee, self._gateway.login.throttle
-        control, remote = self._host.workers, len(self._host.remote)
+        control = self._host.host_control
         figures = Figures(
             version=__version__,
             here=players.here,
             away=len(players) - players.here,
-            matches=len(referee.tables) + remote,
+            matches=len(referee.tables),
             competitions=len(self._host.competitions),
             decisions=referee.decisions,
             lag_s=referee.lag.total_s(self._clock()),
@@ -143,8 +141,7 @@ class Web:
             strangers=len(throttle),
             requests=self._site.served,
             failed=self.failure() is not None,
-            workers=None if control is None else control.workers(),
-            remote=remote,
+            hosts=None if control is None else control.views(),
             lost=0 if control is None else control.lost,
         )
         return exposition(figures)

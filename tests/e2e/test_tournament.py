@@ -16,13 +16,10 @@ from arena.storage.store import CompetitionState, Store
 from protocol.messages import Ending
 from tests.support.arena_process import printed
 from tests.support.in_process import run_here
-from tests.support.nats_server import NatsServer, nats_server
 from tests.support.stdio_bots import bot, slow, write_bots
 
 if TYPE_CHECKING:
     from tests.support.gateway_bots import StartedProgram
-
-__all__ = ["nats_server"]
 
 pytestmark = pytest.mark.e2e
 
@@ -101,43 +98,6 @@ def test_after_a_kill_the_same_command_plays_the_rest(
         assert store.results(after.id)[: len(kept)] == kept
         assert pairs(store, after.id) == {("ann", "nash"): 6, ("ben", "nash"): 6, ("ann", "ben"): 6}
     assert all(row["played"] == 12 for row in report["standings"])
-
-
-def test_a_worker_plays_a_tournament_and_its_rest_after_a_kill(
-    tournament: Tournament,
-    start: Callable[..., StartedProgram],
-    nats_server: NatsServer,
-    tmp_path: Path,
-) -> None:
-    """What it plays when that is killed counts for the next: nothing is lost or played twice."""
-    cache = ("--cache", str(tmp_path / "cache"))
-    worker = start("arena", "worker", *nats_server.options("w1"), "--cores", "2", *cache)
-    assert worker.process.stdout is not None, "it was made with one"
-    assert any("w1: plays" in line for line in worker.process.stdout)
-    words = (*LONG, *nats_server.options("arena"))
-    first = tournament(*words)
-    for _ in range(4):
-        first.until("completed")
-    first.kill()
-    report = document(tournament(*words))
-
-    assert report["played"] == 18
-    assert report["verdicts"] == []
-    with Store(tmp_path / "mine.db", create=False) as store:
-        [competition] = store.competitions()
-        assert pairs(store, competition.id) == {
-            ("ann", "nash"): 6,
-            ("ben", "nash"): 6,
-            ("ann", "ben"): 6,
-        }
-        rows = store.results(competition.id)
-        attempts = {row.id: row for row in store.attempts.of(competition.id)}
-    assert len({row.pairing for row in rows}) == 18
-    # An arena plays matches itself until it has heard of its worker.
-    by = [attempts[row.id].worker for row in rows if row.id in attempts]
-    assert len(by) > 9
-    assert set(by) == {"w1"}
-    assert printed("verify", str(tmp_path / "mine.db"))["failed"] == []
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="no such signals there")

@@ -19,6 +19,7 @@ from arena.games import GAMES
 from arena.hosts.bot_host import BotHost
 from arena.hosts.bus import BusDown
 from arena.hosts.directory import HostDirectory, kind_key
+from arena.hosts.host_control import HostControl
 from arena.hosts.host_link import LinkOpener
 from arena.hosts.host_links import HostLinks
 from arena.hosts.messages import HostKind, HostReport, HouseBot, SeatProgram, Source
@@ -250,6 +251,12 @@ class MemoryHostBus:
         context = self._contexts[host.report.host]
         return await asyncio.create_task(host.place(data), context=context)
 
+    async def drain(self, host: str, data: bytes) -> None:
+        if self.is_down:
+            raise BusDown("the bus is gone")
+        if host in self._hosts:
+            self._hosts[host].drain(data)
+
     def comes(self, name: str, host: BotHost) -> None:
         self._hosts[name] = host
         self._contexts[name] = copy_context()
@@ -283,9 +290,10 @@ class HostedArena:
             host.supervisor, host.gateway, host.limits, self, lambda *told: self.stderr.append(told)
         )
         self.links = HostLinks(self.pools.opened, self.pools.closed)
-        self.pools.directory = HostDirectory(
+        directory = self.pools.directory = HostDirectory(
             self.bus, "arena1", host.limits, host.url, self.links.ticket
         )
+        self.control = self.pools.control = HostControl(directory, self.bus, self.links.bots)
         host.take_hosts(self.pools, self.links)
 
     def machine(self, name: str, think: Callable[[str], float] = lambda name: 0.01) -> Machine:

@@ -63,10 +63,10 @@ def play(
         after: see `offender`.
         note: comes with the first answer.
         versions: by seat, as where submissions are taken.
-        worker: who refereed it, if not the arena.
+        worker: who refereed it, as in records of before.
     """
     rng = random.Random(f"{game} {number}")
-    match = _begun(game, rng, settings, is_ready=True, versions=versions, worker=worker)
+    match = _begun(game, rng, settings, is_ready=True, versions=versions)
     while match.pending is not None:
         asked, count = match.pending, len(match.answers)
         if offender == asked.seat and count >= after:
@@ -75,7 +75,11 @@ def play(
             break
         value = choose(asked.question.choices, rng)
         match.answer(value, note if count == 0 else None, rng.randrange(20))
-    return match.result()
+    result = match.result()
+    if worker:
+        record = msgspec.structs.replace(result.record, worker=worker)
+        result = msgspec.structs.replace(result, record=record)
+    return result
 
 
 def personal_match(game: str) -> PersonalMatch:
@@ -103,7 +107,6 @@ def _begun(
     *,
     is_ready: bool,
     versions: tuple[str, ...] = (),
-    worker: str = "",
 ) -> MatchState:
     rules = GAMES[game]
     seed = rng.randbytes(32)
@@ -116,7 +119,6 @@ def _begun(
         enforced=("time",) * rules.seats,
         commitment=commitment(seed),
         versions=versions,
-        worker=worker,
     )
 
 

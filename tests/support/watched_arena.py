@@ -6,7 +6,6 @@ import json
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from arena.competitions.remote_match import RemoteMatch
 from arena.games import GAMES
 from arena.records.visibility import Viewer, ViewerKind
 from arena.referee.live_match import LiveMatch
@@ -46,7 +45,6 @@ class WatchedArena:
     def __init__(self, house: FakeArena) -> None:
         self.house = house
         self.document: dict[str, Any] = {"bots": []}
-        self.remote: dict[str, RemoteMatch] = {}
         self.competition: str | None = "7"
         self.work_s = 0.0
         self.worked_s = 0.0
@@ -55,7 +53,6 @@ class WatchedArena:
             lambda table: self.competition,
             lambda: json.dumps(self.document).encode(),
             self._clock,
-            lambda: self.remote,
         )
 
     def _clock(self) -> float:
@@ -66,19 +63,14 @@ class WatchedArena:
         """A match that has begun."""
         return begun(self.house, game, **settings)
 
-    def comes(
-        self, table: LiveMatch | RemoteMatch | None = None, viewer: Viewer = INSTRUCTOR
-    ) -> FakeSpectator:
+    def comes(self, table: LiveMatch | None = None, viewer: Viewer = INSTRUCTOR) -> FakeSpectator:
         """A new spectator of a match, or else of the lobby."""
         spectator = FakeSpectator()
         self.watches(spectator, table, viewer)
         return spectator
 
     def watches(
-        self,
-        spectator: FakeSpectator,
-        table: LiveMatch | RemoteMatch | None,
-        viewer: Viewer = INSTRUCTOR,
+        self, spectator: FakeSpectator, table: LiveMatch | None, viewer: Viewer = INSTRUCTOR
     ) -> None:
         watch = Watch("lobby") if table is None else Watch("match", table.id)
         self.spectators.watch(spectator, watch, viewer)

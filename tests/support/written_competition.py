@@ -13,22 +13,12 @@ from arena.engine.match import MatchResult
 from arena.formats.formats import schedule_of
 from arena.formats.spec import Form, Plan, plan_of
 from arena.games import GAMES, competition_settings
-from arena.storage.attempts import AttemptRow
 from arena.storage.live_results import LiveResults
 from arena.storage.store import Act, CompetitionState, Store
 from bots.strategy import RandomMixin
 from protocol.messages import Ending, Limits, Termination, Verdict
 
-__all__ = [
-    "COMPLETED",
-    "WrittenCompetition",
-    "attempt",
-    "begun",
-    "names",
-    "offence",
-    "plan",
-    "play",
-]
+__all__ = ["COMPLETED", "WrittenCompetition", "begun", "names", "offence", "plan", "play"]
 
 COMPLETED = Termination(Ending.COMPLETED)
 GAME_OF = {
@@ -77,22 +67,6 @@ def begun(store: Store, line: str) -> WrittenCompetition:
     for act in acts:
         course.does(*act)
     return course
-
-
-def attempt(id_: str = "attempt-1", competition: str = "", **fields: Any) -> AttemptRow:
-    """One of a worker, as it was announced."""
-    row = AttemptRow(
-        id=id_,
-        job="job-1",
-        competition=competition,
-        pairing=1,
-        players=("ann", "ben"),
-        worker="north",
-        commitment="c" * 64,
-        announced_at=1.0,
-        message=b"\x00\xff",
-    )
-    return msgspec.structs.replace(row, **fields)
 
 
 class WrittenCompetition:

@@ -21,13 +21,14 @@ from arena.sandbox import worker_pool
 from arena.storage.live_results import LiveResults
 from arena.storage.store import Store
 from protocol.errors import ArenaError, Unreachable
-from protocol.instructions import TimedVerdict
+from protocol.instructions import HostView, LostBot, TimedVerdict
 from protocol.messages import Action, Done, Ending, Instruct, Progress, Termination
 from tests.arena.results.test_match_sums import written
 from tests.support import sample_database
 from tests.support.analysed import analysing, bluffer_db
 from tests.support.cram import write_bot
 from tests.support.databases import rows
+from tests.support.host_views import host_view
 from tests.support.in_process import Ran, Run
 from tests.support.judged_toys import install_judged_toy, toy_match, toy_record
 from tests.support.written_competition import WrittenCompetition, names, offence, plan, play
@@ -126,6 +127,11 @@ def answering_arena(monkeypatch: pytest.MonkeyPatch) -> None:
         told = msgspec.to_builtins(message)
         click.echo(f"{url} { {key: told[key] for key in told if told[key] is not None} }", err=True)
         lines = ("one", "two") if message.action is Action.LOG else ()
+        hosts: tuple[HostView, ...] = ()
+        lost: tuple[LostBot, ...] = ()
+        if message.action is Action.HOSTS:
+            hosts = host_view("h1", own_bots=2), host_view("h2", state="silent", why="it is off")
+            lost = (LostBot("ann", 4, 9, 0.52),)
         away = tuple(
             TimedVerdict("akq-1", f"3f-{match}", bot, "absent", 1.8e9 + match, "did not come", why)
             for match, bot, why in (
@@ -136,7 +142,7 @@ def answering_arena(monkeypatch: pytest.MonkeyPatch) -> None:
             )
         )
         is_quiet = message.since is None or message.competition == "quiet"
-        return Done("done", on, lines=lines, verdicts=() if is_quiet else away)
+        return Done("done", on, (), lines, hosts, lost, () if is_quiet else away)
 
     monkeypatch.setattr(instruct, "_ask", answer)
     monkeypatch.setenv("ARENA_INSTRUCTOR", "secret")

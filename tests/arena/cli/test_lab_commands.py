@@ -6,7 +6,6 @@ Their words and results are in `*.cram`.
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import json
 import re
 import sys
@@ -32,7 +31,7 @@ from arena.results.export import export
 from arena.sandbox.bot_spec import read_entry
 from arena.storage.store import Store
 from protocol import watchdog
-from protocol.errors import ArenaError, UnknownBot
+from protocol.errors import UnknownBot
 from protocol.messages import Ending, Limits
 from protocol.strategy import find
 from tests.support.analysed import GAME
@@ -93,34 +92,6 @@ def test_a_match_says_how_much_of_what_was_won_is_luck(run: Run, tmp_path: Path)
 
 
 AKQ = GAMES["ace_king_queen"]
-
-
-@pytest.mark.parametrize(
-    ("command", "opens"),
-    [
-        ("cross", "arena.lab.launched.gathered"),
-        ("compare", "arena.lab.launched.gathered"),
-        ("tournament round_robin", "arena.cli.tournament.Host"),
-    ],
-)
-def test_no_bot_sees_the_keys_of_the_bus(
-    run: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, command: str, opens: str
-) -> None:
-    for name in ("arena.nk", "lab1.nk", "ca-key.pem", "ca.pem", "bot.py"):
-        (tmp_path / name).touch()
-    hidden: list[Path] = []
-
-    def opened(*args: Any, **more: Any) -> None:
-        hidden.extend(more["hidden"] if "hidden" in more else args[4])
-        raise ArenaError("that is all")
-
-    monkeypatch.setattr(opens, opened)
-    monkeypatch.setattr("arena.cli.tournament.bus_jobs", lambda *_, **__: contextlib.nullcontext())
-    key, ca = str(tmp_path / "arena.nk"), str(tmp_path / "ca.pem")
-    bus = ("--bus", "tls://h:1", "--bus-key", key, "--bus-ca", ca)
-
-    assert "that is all" in run(*command.split(), "akq", "nash", "honest", *bus).err
-    assert {file.name for file in hidden} == {"arena.nk", "lab1.nk", "ca-key.pem", "ca.pem"}
 
 
 def test_commands_come_after_the_bots_that_are_named(bot_file: Callable[..., str]) -> None:

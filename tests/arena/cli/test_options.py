@@ -13,9 +13,9 @@ from click.testing import CliRunner
 
 from arena.cli import _addresses
 from arena.cli._addresses import Endpoint, page_at, urls_for_others
-from arena.cli._bus_options import bus_options, opened_bus, read_address
+from arena.cli._bus_options import bus_options, no_bus_options, opened_bus, read_address
 from arena.cli._limit_options import LimitsCommand, described, limits_options
-from arena.workers.bus import BusAddress
+from arena.hosts.bus import BusAddress
 from protocol.errors import UsageError
 from protocol.messages import Limits
 from tests.support.nats_server import NatsServer, nats_server
@@ -293,6 +293,13 @@ def test_how_to_join_no_bus_is_refused(
     done = CliRunner().invoke(take, words, default_map=defaults)
 
     assert (str(done.exception), done.output) == (said, "")
+
+
+def test_where_all_is_played_here_the_environment_names_no_bus() -> None:
+    plays_here = click.command(no_bus_options(lambda: click.echo("played")))
+    done = CliRunner().invoke(plays_here, env={"ARENA_BUS": "nats://b", "ARENA_BUS_KEY": "a.nk"})
+
+    assert (done.exit_code, done.output) == (0, "played\n")
 
 
 async def test_without_an_address_it_is_not_opened() -> None:

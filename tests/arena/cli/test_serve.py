@@ -16,9 +16,9 @@ from arena.cli._launched_bots import BotNotices, launched
 from arena.cli._submissions import cache_folder, check_safety
 from arena.competitions.arena_host import Host
 from arena.games import GAMES
+from arena.hosts.bus import BusAddress
 from arena.sandbox.bot_spec import BotSpec
 from arena.storage.store import Store
-from arena.workers.bus import BusAddress
 from protocol.errors import UsageError
 from protocol.messages import Ending, Limits, Verdict
 from tests.support.databases import Server

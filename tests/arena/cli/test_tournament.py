@@ -14,7 +14,6 @@ from arena.formats.schedule import RankingPlace
 from arena.formats.spec import Form, Plan
 from arena.formats.standings import Row
 from arena.storage.store import CompetitionState, Store
-from arena.workers.bus import BusAddress
 from protocol.messages import Ending, Limits, Verdict
 from tests.support.in_process import Run
 
@@ -33,20 +32,10 @@ class Called:
     def __init__(self) -> None:
         self.plans: list[Plan] = []
         self.files: list[Path | None] = []
-        self.buses: list[tuple[BusAddress | None, bool]] = []
         self.verdicts: tuple[Verdict, ...] = ()
         self.error: BaseException | None = None
 
-    async def play(
-        self,
-        store: Store,
-        plan: Plan,
-        log_file: str | None,
-        bus: BusAddress | None,
-        *,
-        is_kept: bool,
-    ) -> CompetitionReport:
-        self.buses.append((bus, is_kept))
+    async def play(self, store: Store, plan: Plan, log_file: str | None) -> CompetitionReport:
         self.plans.append(plan)
         self.files.append(store.file)
         if self.error is not None:

@@ -19,40 +19,36 @@ from arena.storage.live_results import LiveResults
 from arena.storage.roster import Imported, Issued, Roster
 from arena.storage.roster_csv import Student
 from arena.storage.store import CompetitionRow, CompetitionState, MatchRow, Store
-from arena.workers.known_worker import KnownWorker
 from protocol.errors import UsageError
-from protocol.instructions import LostAttempt, WorkerView
+from protocol.instructions import HostView, LostBot
 from protocol.messages import VERSION, Action, Done, Ending, Instruct, Limits
 from tests.support.fake_bots import FakeArena
 from tests.support.fake_host import FakeHost, WorkingStorage, a_while, act, in_time, silent
-from tests.support.worker_reports import report_of
+from tests.support.host_views import host_view
 from tests.support.written_competition import WrittenCompetition, names, offence, plan
 
 pytestmark = pytest.mark.virtual_time
 
 
-class FakeWorkerControl:
-    """One worker, `w1`."""
+LOST = LostBot("ann", 3, 4, 0.5)
 
-    lost = 1
+
+class FakeHostControl:
+    """One host, `h1`."""
 
     def __init__(self) -> None:
         self.is_draining = False
 
-    def workers(self) -> tuple[WorkerView, ...]:
-        known = KnownWorker(report=report_of("w1", is_draining=self.is_draining), seen_at=0.0)
-        return (known.view(0.0),)
+    def views(self) -> tuple[HostView, ...]:
+        return (host_view("h1", state="draining" if self.is_draining else "idle"),)
 
-    async def without_result(self) -> Sequence[LostAttempt]:
+    def lost_bots(self) -> tuple[LostBot, ...]:
         return (LOST,)
 
-    async def drain(self, worker: str, is_draining: bool) -> None:
-        if worker != "w1":
-            raise UsageError(f"expected a worker (w1), got {worker!r}")
+    async def drain(self, host: str, is_draining: bool) -> None:
+        if host != "h1":
+            raise UsageError(f"expected a host (h1), got {host!r}")
         self.is_draining = is_draining
-
-
-LOST = LostAttempt("m1", "7", ("ann", "ben"), "w1", "lost", "w1 is silent", 1000.0)
 
 
 class AdminArena:
@@ -70,7 +66,7 @@ class AdminArena:
         self.imports: list[tuple[Student, ...]] = []
         self.threads: set[int] = set()
         self.tasks: list[asyncio.Task[Any]] = []
-        self.workers: FakeWorkerControl | None = None
+        self.host_control: FakeHostControl | None = None
         self.instructor = AdminCommands(
             cast(Host, self),
             cast(Store, self),
@@ -356,47 +352,47 @@ async def test_a_bot_is_removed_from_all_that_it_is_in_or_from_one(arena: AdminA
     ]
 
 
-# ---- The machines that play
+# ---- The machines that run bots
 
 
-async def test_the_instructor_sees_the_workers_and_what_they_have_lost(arena: AdminArena) -> None:
-    arena.workers = FakeWorkerControl()
-    done = await arena.has(Action.WORKERS)
+def test_the_instructor_sees_the_hosts_and_who_was_lost_with_one(arena: AdminArena) -> None:
+    arena.host_control = FakeHostControl()
+    done = arena.says(Action.HOSTS)
 
-    assert done.text == "1 worker"
-    assert [view.name for view in done.workers] == ["w1"]
+    assert done.text == "1 host"
+    assert [view.host for view in done.hosts] == ["h1"]
     assert done.lost == (LOST,)
 
 
-async def test_a_worker_is_drained_and_takes_matches_again(arena: AdminArena) -> None:
-    arena.workers = FakeWorkerControl()
-    drained = await arena.has(Action.DRAIN, worker="w1")
-    resumed = await arena.has(Action.UNDRAIN, worker="w1")
+async def test_a_host_is_drained_and_takes_bots_again(arena: AdminArena) -> None:
+    arena.host_control = FakeHostControl()
+    drained = await arena.has(Action.DRAIN, host="h1")
+    resumed = await arena.has(Action.UNDRAIN, host="h1")
 
-    assert (drained.text, drained.workers[0].state) == ("w1 takes no more matches", "draining")
-    assert (resumed.text, resumed.workers[0].state) == ("w1 takes matches again", "idle")
+    assert (drained.text, drained.hosts[0].state) == ("h1 takes no more bots", "draining")
+    assert (resumed.text, resumed.hosts[0].state) == ("h1 takes bots again", "idle")
     acts = [(act.what, act.who, act.text) for act in arena.host.book.acts]
     assert acts == [
-        ("drain", "Eva", "w1 takes no more matches, by Eva"),
-        ("undrain", "Eva", "w1 takes matches again, by Eva"),
+        ("drain", "Eva", "h1 takes no more bots, by Eva"),
+        ("undrain", "Eva", "h1 takes bots again, by Eva"),
     ]
 
 
 @pytest.mark.parametrize(
-    ("has_workers", "worker", "why"),
+    ("has_hosts", "named", "why"),
     [
-        (False, "w1", "expected an arena with workers"),
-        (True, None, "expected the name of a worker, got none"),
-        (True, "w9", "expected a worker (w1), got 'w9'"),
+        (False, "h1", "expected an arena with hosts"),
+        (True, None, "expected the name of a host, got none"),
+        (True, "h9", "expected a host (h1), got 'h9'"),
     ],
 )
-async def test_a_worker_that_is_not_there_cannot_be_drained(
-    arena: AdminArena, has_workers: bool, worker: str | None, why: str
+async def test_a_host_that_is_not_there_cannot_be_drained(
+    arena: AdminArena, has_hosts: bool, named: str | None, why: str
 ) -> None:
-    arena.workers = FakeWorkerControl() if has_workers else None
+    arena.host_control = FakeHostControl() if has_hosts else None
     before = arena.state()
     with pytest.raises(UsageError) as caught:
-        await arena.has(Action.DRAIN, worker=worker)
+        await arena.has(Action.DRAIN, host=named)
 
     assert str(caught.value).startswith(why)
     assert arena.state() == before

@@ -318,9 +318,8 @@ def test_a_split_of_a_game_that_has_none_is_told_when_it_is_read(
 
 
 SAID: list[tuple[str, dict[str, Any]]] = [
-    ("", {"forgive": 0, "take": Take.CONNECTED, "is_alike": False}),
+    ("", {"forgive": 0, "take": Take.CONNECTED}),
     ("forgive = 2", {"forgive": 2}),
-    ("workers = 'alike'", {"is_alike": True}),
     *((f"take = '{take}'", {"take": take, "versions": {"ann": 4}}) for take in Take),
 ]
 

@@ -145,6 +145,17 @@ async def test_a_match_is_played_by_the_referee(host: FakePoolHost, pair: BotPoo
     assert host.referee.tables == ()
 
 
+async def test_a_match_that_nobody_waits_for_is_void(host: FakePoolHost, pair: BotPool) -> None:
+    task = asyncio.create_task(pair.play(lambda: AKQ, TWO_HANDS, ("ann", "ben")))
+    await asyncio.sleep(0)
+    [table] = host.referee.tables
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+
+    assert (table.is_over, host.referee.tables) == (True, ())
+
+
 @pytest.mark.parametrize(
     ("ended", "says"),
     [
@@ -176,6 +187,15 @@ async def test_who_goes_between_matches_is_absent_from_the_next(
     result, _ = await play(host, pair)
 
     assert (result.termination.kind, result.termination.text) == (Ending.ABSENT, says)
+
+
+async def test_who_takes_no_further_match_is_absent_from_the_next(
+    host: FakePoolHost, pair: BotPool
+) -> None:
+    host.gateway.players["ben"].session.finishing = True
+    result, _ = await play(host, pair)
+
+    assert (result.termination.kind, result.termination.seat) == (Ending.ABSENT, 1)
 
 
 async def test_who_plays_another_game_is_told_so(host: FakePoolHost, pair: BotPool) -> None:

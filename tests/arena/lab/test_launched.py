@@ -84,7 +84,6 @@ class OneTablePool(BotPool):
     """A pool with one table, which plays at once, with the cards of `in_process.sittings`."""
 
     def __init__(self, strategies: dict[str, Strategy]) -> None:
-        self.is_carried = False
         self.strategies = strategies
         self.matches = 0
 
@@ -148,12 +147,8 @@ class HeldMatches:
 
     def __init__(self, tables: int = 1) -> None:
         self.tables = tables
-        self.is_carried = False
         self.busy: list[str] = []
         self.playing: dict[str, asyncio.Future[int | None]] = {}
-
-    def room(self, most: int | None) -> int | None:
-        return most
 
     def seats(self, bots: Iterable[int]) -> tuple[str, ...] | None:
         names = tuple(map(str, bots))
@@ -363,7 +358,7 @@ class HeldWork:
 async def test_results_come_in_the_order_of_the_pieces() -> None:
     work = HeldWork()
 
-    async with InOrder(work, range(3), lambda: 3) as results:
+    async with InOrder(work, range(3), 3) as results:
         await all_done()
         for piece in (2, 0, 1):
             work.begun[piece].set_result(f"result {piece}")
@@ -375,7 +370,7 @@ async def test_results_come_in_the_order_of_the_pieces() -> None:
 async def test_a_slow_piece_holds_up_no_other() -> None:
     work = HeldWork()
 
-    async with InOrder(work, range(9), lambda: 2):
+    async with InOrder(work, range(9), 2):
         await all_done()
         for piece in (1, 2, 3):
             work.begun[piece].set_result("")
@@ -384,24 +379,10 @@ async def test_a_slow_piece_holds_up_no_other() -> None:
         assert set(work.begun) == {0, 1, 2, 3, 4}
 
 
-async def test_more_are_begun_when_there_is_more_room() -> None:
-    work, room = HeldWork(), 1
-
-    async with InOrder(work, count(), lambda: room):
-        await all_done()
-        first = set(work.begun)
-        room = 3
-        work.begun[0].set_result("")
-        await all_done()
-
-        assert first == {0}
-        assert set(work.begun) == {0, 1, 2, 3}
-
-
 async def test_what_is_not_over_at_the_end_is_cancelled() -> None:
     work = HeldWork()
 
-    async with InOrder(work, count(), lambda: 2) as results:
+    async with InOrder(work, count(), 2) as results:
         await all_done()
         work.begun[0].set_result("")
         await anext(results)
@@ -413,7 +394,7 @@ async def test_what_is_not_over_at_the_end_is_cancelled() -> None:
 async def test_what_a_piece_raises_is_raised_in_its_turn_and_nothing_more_is_begun() -> None:
     work = HeldWork()
 
-    async with InOrder(work, count(), lambda: 2) as results:
+    async with InOrder(work, count(), 2) as results:
         await all_done()
         work.begun[1].set_exception(OSError("no"))
         await all_done()

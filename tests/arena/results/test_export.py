@@ -33,15 +33,7 @@ from arena.storage.store import CompetitionState, Store
 from protocol.errors import ArenaError, UsageError
 from protocol.messages import Ending
 from tests.support.cases import CaseFile, StepByStep
-from tests.support.written_competition import (
-    WrittenCompetition,
-    attempt,
-    begun,
-    names,
-    offence,
-    plan,
-    play,
-)
+from tests.support.written_competition import WrittenCompetition, begun, names, offence, plan, play
 
 CASES = CaseFile(Path(__file__).with_name("export.cases"))
 SCRIPT = "<script>alert(1)</script>"
@@ -166,18 +158,6 @@ def test_matches_have_a_row_for_every_seat(store: Store, folder: Path) -> None:
         assert row["digest"] == match.digest
     assert [row["counts"] for row in rows[::2]] == ["true", "true", "false", "false", "true"]
     assert (rows[9]["kind"], rows[9]["kind_seat"]) == ("illegal", "1")
-
-
-async def test_matches_name_the_worker_that_refereed(store: Store, folder: Path) -> None:
-    three = ("ann", "ben", "cem")
-    course = WrittenCompetition(store, plan(Form.ROUND_ROBIN, three), "akq-course")
-    await store.attempts.announce(attempt("akq-course-1", course.id))
-    assert course.plays(1, ("ann", "ben"), (4, -4)) == "akq-course-1"
-    course.plays(2, ("ann", "cem"), (4, -4))
-    export(store, folder, [course.id])
-
-    rows = table(folder / "akq-course" / "matches.csv")
-    assert [row["worker"] for row in rows] == ["north", "north", "", ""]
 
 
 def test_verdicts_have_all_evidence(store: Store, folder: Path) -> None:

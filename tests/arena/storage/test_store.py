@@ -321,6 +321,15 @@ def test_a_new_id_says_the_game_and_is_another_every_time() -> None:
     assert new_id("gin_rummy").startswith("gin-")
 
 
+def test_an_arena_keeps_its_name_on_the_bus(database: str) -> None:
+    with Store(database) as store:
+        name = store.arena_id()
+        assert name == store.arena_id()
+
+    with Store(database) as store:
+        assert store.arena_id() == name
+
+
 def test_a_competition_is_found_by_id_by_its_run_and_by_how_it_begins(store: Store) -> None:
     for text in ("", "akq"):
         with pytest.raises(UsageError, match="expected the id of a competition"):

@@ -12,7 +12,6 @@ import pytest
 
 from arena.competitions.arena_host import Host
 from arena.competitions.attendance import Upcoming
-from arena.competitions.remote_match import RemoteMatch
 from arena.engine.match import Result
 from arena.formats.schedule import Pairing
 from arena.formats.spec import Form, Take
@@ -20,7 +19,7 @@ from arena.games import GAMES
 from arena.web import lobby as module
 from arena.web.lobby import LatestMatches, LobbyResult, lobby
 from arena.web.spectators import Spectators
-from protocol.messages import Ending, Limits, Termination
+from protocol.messages import Ending, Termination
 from tests.support.fake_bots import FakeArena
 from tests.support.fake_host import FakeHost, WorkingStorage, first_legal, silent
 from tests.support.scripts import fit
@@ -34,8 +33,7 @@ def look(
     upcoming: Iterable[Upcoming] = (),
     aside: Iterable[str] = (),
     submitters: object = None,
-    remote: Iterable[RemoteMatch] = (),
-    workers: object = None,
+    host_control: object = None,
 ) -> Any:
     """The lobby of an arena with this host, decoded."""
     admission = SimpleNamespace(requires_token=True)
@@ -48,8 +46,7 @@ def look(
             entrance=SimpleNamespace(submitters=submitters),
         ),
         non_competing=set(aside),
-        remote={match.id: match for match in remote},
-        workers=workers,
+        host_control=host_control,
         storage=WorkingStorage(),
     )
     spectators = cast(Spectators, SimpleNamespace(viewers=lambda match: 7))
@@ -69,9 +66,9 @@ async def test_an_arena_where_nothing_goes_on_says_what_it_can_play(house: FakeA
 
 
 @pytest.mark.parametrize(
-    ("field", "given"), [("submissions", "submitters"), ("workers", "workers")]
+    ("field", "given"), [("submissions", "submitters"), ("hosts", "host_control")]
 )
-async def test_the_page_knows_whether_programs_are_taken_and_other_machines_play(
+async def test_the_page_knows_whether_programs_are_taken_and_other_machines_run_bots(
     house: FakeArena, field: str, given: str
 ) -> None:
     assert not look(FakeHost(house))["arena"][field]
@@ -183,47 +180,3 @@ async def test_it_tells_of_matches_that_are_over_and_of_runs_to_come(host: FakeH
     fit(shown, "latest.#=20 latest.0.termination=illegal")
     assert "cards" not in str(shown["latest"])
     assert msgspec.convert(shown["runs"], list[Upcoming]) == [coming]
-
-
-def remote(*names: str, match: str = "w1-m1", competition: str = "7") -> RemoteMatch:
-    """A match that another machine plays; it has come to 12 decisions and a score of 3."""
-    game = GAMES["ace_king_queen"]
-    played = RemoteMatch(
-        match,
-        "w1",
-        game,
-        game.vocabulary.read_settings({}),
-        Limits(),
-        names,
-        (),
-        0.0,
-        lambda is_watched: None,
-        competition,
-    )
-    played.reported(12, (3, -3))
-    return played
-
-
-async def test_matches_of_other_machines_are_there_like_any_other(host: FakeHost) -> None:
-    host.come("ann", "ben")
-    shown = look(
-        host, remote=[remote("ann", "ben"), remote("ann", "ann", match="m2", competition="")]
-    )
-
-    first, second = sorted(shown["matches"], key=lambda match: str(match["match"]), reverse=True)
-    assert (first["competition"], second["competition"]) == ("7", None)
-    assert (first["players"], first["scores"], first["decisions"]) == (["ann", "ben"], [3, -3], 12)
-    assert {bot["name"]: bot["playing"] for bot in shown["bots"]} == {"ann": 3, "ben": 1}
-
-
-async def test_submitted_bots_play_on_other_machines_too(host: FakeHost) -> None:
-    host.takes_submissions(1, ann=11, ben=21)
-    host.submitted_play.update(ann=silent, ben=silent)
-    versions = {"ann": 11, "ben": 21}
-    await host.begin("ann", "ben", take=Take.EITHER, versions=versions)
-    before = {bot["name"]: bot["playing"] for bot in look(host)["bots"]}
-    shown = look(host, remote=[remote("ann", "cem")])
-
-    after = {bot["name"]: bot["playing"] for bot in shown["bots"]}
-    assert after == before | {"ann": before["ann"] + 1}
-    await host.end()

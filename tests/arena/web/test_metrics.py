@@ -6,8 +6,7 @@ import msgspec
 from prometheus_client.parser import text_string_to_metric_families
 
 from arena.web.metrics import Figures, exposition
-from arena.workers.known_worker import KnownWorker, views_of
-from tests.support.worker_reports import report_of
+from tests.support.host_views import host_view
 
 FIGURES = Figures(
     version="1.2.3",
@@ -76,29 +75,22 @@ def test_what_is_counted_is_there() -> None:
     ]
 
 
-def test_what_other_machines_do_is_counted_where_they_may_play() -> None:
-    views = views_of(
-        [
-            KnownWorker(report=report_of("w1"), seen_at=99.0),
-            KnownWorker(report=report_of("w2"), seen_at=99.0),
-            KnownWorker(report=report_of("w3", is_draining=True), seen_at=99.0),
-            KnownWorker(report=report_of("w4"), seen_at=0.0),
-        ],
-        100.0,
-    )
-    figures = msgspec.structs.replace(FIGURES, workers=views, remote=5, lost=2)
+def test_what_other_machines_do_is_counted_where_they_may_run_bots() -> None:
+    views = [host_view("h1", own_bots=3), host_view("h2", state="working", own_bots=2)]
+    views += [host_view("h3", state="draining"), host_view("h4", state="silent")]
+    figures = msgspec.structs.replace(FIGURES, hosts=views, lost=2)
     told = exposition(figures).decode().splitlines()
 
-    assert [line for line in told if line.startswith("arena_workers{")] == [
-        'arena_workers{state="idle"} 2.0',
-        'arena_workers{state="working"} 0.0',
-        'arena_workers{state="draining"} 1.0',
-        'arena_workers{state="silent"} 1.0',
-        'arena_workers{state="refused"} 0.0',
+    assert [line for line in told if line.startswith("arena_hosts{")] == [
+        'arena_hosts{state="idle"} 1.0',
+        'arena_hosts{state="working"} 1.0',
+        'arena_hosts{state="draining"} 1.0',
+        'arena_hosts{state="silent"} 1.0',
+        'arena_hosts{state="unfit"} 0.0',
     ]
-    assert "arena_worker_slots 8.0" in told
-    assert "arena_worker_matches 5.0" in told
-    assert "arena_worker_lost_total 2.0" in told
+    assert "arena_host_cores 8.0" in told
+    assert "arena_host_bots 5.0" in told
+    assert "arena_host_lost_total 2.0" in told
 
 
 def test_a_label_cannot_break_out_of_its_line() -> None:

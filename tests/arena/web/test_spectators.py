@@ -7,21 +7,17 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import msgspec
 import pytest
 
 from arena.competitions import watched_match
-from arena.competitions.remote_match import PublicFrame
 from arena.games import GAMES
 from arena.records import seat_transcript
-from arena.web import watched_remote
 from protocol.messages import Answer
 from protocol.watching import Watch
 from tests.support.fake_bots import ANY_GAME, FakeArena
 from tests.support.page_reader import INSTRUCTOR, PUBLIC, owner
 from tests.support.scripts import Case, Stage, at, cases, fields, fit
 from tests.support.watched_arena import FakeSpectator, PlayedOnDemand, WatchedArena
-from tests.support.watched_elsewhere import WatchedElsewhere, rounds_of_frames
 
 
 class WatchingStage(Stage):
@@ -32,7 +28,6 @@ class WatchingStage(Stage):
         self._patch = patch
         self._arena = WatchedArena(house)
         self._played: dict[str, PlayedOnDemand] = {}
-        self._elsewhere: dict[str, WatchedElsewhere] = {}
         self._spectators: dict[str, FakeSpectator] = {}
         self._topics: dict[str, str | None] = {}
         self._frames: dict[str, list[dict[str, Any]]] = {}
@@ -46,8 +41,6 @@ class WatchingStage(Stage):
         """Let time pass, with a turn of all every 50 ms."""
         for _ in range(round(float(seconds) / 0.05)):
             self._house.held_up(0.05)
-            for other in self._elsewhere.values():
-                other.turns()
             self._arena.spectators.tick(self._house.now)
 
     def do_set(self, text: str) -> None:
@@ -106,20 +99,6 @@ class WatchingStage(Stage):
             return
         all_, latest = self._events(name), self._events(text.removeprefix("like "))
         assert all_[-len(latest) :] == latest
-
-    def by_elsewhere(self, name: str, _: str) -> None:
-        played = self._played[name]
-        self._elsewhere[name] = WatchedElsewhere(self._house, played, self._arena)
-
-    def by_cut(self, name: str, _: str) -> None:
-        self._elsewhere[name].is_cut = True
-
-    def by_uncut(self, name: str, _: str) -> None:
-        self._elsewhere[name].is_cut = False
-
-    def by_over(self, name: str, _: str) -> None:
-        """The arena has the result."""
-        self._elsewhere[name].ended()
 
     # --- what a spectator does ---
 
@@ -195,16 +174,6 @@ class WatchingStage(Stage):
     def do_viewers(self, text: str) -> None:
         match, number = text.split()
         assert self._arena.spectators.viewers(self._id(match)) == int(number)
-
-    def by_orders(self, name: str, orders: str) -> None:
-        """What the worker was told: whether somebody watches."""
-        assert [str(order) for order in self._elsewhere[name].orders] == orders.split()
-
-    def by_carried(self, name: str, text: str) -> None:
-        """Frames have come through since this was looked at, or `nothing`."""
-        carried = self._elsewhere[name].carried
-        assert bool(carried) == (text != "nothing")
-        carried.clear()
 
     def _events(self, name: str) -> list[dict[str, Any]]:
         frames = (frame for frame in self._frames[name] if frame["type"] == "events")
@@ -431,119 +400,3 @@ def test_a_match_that_cannot_be_told_is_no_reason_to_stop_all(
     assert types(spectators[0].read()) == ["scene", "gone"]
     assert types(spectators[1].read()) == ["scene", "events"]
     assert f"match {broken.table.id} cannot be shown" in caplog.text
-
-
-# ---- Matches of other machines
-
-
-def elsewhere(
-    arena: WatchedArena, game: str = "ace_king_queen"
-) -> tuple[PlayedOnDemand, WatchedElsewhere]:
-    played = arena.begun(game)
-    return played, WatchedElsewhere(arena.house, played, arena)
-
-
-def of_type(frames: list[dict[str, Any]], kind: str) -> list[dict[str, Any]]:
-    return [frame for frame in frames if frame["type"] == kind]
-
-
-@EACH_GAME
-def test_a_spectator_sees_what_one_of_the_same_match_in_process_sees(
-    arena: WatchedArena, game: str
-) -> None:
-    played, other = elsewhere(arena, game)
-    here = WatchedArena(arena.house)
-    remote, local = arena.comes(other.remote, PUBLIC), here.comes(played.table, PUBLIC)
-    for _ in range(60):
-        if not played.goes_on():
-            break
-        other.passes(0.3)
-        here.spectators.tick(arena.house.now)
-    shown, wanted = remote.read(), local.read()
-
-    rules = played.table.game
-    assert rounds_of_frames(shown, rules) == rounds_of_frames(wanted, rules)
-    assert of_type(shown, "events")[-1]["scores"] == of_type(wanted, "events")[-1]["scores"]
-    expected = of_type(wanted, "scene")[0] | {"elsewhere": True}
-    assert of_type(shown, "scene") == [expected]
-
-
-def shows_all(spectator: FakeSpectator, played: PlayedOnDemand) -> dict[int, list[Any]]:
-    return rounds_of_frames(spectator.read(), played.table.game)
-
-
-def test_after_a_loss_the_present_round_comes_whole(arena: WatchedArena) -> None:
-    played, other = elsewhere(arena, "high_low")
-    here = WatchedArena(arena.house)
-    spectator, local = arena.comes(other.remote, PUBLIC), here.comes(played.table, PUBLIC)
-    for number in range(30):
-        other.is_cut = number % 7 == 3
-        played.goes_on()
-        other.passes(0.3)
-        here.spectators.tick(arena.house.now)
-    other.is_cut = False
-    other.passes(2.5)
-    shown, wanted = shows_all(spectator, played), shows_all(local, played)
-
-    newest = max(wanted)
-    assert max(shown) == newest
-    assert shown[newest] == wanted[newest]
-
-
-def frame(number: int, round_: int, events: int, **about: Any) -> bytes:
-    fields: dict[str, Any] = {
-        "number": number,
-        "reset": number == 0,
-        "round": round_,
-        "events": tuple({"event": "told", "number": n} for n in range(events)),
-        "present": 1,
-        "present_round": round_,
-        "turn": None,
-        "scores": (0, 0),
-        "decisions": number,
-    }
-    return msgspec.json.encode(PublicFrame(**{**fields, **about}))
-
-
-def test_a_backlog_is_shown_as_its_present_round(arena: WatchedArena) -> None:
-    _, other = elsewhere(arena)
-    spectator = arena.comes(other.remote)
-    other.remote.feed(frame(0, 1, 3, present=3))
-    arena.passes(1.0)
-    spectator.read()
-    for number in range(1, 5):
-        other.remote.feed(frame(number, number * 10, 60))
-    arena.passes(0.05)
-    [shown] = of_type(spectator.read(), "events")
-
-    assert (shown["reset"], shown["round"], shown["skipped"]) == (True, 40, 39)
-    assert len(shown["events"]) == 1
-
-
-def test_of_a_round_without_an_end_newcomers_do_not_get_the_beginning(
-    arena: WatchedArena, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(watched_remote, "LONGEST", 5)
-    _, other = elsewhere(arena)
-    spectator = arena.comes(other.remote)
-    other.remote.feed(frame(0, 1, 6, present=6))
-    arena.passes(0.3)
-    late = arena.comes(other.remote)
-    arena.passes(0.3)
-    waiting = of_type(late.read(), "events")
-    other.remote.feed(frame(1, 2, 2, present=2))
-    arena.passes(0.3)
-
-    assert len(of_type(spectator.read(), "events")) == 2
-    assert not waiting
-    assert of_type(late.read(), "events")[0]["round"] == 2
-    assert watched_match.LONGEST > 5
-
-
-def test_frames_that_cannot_be_read_are_ignored(arena: WatchedArena) -> None:
-    _, other = elsewhere(arena)
-    spectator = arena.comes(other.remote)
-    other.remote.feed(b"\x00 nothing that anybody knows")
-    arena.passes(0.5)
-
-    assert [shown["type"] for shown in spectator.read()] == ["scene"]

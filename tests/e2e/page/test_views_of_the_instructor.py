@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 import pytest
 
 from arena.competitions.attendance import MissingVersions, Upcoming
-from tests.support.browser import PHONE, BrowserWindow
+from protocol.instructions import HostView, LostBot
+from tests.support.browser import PHONE, SIZES, BrowserWindow
 from tests.support.class_with_page import ROGUE
+from tests.support.host_views import host_view
 
 if TYPE_CHECKING:
     from playwright.sync_api import FilePayload, Page, WebSocketRoute
@@ -156,10 +159,12 @@ def test_every_setting_has_its_field_and_a_bad_value_its_line(
     assert started["matches"] == 2
 
 
-def arena_of(look: BrowserWindow, **lobby: Any) -> list[dict[str, Any]]:
-    """Have a window see this lobby; returns what it says to the arena."""
+def arena_of(
+    look: BrowserWindow, hosts: Sequence[HostView] = (), lost: Sequence[LostBot] = (), **lobby: Any
+) -> list[dict[str, Any]]:
+    """Have a window see this lobby, and hosts if there are some; returns what it says."""
     told: list[dict[str, Any]] = []
-    arena: dict[str, object] = {"games": [], "submissions": False, "workers": False}
+    arena: dict[str, object] = {"games": [], "submissions": False, "hosts": bool(hosts)}
     arena |= {"startable": [], "filling": "the disk will be full within an hour"}
     lists = ("competitions", "bots", "matches", "queue", "runs", "latest")
     document = {"type": "lobby", "arena": arena, **{key: [] for key in lists}, **lobby}
@@ -168,12 +173,42 @@ def arena_of(look: BrowserWindow, **lobby: Any) -> list[dict[str, Any]]:
         def said(message: str | bytes) -> None:
             told.append(json.loads(message))
             done = {"type": "done", "text": "stopped: akq-1", "competitions": []}
+            done |= {"hosts": msgspec.to_builtins(hosts), "lost": msgspec.to_builtins(lost)}
             socket.send(json.dumps(done if told[-1]["type"] == "instruct" else document))
 
         socket.on_message(said)
 
     look.page.context.route_web_socket("**/watch", watch)
     return told
+
+
+def test_the_instructor_sees_the_hosts_and_drains_one(
+    windows: Windows, reader: AnalysisReader
+) -> None:
+    look = windows.of(reader, is_new=True)
+    hosts = [
+        host_view("h1", state="working", own_bots=3),
+        host_view("h2", state="unfit", why="it does not isolate bots", isolation=""),
+        host_view("h3", state="silent", why="it has not reported for 60 s"),
+    ]
+    told = arena_of(look, hosts=hosts, lost=[LostBot("ann", 4, 9, 0.52)])
+    page = look.to("#/instructor")
+    page.get_by_label("Token").fill("Eva")
+    page.get_by_role("button", name="Enter").click()
+    row = page.get_by_role("row").filter(has_text="h1")
+    row.get_by_text("working").wait_for()
+    for size in SIZES.values():
+        look.resize(size)
+        look.sound("the hosts", colours=size == PHONE)
+
+    assert "3 of 5" in row.inner_text()
+    main = page.locator("main").inner_text()
+    assert "it does not isolate bots" in main
+    assert "ann 4 of 9 starts; at the rate of the others it were 0.5" in main
+    page.get_by_role("button", name="Drain h1").click()
+    page.get_by_text("stopped: akq-1").wait_for()
+    orders = [each for each in told if each.get("action") == "drain"]
+    assert [order["host"] for order in orders] == ["h1"]
 
 
 def test_what_a_run_waits_for_and_will_miss_is_said(

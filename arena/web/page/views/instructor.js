@@ -68,7 +68,7 @@ function Entry({ token, me, refusal, onEnter }) {
 function Desk() {
   const { lobby } = useLobby();
   const handedIn = useModule(Boolean(lobby?.arena.submissions), () => import("./instructor_submissions.js"));
-  const machines = useModule(Boolean(lobby?.arena.workers), () => import("./instructor_workers.js"));
+  const machines = useModule(Boolean(lobby?.arena.hosts), () => import("./instructor_hosts.js"));
   if (!lobby) return html`<${Loading} what="the lobby" />`;
   return html`
     ${lobby.arena.filling && html`<p class="panel">Make room: ${lobby.arena.filling}.</p>`}
@@ -87,7 +87,7 @@ function Desk() {
     </div>
     <${Roster} />
     ${handedIn && html`<${handedIn.Submissions} />`}
-    ${machines && html`<${machines.Workers} />`}
+    ${machines && html`<${machines.Hosts} />`}
     <${Log} />
   `;
 }

@@ -67,7 +67,6 @@ export function Watched({ id, game, live, lost, ended = false, wanted, moment = 
       <span role="status">${lost ? html`<${State} state="lost">connection lost, trying again<//>` : ended ? "the match is over; fetching its record…" : null}</span>
       <span>${count(live.decisions, "decision")}</span>
       ${live.skipped ? html`<span>${count(live.skipped, unit)} skipped: too fast to be shown</span>` : null}
-      ${scene.elsewhere && token() ? html`<span>played on another machine: you see more of it when it is over</span>` : null}
       ${behind > 1 && following ? html`<span>now playing ${unit} ${number(live.newest)}</span>` : null}
       ${wanted && wanted < live.oldest ? html`<span>${unit} ${number(wanted)} can be seen when the match is over</span>` : null}
       <span class="scores-now">now ${scene.players.map((name, seat) => html`<span class="pair" title=${name}><${Dot} seat=${seat} /> <b>${number(live.scores[seat])}</b></span>`)}</span>
