@@ -151,8 +151,8 @@ def command(
 
     With a table [submissions] students can hand bots in (`arena submit`, or on the page).
 
-    With a --bus other machines, which run `arena host`, run bots that were handed in. The arena
-    referees every match, and runs here what no host can run.
+    With a --bus other machines, by `arena host`, run bots that the arena launches or that were
+    handed in. The arena referees every match, and runs here what no host can run.
 
     Every match is in the database when it is over. Ctrl-C stops the arena, and so do SIGTERM and
     SIGHUP, with status 0; started again with the same database it goes on where it was, also after
