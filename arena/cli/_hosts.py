@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -31,22 +32,22 @@ def programs_folder(store: Store) -> Path:
 
 @contextlib.asynccontextmanager
 async def connected_hosts(
-    arena: Host, where: BusAddress, name: str, folder: Path, certificate: Path | None = None
+    arena: Host, where: BusAddress, store: Store, certificate: Path | None = None
 ) -> AsyncIterator[None]:
-    """Have hosts run the launched bots of an open arena, which is called `name` on the bus.
+    """Have hosts run the launched bots of an open arena; raises `Unreachable` if the bus is away.
 
-    Programs wait in `folder` until hosts have fetched them. Raises `Unreachable` if the bus is not
-    there.
+    On the bus the arena is known by the id of its database.
     """
     check_address(where)
     with needs_nats():
         from arena.hosts.nats_bus import NatsHostBus
         from arena.hosts.nats_connection import NatsConnection
-    service = arena.submissions
+    service, folder = arena.submissions, programs_folder(store)
     programs = SeatPrograms(arena.supervisor.relaunch_specs, service, folder, arena.hidden)
     on_stderr = _ignore if service is None else service.note_stderr
     pools = HostPools(arena.supervisor, arena.gateway, arena.limits, programs, on_stderr)
     links = HostLinks(pools.opened, pools.closed)
+    name = await asyncio.to_thread(store.arena_id)
     connection = NatsConnection(where, f"arena {name}", ARENA_USER)
     others = urls_for_others(arena.url)
     try:

@@ -87,11 +87,13 @@ class SupervisedBot:
 
     Attributes:
         finding: why it ended or is ended, if not on purpose; the first cause counts.
+        lost: that its host was lost, in words; empty if not.
         gone: done when its processes have ended.
     """
 
     def __init__(self, name: str, launcher: BotLauncher, limits: Limits) -> None:
         self.finding: Finding | None = None
+        self.lost = ""
         self.launcher = launcher
         self._name = name
         self._limits = limits
@@ -287,6 +289,8 @@ class BotSupervisor:
         tables = {} if player is None else {chair.table for chair in player.chairs.values()}
         for table in tables:
             self._gateway.referee.void(table, f"{why}{UNCOUNTED}")
+        if (ours := self._ours.get(name)) is not None:
+            ours.lost = why
         self.dismiss(name)
 
     def _expect(self, name: str) -> SupervisedBot:

@@ -22,6 +22,7 @@ from typing import NamedTuple, TypeAlias
 
 from arena.competitions.bot_supervisor import BotSupervisor, SupervisedBot
 from arena.engine.verdict import Finding
+from arena.hosts.remote_bot import HostLost
 from arena.referee.bot_session import BotSession
 from arena.referee.compute_gate import LOOK_S, ComputeGate
 from arena.sandbox.launcher import Program
@@ -338,6 +339,8 @@ class ProcessPool:
             self._gate.leave(turn)
         session = self._gateway.players.get(key)
         if session is None:
+            if supervised.lost:
+                raise HostLost(supervised.lost)
             return supervised.finding or _STOPPED
         supervised.attach(session, self._gate)
         process.session = session
