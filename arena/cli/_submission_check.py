@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import sys
 from collections.abc import Iterable
 from pathlib import Path
@@ -19,11 +20,12 @@ from arena.authoring.conformance.table import seed_of
 from arena.cli._signals import stops_at_sigterm
 from arena.cli.check import lines_of, summary_of, verdict_on
 from arena.sandbox.command import sealed_program
-from arena.submissions.check_process import CheckJob, CheckVerdict, StepBegun, StepDone, nicer
+from arena.submissions.check_process import CheckJob, CheckVerdict, StepBegun, StepDone
 
 __all__ = ["main", "passed_games", "verdict"]
 
 _OF_A_GAME = (Step.PLAY, Step.LEGAL)
+_NICE = 10  # it and what it starts work when matches leave time
 
 
 async def main(job: CheckJob) -> CheckVerdict:
@@ -91,5 +93,6 @@ def _say(said: StepBegun | StepDone | CheckVerdict) -> None:
 
 
 if __name__ == "__main__":
-    nicer()
+    if sys.platform != "win32":
+        os.nice(_NICE)
     _say(asyncio.run(main(msgspec.json.decode(sys.stdin.buffer.readline(), type=CheckJob))))

@@ -27,7 +27,6 @@ from protocol.submitting import StarterFiles
 __all__ = ["cache_folder", "check_safety", "play_submissions", "submission_requests"]
 
 _STARTER_NAME = "bot"
-_COMPARED = 2  # programs at a time
 _OPTION = "--submissions-without-isolation"
 
 
@@ -79,7 +78,6 @@ def submission_requests(
         cache_folder(store),
         hidden=hidden,
         check=(sys.executable, "-P", "-m", "arena.cli._submission_check"),
-        compare=(sys.executable, "-P", "-m", "arena.cli._submission_compare"),
         unsafe=unsafe,
     )
     return SubmissionRequests(service, tuple(games), _starter)
@@ -89,10 +87,8 @@ def play_submissions(arena: Host, service: SubmissionService) -> None:
     """Let the competitions of an arena play submitted bots."""
     settings = service.settings
     cores = settings.cores or max(1, usable_cores() - 1)
-    # Two may be compared beside matches, and one built or checked. A match needs two, whatever else
-    # is on.
-    compared = _COMPARED if settings.comparisons else 0
-    most = max(2, fitting_bots(arena.limits, 2 * settings.build_mib) - compared)
+    # One may be built or checked beside matches. A match needs two, whatever else is on.
+    most = max(2, fitting_bots(arena.limits, 2 * settings.build_mib))
     pool = ProcessPool(
         arena.supervisor,
         arena.gateway,

@@ -6,7 +6,6 @@ To an owner a submission of somebody else is one that does not exist. An instruc
 from __future__ import annotations
 
 import asyncio
-import logging
 import re
 import tempfile
 from collections import defaultdict
@@ -19,11 +18,9 @@ from arena.storage.submissions import Submission
 from arena.submissions.service import SubmissionService
 from arena.submissions.socket import Submitter
 from arena.submissions.uploads import Upload
-from protocol.errors import ArenaError, UsageError
-from protocol.messages import Refused
+from protocol.errors import UsageError
 from protocol.submitting import (
     PIECE_BYTES,
-    Compare,
     Disable,
     Download,
     Enter,
@@ -48,8 +45,6 @@ from protocol.submitting import (
 
 __all__ = ["SubmissionRequests"]
 
-log = logging.getLogger(__name__)
-
 # As JSON writes them they take six times as long, and nobody can read them.
 _UNREADABLE = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f]")
 _MOST_LISTED = 500  # of all owners', for an instructor: what a frame and a page can hold
@@ -72,7 +67,6 @@ class SubmissionRequests:
         self.service = service
         self._games = tuple(games)
         self._starter = starter
-        self._comparing: dict[Submitter, asyncio.Task[None]] = {}
         # A zip takes a core, which matches need: one at a time, and of each who asks at most one
         # waits with those of others.
         self._zipping = asyncio.Lock()
@@ -85,8 +79,6 @@ class SubmissionRequests:
 
     def disconnected(self, submitter: Submitter) -> None:
         self.service.pipeline.feed.forget(submitter)
-        if (comparing := self._comparing.pop(submitter, None)) is not None:
-            comparing.cancel()
 
     def roster_changed(self) -> None:
         self.service.roster_changed()
@@ -112,8 +104,6 @@ class SubmissionRequests:
                 await self._disable(submitter, message)
             case Rebuild():
                 await self._rebuild(submitter, message.submission)
-            case Compare():
-                self._begin_comparison(submitter, message)
             case GetStarter():
                 submitter.tell(
                     await asyncio.to_thread(self._starter, message.game, message.language)
@@ -246,28 +236,6 @@ class SubmissionRequests:
             tar.seek(0)
             as_zip(tar, zipped)
         zipped.seek(0)
-
-    def _begin_comparison(self, submitter: Submitter, message: Compare) -> None:
-        """Play it beside other requests; it ends with its connection."""
-        if submitter.owner is None:
-            raise UsageError("expected a student's token: each has versions of its own")
-        if submitter in self._comparing:
-            raise UsageError("another comparison of yours is played; wait for its end")
-        work = self._compare(submitter, submitter.owner, message)
-        self._comparing[submitter] = asyncio.create_task(work)
-
-    async def _compare(self, submitter: Submitter, owner: str, message: Compare) -> None:
-        versions = (message.first, message.second)
-        try:
-            game = game_named(message.game).name
-            await self.service.compare(owner, game, versions, submitter.tell)
-        except ArenaError as error:
-            submitter.tell(Refused("submit", str(error)))
-        except Exception:
-            log.exception("the arena failed at a comparison of %s", owner)
-            submitter.tell(Refused("submit", "the arena failed at this; its log says why"))
-        finally:
-            self._comparing.pop(submitter, None)
 
     async def _disable(self, submitter: Submitter, message: Disable) -> None:
         who = self._instructor(submitter)

@@ -25,13 +25,11 @@ from arena.sandbox.toolchains import Toolchain, installed
 from arena.server.background import BackgroundTasks
 from arena.storage.programs import Programs
 from arena.storage.submissions import InPlay, Submission, Submissions
-from arena.submissions.comparisons import ComparedVersion, ComparisonJob, Comparisons
 from arena.submissions.pipeline import Pipeline
 from arena.submissions.settings import SubmissionSettings
 from arena.submissions.uploads import Upload, Uploads
 from protocol.errors import ArenaError, UsageError
 from protocol.messages import Limits
-from protocol.submitting import Comparing
 
 __all__ = ["SubmissionService"]
 
@@ -44,7 +42,7 @@ class SubmissionService:
     Args:
         folder: for spooled uploads and built programs; made if it is not there.
         hidden: what no build may see, besides that folder.
-        check, compare: the command lines of the processes that check one, and compare two.
+        check: the command line of the process that checks one.
         unsafe: what every student could read, where programs are not isolated; else empty.
 
     Attributes:
@@ -66,7 +64,6 @@ class SubmissionService:
         *,
         hidden: Sequence[Path],
         check: Sequence[str],
-        compare: Sequence[str] = (),
         unsafe: str = "",
     ) -> None:
         self.settings = settings
@@ -77,19 +74,17 @@ class SubmissionService:
         self.check_storage: Callable[[], None] = lambda: None
         self.submissions = Submissions(engine)
         self._programs = Programs(engine)
-        self._limits = limits
-        self._hidden = (*hidden, folder)
-        self._comparisons = Comparisons(compare, settings.comparisons)
+        hidden = (*hidden, folder)
         self._uploads = Uploads(folder / "uploads")
         self._builds = BuildCache(
             FolderCache(folder / "builds", self._needed_programs),
             self._programs.open,
-            self._hidden,
+            hidden,
             build_s=settings.build_s,
             build_mib=settings.build_mib,
         )
         self.pipeline = Pipeline(
-            self.submissions, self._builds, check, settings, limits, self._hidden, self._changed
+            self.submissions, self._builds, check, settings, limits, hidden, self._changed
         )
         self._in_play: tuple[InPlay, ...] = ()
         self._arrivals: dict[str, list[float]] = {}  # of an owner, today
@@ -201,30 +196,6 @@ class SubmissionService:
         await self._builds.folders.forget(submission.program)
         self.on_rebuild(number)
         self.pipeline.add(submission)
-
-    async def compare(
-        self, owner: str, game: str, versions: Sequence[int], tell: Callable[[Comparing], None]
-    ) -> None:
-        """Let two versions of an owner play each other; raises `ArenaError` if they cannot."""
-        mine = await asyncio.to_thread(self.submissions.of, owner)
-        compared = []
-        for version in versions:
-            one = next((one for one in mine if one.version == version), None)
-            if one is None or game not in one.games:
-                raise UsageError(f"expected a version of yours that plays {game}, got v{version}")
-            built = await self._builds.built(one.program)
-            compared.append(ComparedVersion(f"v{version}", str(built.folder), built.manifest))
-        first, second = compared
-        if first == second:
-            raise UsageError("expected two versions to compare, got one twice")
-        self._comparisons.spend(owner)
-        job = ComparisonJob(
-            game=game,
-            hidden=tuple(map(str, self._hidden)),
-            versions=(first, second),
-            limits=self._limits,
-        )
-        await self._comparisons.run(owner, job, tell)
 
     def open_program(self, sha256: str, into: BinaryIO) -> None:
         """Write the tar of a program; to be called in a thread."""

@@ -48,7 +48,6 @@ from tests.support.page_sockets import FakePageConnection, PageSockets
 
 __all__ = [
     "QUICK_CHECK",
-    "QUICK_COMPARE",
     "FakeFollower",
     "FakeSubmitterConnection",
     "RunningSubmissions",
@@ -78,21 +77,6 @@ say(type="verdict", games=games, why=why, lines=["1 step"])
 """
 QUICK_CHECK = (sys.executable, "-I", "-S", "-c", _CHECK)
 """In place of the process that checks a program: it plays the games that its text names."""
-
-
-_COMPARE = """
-import json, sys, time
-job = json.loads(sys.stdin.readline())
-first, second = (version["name"] for version in job["versions"])
-if job["game"] == "blackjack":
-    sys.exit("no cards")
-print(json.dumps({"type": "comparing", "text": "not known yet"}), flush=True)
-text = f"{first} is better than {second}"
-print(json.dumps({"type": "comparing", "text": text, "is_over": True}), flush=True)
-time.sleep(600)
-"""
-QUICK_COMPARE = (sys.executable, "-I", "-S", "-c", _COMPARE)
-"""In place of the process that compares two programs: the first is better."""
 
 _OWNERS = ("ann", "bob", "cem", "dan", "eve", "fay")
 
@@ -176,7 +160,6 @@ class RunningSubmissions:
             folder,
             hidden=(),
             check=check,
-            compare=QUICK_COMPARE,
         )
 
     async def __aenter__(self) -> RunningSubmissions:
