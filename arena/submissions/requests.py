@@ -8,16 +8,18 @@ from __future__ import annotations
 import asyncio
 import re
 import tempfile
-from collections import defaultdict
+from collections import defaultdict, deque
 from collections.abc import Callable, Sequence
 from typing import BinaryIO
 
 from arena.games import game_named
+from arena.records.visibility import Viewer, ViewerKind
+from arena.referee.transport import Caller
 from arena.sandbox.archive import MOST_BYTES, as_zip
 from arena.storage.submissions import Submission
 from arena.submissions.service import SubmissionService
-from arena.submissions.socket import Submitter
 from arena.submissions.uploads import Upload
+from protocol.codec import Encoding
 from protocol.errors import UsageError
 from protocol.submitting import (
     PIECE_BYTES,
@@ -40,14 +42,67 @@ from protocol.submitting import (
     StarterFiles,
     StderrOf,
     SubmissionList,
+    ToSubmitter,
     Use,
+    encode_to_submitter,
 )
 
-__all__ = ["SubmissionRequests"]
+__all__ = ["SubmissionRequests", "Submitter"]
 
 # As JSON writes them they take six times as long, and nobody can read them.
 _UNREADABLE = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f]")
 _MOST_LISTED = 500  # of all owners', for an instructor: what a frame and a page can hold
+
+
+class Submitter:
+    """One peer.
+
+    Attributes:
+        viewer: the public until it has entered with its token.
+        receiving: takes its latest upload in.
+        stray_bytes: of an upload that was refused: they were sent before it was known.
+        requests: what waits for an answer.
+    """
+
+    def __init__(self, connection: Caller, *, entered_by: float, ping_at: float) -> None:
+        self.connection = connection
+        self.viewer = Viewer()
+        self.token = ""
+        self.upload: Upload | None = None
+        self.receiving: asyncio.Task[None] | None = None
+        self.stray_bytes = 0
+        self.requests = deque[FromSubmitter]()
+        self.is_working = False
+        self.entered_by = entered_by
+        self.ping_at = ping_at
+        self.awaits_pong = False
+        self.behind_since: float | None = None
+        self._read = asyncio.Event()
+
+    @property
+    def owner(self) -> str | None:
+        """The name on the roster; None for an instructor."""
+        return self.viewer.name if self.viewer.kind is ViewerKind.OWNER else None
+
+    @property
+    def has_entered(self) -> bool:
+        return self.viewer.kind is not ViewerKind.PUBLIC
+
+    def tell(self, message: ToSubmitter) -> None:
+        """Send a message; does nothing if the connection is closing."""
+        self.connection.send(encode_to_submitter(message), Encoding.JSON)
+
+    def drained(self) -> None:
+        """It has read what was sent, or is gone."""
+        self.behind_since = None
+        self._read.set()
+
+    async def has_read(self) -> bool:
+        """Wait until more can be sent; False if the connection is closed."""
+        while self.connection.is_open and self.connection.is_behind:
+            self._read.clear()
+            await self._read.wait()
+        return self.connection.is_open
 
 
 class SubmissionRequests:
@@ -78,10 +133,7 @@ class SubmissionRequests:
         await self._follow(submitter, submission.number)  # it may be decided by now
 
     def disconnected(self, submitter: Submitter) -> None:
-        self.service.pipeline.feed.forget(submitter)
-
-    def roster_changed(self) -> None:
-        self.service.roster_changed()
+        self.service.pipeline.forget(submitter.tell)
 
     async def answer(self, submitter: Submitter, message: FromSubmitter) -> None:
         """Do what a message asks for, and say so; raises `ArenaError` if that cannot be."""
@@ -146,7 +198,7 @@ class SubmissionRequests:
 
     async def _follow(self, submitter: Submitter, number: int) -> None:
         await self._visible(submitter, number)
-        if not self.service.pipeline.feed.follow(number, submitter):
+        if not self.service.pipeline.follow(number, submitter.tell):
             one = await self._visible(submitter, number)  # it may have been decided meanwhile
             said = Progressing(number, one.state, text=one.text, version=one.version)
             submitter.tell(said)

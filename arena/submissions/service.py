@@ -10,8 +10,10 @@ import asyncio
 import logging
 import tempfile
 import time
+from collections import defaultdict, deque
 from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 from typing import BinaryIO
 
@@ -87,7 +89,8 @@ class SubmissionService:
             self.submissions, self._builds, check, settings, limits, hidden, self._changed
         )
         self._in_play: tuple[InPlay, ...] = ()
-        self._arrivals: dict[str, list[float]] = {}  # of an owner, today
+        latest = partial(deque[float], maxlen=settings.a_day)
+        self._arrivals = defaultdict[str, deque[float]](latest)  # by owner
         self._canonical = asyncio.Lock()  # one at a time: it takes a core and memory
         self._tasks = BackgroundTasks()
         self._languages: asyncio.Task[tuple[Toolchain, ...]] | None = None
@@ -152,7 +155,7 @@ class SubmissionService:
     async def receive(self, upload: Upload) -> Submission:
         """Take a program in: when this returns it has arrived, and will be decided.
 
-        Raises `UsageError` if it is not taken, and `UploadEnded` if it is given up.
+        Raises `UsageError` if it is not taken.
         """
         if not 0 < upload.submit.size <= MOST_BYTES:
             most = MOST_BYTES >> 20
@@ -161,7 +164,12 @@ class SubmissionService:
         async with self._uploads.receive(upload) as sent:
             # By then it may be closed. What is begun now is done to its end.
             await self._check_open(upload.owner)
-            return await self._arrive(upload, sent)
+            async with self._canonical:
+                submission = await asyncio.to_thread(self._store, upload, sent, time.time())
+            self.pipeline.add(submission)
+            self._arrivals[upload.owner].append(submission.arrived_at)
+            await asyncio.to_thread(self._make_room, upload.owner)
+            return submission
 
     async def languages(self) -> tuple[Toolchain, ...]:
         """The languages that programs can be in here, and what is missing for others."""
@@ -176,7 +184,7 @@ class SubmissionService:
         mine = await asyncio.to_thread(self.submissions.of, owner)
         stored = sum(one.arrived_at >= midnight for one in mine)
         # Large ones may have made room for each other already.
-        seen = sum(at >= midnight for at in self._arrivals.get(owner, ()))
+        seen = sum(at >= midnight for at in self._arrivals[owner])
         return max(0, self.settings.a_day - max(stored, seen))
 
     async def use(self, owner: str, version: int, game: str | None) -> None:
@@ -220,20 +228,6 @@ class SubmissionService:
             raise UsageError(why)
         if not await self.left_today(owner):
             raise UsageError(f"expected at most {settings.a_day} submissions a day; try tomorrow")
-
-    async def _arrive(self, upload: Upload, sent: BinaryIO) -> Submission:
-        """Keep what was sent, and acknowledge it."""
-        async with self._canonical:
-            submission = await asyncio.to_thread(self._store, upload, sent, time.time())
-        self.pipeline.add(submission)
-        self._count(submission)
-        await asyncio.to_thread(self._make_room, upload.owner)
-        return submission
-
-    def _count(self, submission: Submission) -> None:
-        arrivals = self._arrivals.setdefault(submission.owner, [])
-        arrivals.append(submission.arrived_at)
-        del arrivals[: -self.settings.a_day]
 
     def _make_room(self, owner: str) -> None:
         self.submissions.make_room(owner, tuple(self.in_use()))

@@ -120,7 +120,7 @@ async def test_a_restarted_arena_goes_on_with_what_is_undecided(tmp_path: Path) 
         slow = await running.hand_in("ann", strategy("sleeps", "ace_king_queen"))
         other = await running.hand_in("bob", NASH)
         follower = FakeFollower()
-        running.service.pipeline.feed.follow(slow.number, follower)
+        running.service.pipeline.follow(slow.number, follower.tell)
         while "checking" not in follower.states:
             await asyncio.sleep(0.01)
     (folder / "builds" / ".half").mkdir()
