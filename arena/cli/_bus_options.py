@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import urlsplit
 
 import click
 from click.core import ParameterSource
 
-from arena.hosts.bus import ARENA_USER, BusAddress
+from arena.hosts.bus import BusAddress
 from protocol.errors import UsageError
-
-if TYPE_CHECKING:
-    from arena.workers.bus import Bus
 
 __all__ = [
     "BusAddress",
@@ -24,7 +21,6 @@ __all__ = [
     "check_address",
     "needs_nats",
     "no_bus_options",
-    "opened_bus",
     "read_address",
 ]
 
@@ -131,24 +127,6 @@ def check_address(address: BusAddress | None) -> BusAddress:
     with needs_nats():
         import nats  # noqa: F401
     return address
-
-
-@asynccontextmanager
-async def opened_bus(
-    address: BusAddress | None, name: str, user: str = ARENA_USER
-) -> AsyncIterator[Bus]:
-    """Connect to the bus; `name` is what its operator sees, `user` is whose the key is.
-
-    Raises `BusDown` if it cannot be reached now, and `UsageError` without an address or nats-py.
-    """
-    address = check_address(address)
-    with needs_nats():
-        from arena.workers.nats_bus import connect
-    bus = await connect(address, name, user)
-    try:
-        yield bus
-    finally:
-        await bus.close()
 
 
 @contextmanager

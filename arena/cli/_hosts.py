@@ -1,7 +1,8 @@
-"""Connects an arena that takes submissions to the hosts that run bots for it."""
+"""Connects an arena to the hosts that run bots for it."""
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -14,11 +15,10 @@ from arena.competitions.host_pools import HostPools
 from arena.hosts.bus import ARENA_USER, BusDown
 from arena.hosts.directory import HostDirectory
 from arena.hosts.host_control import HostControl
+from arena.hosts.host_kind import isolation
 from arena.hosts.host_links import HostLinks
+from arena.hosts.seat_programs import SeatPrograms
 from arena.storage.store import Store
-from arena.submissions.service import SubmissionService
-from arena.workers.seat_programs import SeatPrograms
-from arena.workers.worker_kind import isolation
 from protocol.errors import Unreachable
 
 __all__ = ["connected_hosts", "programs_folder"]
@@ -32,32 +32,22 @@ def programs_folder(store: Store) -> Path:
 
 @contextlib.asynccontextmanager
 async def connected_hosts(
-    arena: Host,
-    service: SubmissionService,
-    where: BusAddress,
-    name: str,
-    folder: Path,
-    certificate: Path | None = None,
+    arena: Host, where: BusAddress, store: Store, certificate: Path | None = None
 ) -> AsyncIterator[None]:
-    """Have hosts run submissions of an open arena, which is called `name` on the bus.
+    """Have hosts run the launched bots of an open arena; raises `Unreachable` if the bus is away.
 
-    Programs wait in `folder` until hosts have fetched them. Raises `Unreachable` if the bus is not
-    there.
+    On the bus the arena is known by the id of its database.
     """
     check_address(where)
     with needs_nats():
         from arena.hosts.nats_bus import NatsHostBus
         from arena.hosts.nats_connection import NatsConnection
+    service, folder = arena.submissions, programs_folder(store)
     programs = SeatPrograms(arena.supervisor.relaunch_specs, service, folder, arena.hidden)
-    pools = HostPools(
-        arena.supervisor,
-        arena.gateway,
-        arena.limits,
-        programs.source,
-        programs.part,
-        service.note_stderr,
-    )
+    on_stderr = _ignore if service is None else service.note_stderr
+    pools = HostPools(arena.supervisor, arena.gateway, arena.limits, programs, on_stderr)
     links = HostLinks(pools.opened, pools.closed)
+    name = await asyncio.to_thread(store.arena_id)
     connection = NatsConnection(where, f"arena {name}", ARENA_USER)
     others = urls_for_others(arena.url)
     try:
@@ -84,3 +74,7 @@ async def connected_hosts(
         links.close()
         pools.close()
         await connection.close()
+
+
+def _ignore(submission: int, match: str, text: str) -> None:
+    """Without submissions there is nobody who hands in."""

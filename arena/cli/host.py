@@ -21,21 +21,20 @@ import msgspec
 from arena.cli import _output as output
 from arena.cli._bus_options import BusAddress, bus_options, check_address, needs_nats
 from arena.hosts.bot_host import BotHost
-from arena.hosts.bus import ARENA_USER, BusDown, secret_files
+from arena.hosts.bus import BusDown, checked_host, secret_files
+from arena.hosts.host_health import shortage
+from arena.hosts.host_kind import host_kind
 from arena.hosts.host_link import LinkOpener
 from arena.hosts.messages import HostReport
+from arena.hosts.program_cache import ProgramCache
 from arena.sandbox.command import SYSTEM
 from arena.sandbox.safety import fitting_bots, machine_mib
 from arena.sandbox.worker_pool import usable_cores
 from arena.server.listener import allow_many_files
-from arena.workers.program_cache import ProgramCache
-from arena.workers.worker_health import WorkerHealth, measure
-from arena.workers.worker_kind import host_kind
 from protocol.errors import Unreachable, UsageError
 
 __all__ = ["command"]
 
-_NAME = re.compile(r"[A-Za-z0-9_-]{1,32}")
 _BUILD_MIB = 1024  # a program may be built meanwhile
 _RETIRE_S = 1.0  # between two looks at what a host that leaves still runs
 
@@ -82,7 +81,7 @@ def command(
     --json prints lines {host, event, text}, and with the event `started` also {cores, memory_mib,
     kind}.
     """
-    name = _checked_name(name or _default_name(bus))
+    name = checked_host(name or _default_name(bus))
     address = check_address(bus)
     cores = cores or usable_cores()
     cache = _unseen_cache(cache)
@@ -124,7 +123,6 @@ async def _run(address: BusAddress, report: HostReport, cache: Path, notices: _H
     allow_many_files()
     loop = asyncio.get_running_loop()
     cache.mkdir(mode=0o700, parents=True, exist_ok=True)
-    health = WorkerHealth(partial(measure, (cache, Path(tempfile.gettempdir()))), loop.time)
     hidden = (*secret_files(address), cache)
     connection = NatsConnection(address, f"host {report.host}", report.host)
     async with contextlib.AsyncExitStack() as stack:
@@ -136,17 +134,16 @@ async def _run(address: BusAddress, report: HostReport, cache: Path, notices: _H
             programs.program,
             hidden,
             LinkOpener(report.host),
-            lambda: health.shortage,
+            partial(shortage, (cache, Path(tempfile.gettempdir()))),
             partial(notices.say, "told"),
         )
+        programs.in_use = lambda: host.programs_in_use
         stack.push_async_callback(host.close)
         try:
             await connection.open()
         except BusDown as error:
             raise Unreachable(str(error)) from None
         stack.push_async_callback(connection.close)
-        watching = loop.create_task(health.watch())
-        stack.callback(watching.cancel)
         _say_started(report, notices)
         serving = loop.create_task(serve(connection, host))
         leaving = loop.create_task(_left(host, notices))
@@ -218,13 +215,6 @@ def _default_name(bus: BusAddress | None) -> str:
     if bus is not None and bus.key is not None:
         return bus.key.stem
     return re.sub(r"[^A-Za-z0-9_-]+", "-", platform.node().partition(".")[0])[:32] or "machine"
-
-
-def _checked_name(name: str) -> str:
-    """A name on the bus; raises `UsageError` if it cannot be one."""
-    if not _NAME.fullmatch(name) or name == ARENA_USER:
-        raise UsageError(f"expected a name of at most 32 letters, digits, - and _, got {name!r}")
-    return name
 
 
 def _unseen_cache(cache: Path | None) -> Path:

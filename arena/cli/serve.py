@@ -151,8 +151,8 @@ def command(
 
     With a table [submissions] students can hand bots in (`arena submit`, or on the page).
 
-    With a --bus other machines, which run `arena host`, run bots that were handed in. The arena
-    referees every match, and runs here what no host can run.
+    With a --bus other machines, by `arena host`, run bots that the arena launches or that were
+    handed in. The arena referees every match, and runs here what no host can run.
 
     Every match is in the database when it is over. Ctrl-C stops the arena, and so do SIGTERM and
     SIGHUP, with status 0; started again with the same database it goes on where it was, also after
@@ -304,18 +304,9 @@ async def _serve(store: Store, endpoint: Endpoint, plan: _ServePlan, stop: Stop)
             gc.set_threshold(_NEW_OBJECTS)
             if arena.submissions is not None:
                 play_submissions(arena, arena.submissions)
-            if plan.bus is not None and arena.submissions is not None:
-                name = await asyncio.to_thread(store.arena_id)
-                await stack.enter_async_context(
-                    connected_hosts(
-                        arena,
-                        arena.submissions,
-                        plan.bus,
-                        name,
-                        programs_folder(store),
-                        endpoint.certificate,
-                    )
-                )
+            if plan.bus is not None:
+                hosts = connected_hosts(arena, plan.bus, store, endpoint.certificate)
+                await stack.enter_async_context(hosts)
             _say_where(arena.url, endpoint, plan, notices)
             scheduler = _scheduler(arena, store, roster, plan, board, notices)
             if isinstance(arena.web, Web):

@@ -164,7 +164,7 @@ class AdminCommands:
             outcome = "is on the roster no longer"
         else:
             new = _given(message.text, "the new name")
-            if alike(new) != alike(name) and (use := self._host.presence.use_of(new)):
+            if alike(new) != alike(name) and (use := self._host.here.use_of(new)):
                 raise UsageError(f"expected a name that nobody has: {use}")
             new = unicodedata.normalize("NFC", new.strip())
             change = partial(self._roster.rename, name, new, who)
@@ -186,7 +186,7 @@ class AdminCommands:
                 on[where].remove(bot, self._act(message, who, where, f"removed by {who}"))
 
     def _check_unused(self, name: str, *, is_struck: bool) -> None:
-        use = None if is_struck else self._host.presence.use_of(name)
+        use = None if is_struck else self._host.here.use_of(name)
         if use is None and (run := self._starter.awaiting(name)) is not None:
             use = f"it is among the players of the run {run}, which is still to be played"
         if use is not None:
@@ -273,7 +273,7 @@ class AdminCommands:
         competition.void(match, act, msgspec.structs.replace(again, what=REOPENED))
         self._reopen(competition)
         launched = (bot.name for bot in row.plan.bots)
-        here = {*self._host.presence.taken, *launched, *row.plan.versions, *row.plan.house}
+        here = {*self._host.here.taken, *launched, *row.plan.versions, *row.plan.house}
         away = [name for name in played.players if name not in here]
         if away:
             are = "is" if len(away) == 1 else "are"
@@ -335,7 +335,7 @@ class AdminCommands:
         return listed()
 
     def _remove(self, message: Instruct, who: str) -> Done | Awaitable[Done]:
-        name = self._host.presence.spelled(_given(message.bot, "the name of a bot to be removed"))
+        name = self._host.here.spelled(_given(message.bot, "the name of a bot to be removed"))
         message = msgspec.structs.replace(message, bot=name)
         over = self._over(message.competition)
         if over is not None:

@@ -2,37 +2,38 @@
 
 The stages say when a match is opened (`stage_runner.py`, `ladder_runner.py`). The arbiter carries
 pairings to the referee and results to the ledger, and knows who may play and who is away. A match
-between bots of which none has connected by itself goes to the referee as a job. The referee rules
-in matches. The arbiter rules where there is no match: a bot that is absent, or has
-offended between matches, loses by forfeit (J2).
+that needs processes waits for its seats (`seating.py`). The referee rules in matches. The arbiter
+rules where there is no match: a bot that is absent, cannot be started, or has offended between
+matches, loses by forfeit (J2).
 """
 
 from __future__ import annotations
 
 import asyncio
+import logging
 import math
 import secrets
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
+from typing import TypeAlias
 
 import msgspec
 
-from arena.competitions.forfeit import verdict_outside_play
-from arena.competitions.job_match import JobMatch, OnMatchOver, OpenMatch
-from arena.competitions.job_runner import JobRunner
-from arena.competitions.jobs import MatchJob
+from arena.competitions.competing_bots import CompetingBots
 from arena.competitions.ledger import Ledger
 from arena.competitions.listener import Listener
-from arena.competitions.remote_play import RemotePlay, WaitNotice
+from arena.competitions.process_pool import SeatBot
+from arena.competitions.seating import Seating, WantedSeats
 from arena.competitions.submitted_bots import SubmittedBots
 from arena.engine.match import MatchResult, MatchState, Result
-from arena.engine.names import CONNECTED, owner_of
-from arena.engine.verdict import Finding
+from arena.engine.names import is_process
+from arena.engine.verdict import UNCOUNTED, Finding, advice
 from arena.formats.elimination import saved
 from arena.formats.eta import Workload
 from arena.formats.schedule import Outcomes, Pairing
-from arena.formats.spec import WAIT_S, Form, Take
+from arena.formats.spec import WAIT_S, Form
 from arena.referee.bot_session import BotSession
+from arena.referee.live_match import LiveMatch
 from arena.referee.referee import FAULT, MOST_VOIDS
 from arena.server.background import BackgroundTasks
 from arena.server.gateway import Gateway
@@ -41,10 +42,39 @@ from arena.strength.figures import time_of
 from protocol.errors import ArenaError
 from protocol.messages import Ending, Mechanism, Termination, Verdict
 
-__all__ = ["Arbiter", "LaunchHouseBot"]
+__all__ = ["Arbiter", "EndedMatch", "LaunchHouseBot", "OnMatchOver"]
 
 LaunchHouseBot = Callable[[str, str], Awaitable[None]]
 """Takes a game and a name, and starts a house bot of that name, which will connect."""
+
+
+log = logging.getLogger(__name__)
+
+
+class EndedMatch(msgspec.Struct, frozen=True):
+    """How the match of a pairing has ended.
+
+    Attributes:
+        id: empty if it was never opened: then there is nothing to record.
+        verdict: on who has ended it by an offence; None if nobody has.
+        others: on further bots that are out by it.
+        lasted_s: how long it was played.
+    """
+
+    id: str
+    result: MatchResult
+    verdict: Verdict | None = None
+    others: tuple[Verdict, ...] = ()
+    decisions: int = 0
+    lasted_s: float = 0.0
+
+    @property
+    def is_fault(self) -> bool:
+        """Whether it is void by the arena, a host, or bots that were away (J5, J9)."""
+        return self.result.termination.text.endswith(UNCOUNTED)
+
+
+OnMatchOver: TypeAlias = Callable[[EndedMatch], None]
 
 
 class Arbiter:
@@ -52,14 +82,13 @@ class Arbiter:
 
     It begins with a pause if it was interrupted in one. If it is not attended, a match that is void
     three times ends it, as there is no instructor to ask (J5). If it `is_resumed`, an earlier arena
-    has begun it. `wall` is the time of day in Unix seconds. Without a `runner` there are no jobs,
-    and without `submitted` no submissions.
+    has begun it. `wall` is the time of day in Unix seconds. Without `submitted` no submissions are
+    taken.
 
     Attributes:
         is_paused: whether the instructor has paused it.
         is_held: whether the arena opens nothing, as results do not reach the disk.
-        remote: what other machines have to do with it.
-        guests: house bots that were started to play in it.
+        bots: who may play in it.
         findings: offences between matches; each costs its bot the next match.
     """
 
@@ -70,17 +99,16 @@ class Arbiter:
         wall: Callable[[], float],
         call_house: LaunchHouseBot,
         listener: Listener,
+        seating: Seating,
         *,
         is_paused: bool = False,
         is_attended: bool = False,
         is_resumed: bool = False,
-        runner: JobRunner | None = None,
         submitted: SubmittedBots | None = None,
     ) -> None:
         self.plan = ledger.plan
         self.is_paused = is_paused
         self.is_held = False
-        self.guests: set[str] = set()
         self.findings: dict[str, Finding] = {}
         self.ledger = ledger
         self.gateway = gateway
@@ -88,8 +116,10 @@ class Arbiter:
         self._call_house = call_house
         self.listener = listener
         self._is_attended = is_attended
-        self._runner = runner
-        self._submitted = submitted
+        self._seating = seating
+        self.bots = CompetingBots(
+            ledger, gateway.players, listener, seating, submitted, self.findings, wall
+        )
         self._rules = self.plan.rules
         self._settings = self.plan.read_settings()
         self.workload = Workload(self._rules.decisions(self._settings))
@@ -101,15 +131,15 @@ class Arbiter:
             f"{time_of(self.wall(), '%H:%M:%S')}"
         )
         self._causes = dict.fromkeys(self.plan.players if is_resumed else (), self._restarted)
-        self._tables: dict[int, OpenMatch] = {}
+        # By number of the pairing: what is played, and what waits for its seats.
+        self._tables: dict[int, LiveMatch] = {}
+        self._wanted: dict[int, tuple[WantedSeats, OnMatchOver]] = {}
         self._excused: set[str] = set()  # house bots whose offence made a match void
         self._calls = BackgroundTasks()
-        jobs = None if runner is None else runner.jobs
-        self.remote = RemotePlay(jobs, ledger.id, self.plan.game)
-        self._wait_notice = WaitNotice()
 
     @property
-    def tables(self) -> tuple[OpenMatch, ...]:
+    def tables(self) -> tuple[LiveMatch, ...]:
+        """The matches that are played."""
         return tuple(self._tables.values())
 
     @property
@@ -119,12 +149,8 @@ class Arbiter:
 
     @property
     def playing(self) -> int:
-        return len(self._tables)
-
-    @property
-    def temporary_house_bots(self) -> tuple[str, ...]:
-        """House bots that are here for this competition only, some in free seats of a final."""
-        return (*self.plan.house, *self.guests)
+        """How many matches are played, with those that wait for their seats."""
+        return len(self._tables) + len(self._wanted)
 
     @property
     def decisions(self) -> list[int]:
@@ -136,143 +162,6 @@ class Arbiter:
         """The mean round trip of a question and its answer, over the seats that are played."""
         links = [seat.player.link.floor_ms for table in self.tables for seat in table.chairs]
         return sum(links) / max(1, len(links)) / 1000
-
-    # --- who plays ---
-
-    def submission(self, name: str) -> int | None:
-        """The submission that plays as a bot in its next match; None if the bot has to be here.
-
-        On a ladder it stands back while a bot of its owner's is here, or may come back, if the run
-        takes either.
-        """
-        plan = self.plan
-        if plan.form is not Form.LADDER:
-            return plan.versions.get(name)
-        if self._submitted is None or plan.take is Take.CONNECTED or name in self._own_bots:
-            return None
-        if plan.take is Take.EITHER and self.gateway.players.has_owner(plan.game, name):
-            return None
-        return self._submitted.in_play(plan.game).get(name)
-
-    def climbing_submissions(self) -> Sequence[str]:
-        """The bots of a ladder that are played from submissions now."""
-        if self._submitted is None or self.plan.take is Take.CONNECTED:
-            return ()
-        owners = self._submitted.in_play(self.plan.game)
-        return [name for name in owners if self.submission(name) is not None]
-
-    @property
-    def jobs_at_once(self) -> int:
-        """How many matches are opened at once of a bot that needs no table here for them.
-
-        All bots together have then as many as are played at once, so that none of those has to wait
-        for the next match. A bot that meets itself needs two.
-        """
-        plan, at_once = self.plan, 1 if self._runner is None else self._runner.at_once
-        is_ladder = plan.form is Form.LADDER
-        bots = len(self.climbing_submissions() if is_ladder else plan.versions)
-        if elsewhere := self.remote.at_once:
-            at_once += elsewhere
-            bots += self._carried(is_ladder)
-        each = math.ceil(at_once * self._rules.seats / max(1, bots))
-        return max(2 if plan.with_itself else 1, min(each, at_once))
-
-    # --- other machines ---
-
-    def is_carried(self, name: str) -> bool:
-        """Whether other machines can play a bot that was launched here, and is well."""
-        if not self.remote.at_once or name in self.findings:
-            return False
-        player = self.player(name)
-        return player is not None and player.process is not None and self.remote.is_portable(name)
-
-    def are_carried(self, names: Iterable[str]) -> bool:
-        """Whether other machines can play all bots of a match, so that it takes no table here."""
-        return self.remote.at_once > 0 and all(
-            self.submission(name) is not None or self.is_carried(name) for name in names
-        )
-
-    def _carried(self, is_ladder: bool) -> int:
-        """How many bots `is_carried`."""
-        if self.remote.carried is None:
-            here = [bot.name for bot in self.plays()] if is_ladder else self.plan.players
-            self.remote.carried = sum(map(self.is_carried, here))
-        return self.remote.carried
-
-    def find_interrupted(self) -> None:
-        """Look for matches that other machines still play, and end those that cannot count."""
-        for job in self.remote.find_interrupted():
-            if self.is_out(*job.players) or not self.findings.keys().isdisjoint(job.players):
-                self._drop(job, "one of its bots is out")
-
-    def take_up(self, pairing: Pairing, on_over: OnMatchOver) -> JobMatch | None:
-        """Watch the match of a pairing that other machines still play; None if there is none."""
-        job = self.remote.take(pairing)
-        if job is None:
-            return None
-        table = self._job_match(job, partial(self._over, pairing, on_over), was_begun=True)
-        self._begin(pairing, table)
-        return table
-
-    def drop_interrupted(self) -> None:
-        """The competition is over: end what other machines still play for it."""
-        for job in self.remote.interrupted:
-            self._drop(job, "its competition is over")
-
-    def _drop(self, job: MatchJob, why: str) -> None:
-        self.remote.take(Pairing(job.pairing, job.players))
-        table = self._job_match(job, _ignore, was_begun=True)
-        table.begin()
-        table.cancel(why)
-
-    def tell_waiting(self) -> None:
-        """Say it if all matches wait for machines of one speed."""
-        if not self.plan.is_alike or self.is_halted:
-            return
-        if text := self._wait_notice.look(self.tables, self._loop.time()):
-            self.tell(text)
-
-    def player(self, name: str) -> BotSession | None:
-        """The bot of that name, if it is here and can be given new matches; None if it is played
-        from a submission.
-        """
-        if self.submission(name) is not None:
-            return None
-        player = self.gateway.players.get(name)
-        if player is None or player.leaving or self.plan.game not in player.games:
-            return None
-        return None if self.listener.is_non_competing(name) else player
-
-    def plays(self) -> list[BotSession]:
-        """All bots that are here and climb a ladder, without people and others' house bots."""
-        others = self.listener.house_bots_elsewhere(self.temporary_house_bots)
-        players = self.gateway.players.of_game(self.plan.game)
-        return [
-            bot
-            for bot in players
-            if not bot.leaving and bot.name not in others and self._may_climb(bot.name)
-        ]
-
-    def climbs(self, name: str) -> bool:
-        """Whether a bot is one of those that `plays` returns, or is played from a submission."""
-        if self.submission(name) is not None:
-            return True
-        if not self._may_climb(name):
-            return False
-        others = self.listener.house_bots_elsewhere(self.temporary_house_bots)
-        return self.player(name) is not None and name not in others
-
-    def is_out(self, *names: str) -> bool:
-        """Whether one of them has been eliminated (J3)."""
-        return not self.ledger.book.out.keys().isdisjoint(names)
-
-    def is_barred(self, name: str) -> bool:
-        """Whether a bot or its owner has been eliminated."""
-        return self.is_out(name, owner_of(name))
-
-    def rests_s(self, owner: str) -> float:
-        """How many seconds all bots of an owner still rest after its offences (J3)."""
-        return self.ledger.book.pauses.left_s(owner, self.wall())
 
     def awaited(self, name: str) -> float:
         """How many seconds the matches of a bot wait that is away; a house bot is started again.
@@ -300,15 +189,6 @@ class Arbiter:
         self._calls.start(self._launch_again(name))
         return max(self.plan.wait_s, WAIT_S)
 
-    @property
-    def _own_bots(self) -> Iterable[str]:
-        """The names of the bots that are launched for this competition."""
-        return (*(bot.name for bot in self.plan.bots), *self.plan.house)
-
-    def _may_climb(self, name: str) -> bool:
-        """Whether a bot that is here may climb a ladder, which may take submissions only."""
-        return self.plan.take is not Take.SUBMITTED or name in self._own_bots
-
     async def launch_house_bots(self, pairings: Sequence[Pairing]) -> None:
         """Start the house bots of unplayed pairings, or raise `ArenaError` if one cannot start."""
         for pairing in pairings:
@@ -318,174 +198,149 @@ class Arbiter:
 
     # --- matches ---
 
-    def open(self, pairing: Pairing, on_over: OnMatchOver) -> OpenMatch:
-        """Open a pairing's match; all its players are free."""
+    def open(self, pairing: Pairing, on_over: OnMatchOver) -> None:
+        """Have a pairing's match played, at once or when its seats are there."""
         names = pairing.players
         for name in names:
             self._causes.pop(name, None)
-        submissions = tuple(map(self.submission, names))
-        versions = self._versions(names, submissions)
+        submissions = tuple(map(self.bots.submission, names))
+        versions = self.bots.versions(names)
         if self.plan.form is Form.LADDER:  # whose players are not known when it begins
             for name, number, version in zip(names, submissions, versions or names, strict=True):
                 self.gateway.players.spellings.add(name)
                 if number is not None and version:
                     self.ledger.version_in_play(name, version, self.wall())
-        over = partial(self._over, pairing, on_over)
-        is_connected = all(number is None for number in submissions)
-        if self._runner is not None and (not is_connected or self._are_launched(names)):
-            return self._open_job(pairing, submissions, versions, over)
-        table = self._tables[pairing.number] = self.gateway.referee.open(
-            self._rules,
-            self._settings,
-            [self.gateway.players[name] for name in names],
-            self.plan.limits,
-            over,
-            forgives=self.ledger.forgives,
-            versions=versions,
-            spares_away=self.ledger.is_reopened,
-            teams=self.plan.teams,
+        if all(number is None for number in submissions) and not self.bots.are_on_hosts(names):
+            sessions = [self.gateway.players[name] for name in names]
+            self._begin(pairing, sessions, versions, on_over, None)
+            return
+        match = self._new_id(pairing)
+        wanted = WantedSeats(
+            match,
+            [
+                SeatBot(name, number, self.plan.game)
+                for name, number in zip(names, submissions, strict=True)
+            ],
+            is_portable=all(
+                number is not None or self.bots.is_portable(name)
+                for name, number in zip(names, submissions, strict=True)
+            ),
+            is_limited=all(
+                number is not None or self.gateway.players[name].process is not None
+                for name, number in zip(names, submissions, strict=True)
+            ),
+            seated=lambda sessions: self._begin(pairing, sessions, versions, on_over, wanted),
+            refused=lambda seat, finding: self._refused(pairing, match, seat, finding, versions),
+            failed=lambda why: self._failed(pairing, why),
         )
-        return table
+        self._wanted[pairing.number] = wanted, on_over
+        self._seating.want(wanted)
 
-    def void(self, table: OpenMatch, why: str) -> None:
-        """Stop a match without a result."""
-        if isinstance(table, JobMatch):
-            table.cancel(why)
-        else:
+    def cancel(self, pairing: Pairing, why: str) -> None:
+        """End the match of a pairing as void, if it is open."""
+        table = self._tables.get(pairing.number)
+        if table is not None:
             self.gateway.referee.void(table, why)
+        elif pairing.number in self._wanted:
+            wanted, _ = self._wanted[pairing.number]
+            self._seating.give_back(wanted)
+            self._failed(pairing, why)
 
-    def close(self, table: OpenMatch, why: str, *, goes_on: bool) -> None:
-        """Stop a match as its stage ends; where the competition `goes_on` later, other machines
-        play theirs to the end.
-        """
-        if not isinstance(table, JobMatch):
-            self.gateway.referee.void(table, why)
-        elif goes_on:
-            table.abandon(why)
-        else:
-            table.close(why)
-
-    def withdraw(self, why: str) -> None:
-        """Open none of the matches that have not begun; their pairings wait again."""
+    def void_all(self, why: str) -> None:
+        """End all matches as void."""
         for table in self.tables:
-            if isinstance(table, JobMatch) and not table.has_begun:
-                table.cancel(why)
+            self.gateway.referee.void(table, why)
+        self.withdraw(why)
+
+    def withdraw(self, why: str, only: Callable[[WantedSeats], bool] = lambda wanted: True) -> None:
+        """Open none of the matches that wait for their seats; their pairings wait again."""
+        for number, (wanted, _) in tuple(self._wanted.items()):
+            if number in self._wanted and only(wanted):
+                self._seating.give_back(wanted)
+                self._failed(Pairing(number, wanted.names), why)
+
+    def withdraw_replaced(self) -> None:
+        """Open no match of a version that is not in play any more."""
+        self.withdraw(
+            "another version is in play",
+            lambda wanted: any(
+                self.bots.submission(bot.name) != bot.submission for bot in wanted.bots
+            ),
+        )
 
     def removed(self, name: str, finding: Finding) -> None:
         """End the matches of a bot that the instructor has removed: one by that, the others void.
 
         Whoever is out plays no more (J3), so that only one of its matches may say so.
         """
-        live = [table.live if isinstance(table, JobMatch) else table for table in self.tables]
-        playing = [table for table in live if table is not None and name in table.names]
+        playing = [table for table in self.tables if name in table.names]
         for player in {table.chairs[table.names.index(name)].player for table in playing}:
             self.gateway.referee.offence(player, finding, dict.fromkeys(playing, ()))
-        is_ended = bool(playing)
-        for table in self.tables:
-            if not isinstance(table, JobMatch) or name not in table.names or table.live is not None:
-                continue
-            if not is_ended and table.offend(name, finding):
-                is_ended = True
-            else:
-                table.cancel(f"{name} was removed")
+        self.withdraw(f"{name} was removed", lambda wanted: name in wanted.names)
 
-    def _open_job(
+    def _begin(
         self,
         pairing: Pairing,
-        submissions: Sequence[int | None],
+        sessions: Sequence[BotSession],
         versions: Sequence[str],
         on_over: OnMatchOver,
-    ) -> JobMatch:
-        """Have a match played as a job, or by the runner if a bot has connected by itself."""
-        job = MatchJob(
-            id=f"{self.ledger.id}-{pairing.number}-{secrets.token_hex(4)}",
-            game=self.plan.game,
-            settings=self.plan.settings,
-            limits=self.plan.limits,
-            players=pairing.players,
-            submissions=tuple(submissions),
-            package=None if self.plan.package is msgspec.UNSET else self.plan.package,
-            versions=tuple(versions),
-            competition=self.ledger.id,
-            pairing=pairing.number,
-            is_alike=self.plan.is_alike,
-            spares_away=self.ledger.is_reopened,
-            teams={name: team for name, team in self.plan.teams.items() if name in pairing.players},
-        )
-        connected = (
-            name
-            for name, number in zip(pairing.players, submissions, strict=True)
-            if number is None
-        )
-        table = self._job_match(job, on_over, is_direct=not self._are_launched(connected))
-        self._begin(pairing, table)
-        return table
-
-    def _begin(self, pairing: Pairing, table: JobMatch) -> None:
+        wanted: WantedSeats | None,
+    ) -> None:
+        """Open a match whose seats are all there."""
+        try:
+            table = self.gateway.referee.open(
+                self._rules,
+                self._settings,
+                sessions,
+                self.plan.limits,
+                partial(self._over, pairing, on_over, wanted),
+                forgives=self.ledger.forgives,
+                versions=versions,
+                spares_away=self.ledger.is_reopened,
+                teams=self.plan.teams,
+            )
+        except Exception:
+            if wanted is None:
+                raise
+            log.exception("the match of %s cannot be opened", " and ".join(pairing.players))
+            self._seating.give_back(wanted)
+            self._failed(pairing, FAULT)
+            return
+        self._wanted.pop(pairing.number, None)
         self._tables[pairing.number] = table
-        table.begin()
 
-    def _job_match(
-        self,
-        job: MatchJob,
-        on_over: OnMatchOver,
-        *,
-        is_direct: bool = False,
-        was_begun: bool = False,
-    ) -> JobMatch:
-        assert self._runner is not None, "without it there are no jobs"
-        return JobMatch(
-            job,
-            self._runner,
-            self.ledger.forgives,
-            self._rules.decisions(self._settings),
-            self._loop.time,
-            on_over,
-            self._lost,
-            is_direct=is_direct,
-            was_begun=was_begun,
-        )
+    def _failed(self, pairing: Pairing, why: str) -> None:
+        """The seats of a match cannot be had: it is void before it was opened."""
+        _, on_over = self._wanted.pop(pairing.number)
+        match = MatchState(self._rules, self._settings, seed=bytes(32), start=False)
+        match.end(Ending.VOID, None, why)
+        on_over(EndedMatch("", match.result()))
 
-    def _lost(self, table: JobMatch) -> None:
-        """Have no other attempt made at a match that would not be opened now."""
-        is_same = tuple(map(self.submission, table.names)) == table.submissions
-        if self.is_halted or self.is_out(*table.names) or not is_same:
-            self._loop.call_soon(self._cancel_unbegun, table)
+    def _refused(
+        self, pairing: Pairing, match: str, seat: int, finding: Finding, versions: Sequence[str]
+    ) -> None:
+        """A bot could not be started, and loses by that."""
+        _, on_over = self._wanted.pop(pairing.number)
+        ended = self._forfeited(match, pairing, (seat,), finding, versions)
+        on_over(ended)
+        if ended.verdict is not None:
+            self.listener.verdict_given(ended.verdict)
 
-    def _cancel_unbegun(self, table: JobMatch) -> None:
-        if not table.has_begun:
-            table.cancel("it was lost, and is not played again now")
+    def _new_id(self, pairing: Pairing) -> str:
+        """An id for a match that the referee does not open."""
+        return f"{self.ledger.id}-{pairing.number}-{secrets.token_hex(2)}"
 
-    def _are_launched(self, names: Iterable[str]) -> bool:
-        return all(self.gateway.players[name].process is not None for name in names)
-
-    def _versions(self, names: Sequence[str], submissions: Sequence[int | None]) -> tuple[str, ...]:
-        """By seat, which version of its bot plays; empty where no submissions are taken."""
-        if self._submitted is None or self.plan.take is Take.CONNECTED:
-            return ()
-        versions = []
-        for name, number in zip(names, submissions, strict=True):
-            if number is not None:
-                versions.append(self._submitted.label(number))
-            else:
-                player = self.gateway.players.get(name)
-                is_ours = name in self._own_bots or (player is not None and bool(player.process))
-                versions.append("" if is_ours else CONNECTED)
-        return tuple(versions)
-
-    def note(
-        self, pairing: Pairing, table: OpenMatch, result: MatchResult, verdict: Verdict | None
-    ) -> Result:
-        """Record a match that has ended, if it had begun; returns its result without the record."""
-        if isinstance(table, JobMatch) and not table.has_begun:
+    def note(self, pairing: Pairing, ended: EndedMatch) -> Result:
+        """Record a match that has ended, if it was opened; its result without the record."""
+        result = ended.result
+        if not ended.id:
             return Result(result.scores, result.points, result.termination)
         now = self._loop.time()
         is_whole = result.termination.kind is Ending.COMPLETED
-        self.workload.ended(table.decisions, is_whole=is_whole)
+        self.workload.ended(ended.decisions, is_whole=is_whole)
         if self.workload.is_due(now):
             self.workload.mark(now, self.decisions)
-        lasted_s = now - table.opened_at
-        return self._note(table.id, pairing, result, verdict, lasted_s, result.others)
+        return self._note(pairing, ended)
 
     def void_too_often(self, pairing: Pairing) -> None:
         """Tell the instructor of a match void too often (J5, J9); with none, raise `ArenaError`."""
@@ -521,28 +376,50 @@ class Arbiter:
         The bots in the seats `also` do not come either, and are out as well. A house bot never
         forfeits: the match is void.
         """
+        name = pairing.players[seat]
+        also = tuple(late for late in also if pairing.players[late] not in self.plan.house)
+        ended = self._forfeited(
+            self._new_id(pairing),
+            pairing,
+            (seat, *also),
+            self._finding(name),
+            self.bots.versions(pairing.players),
+        )
+        result = self._note(pairing, ended)
+        for verdict in () if ended.verdict is None else (ended.verdict, *ended.others):
+            if not self.bots.is_out(verdict.bot):
+                self.findings.pop(verdict.bot, None)  # it has paid for that
+            self.listener.verdict_given(verdict)
+        return result
+
+    def _forfeited(
+        self,
+        match_id: str,
+        pairing: Pairing,
+        seats: Sequence[int],
+        finding: Finding,
+        versions: Sequence[str],
+    ) -> EndedMatch:
+        """A match that ends by a finding before it is opened; a house bot makes it void (J5)."""
         match = MatchState(
             self._rules,
             self._settings,
             seed=secrets.token_bytes(32),
             start=False,
-            versions=self._versions(pairing.players, tuple(map(self.submission, pairing.players))),
+            versions=tuple(versions),
         )
-        match_id = f"{self.ledger.id}-{pairing.number}-{secrets.token_hex(2)}"
+        seat, *also = seats
         if pairing.players[seat] in self.plan.house:
             match.end(Ending.VOID, None, FAULT)
-            return self._note(match_id, pairing, match.result(), None)
-        also = tuple(late for late in also if pairing.players[late] not in self.plan.house)
-        finding = self._finding(pairing.players[seat])
-        verdicts = [self._verdict(match_id, pairing, late) for late in (seat, *also)]
+            return EndedMatch(match_id, match.result())
+        findings = [finding, *(self._finding(pairing.players[late]) for late in also)]
+        verdicts = [
+            self._verdict(match_id, pairing, late, found)
+            for late, found in zip(seats, findings, strict=True)
+        ]
         events = tuple(verdict.event for verdict in verdicts)
-        match.end(finding.kind, seat, finding.text, also, events)
-        result = self._note(match_id, pairing, match.result(), verdicts[0], others=verdicts[1:])
-        for verdict in verdicts:
-            if not self.is_out(verdict.bot):
-                self.findings.pop(verdict.bot, None)  # it has paid for that
-            self.listener.verdict_given(verdict)
-        return result
+        match.end(finding.kind, seat, finding.text, tuple(also), events)
+        return EndedMatch(match_id, match.result(), verdicts[0], tuple(verdicts[1:]))
 
     def flag_saved(self, outcomes: Outcomes) -> None:
         """Tell the instructor, once over all restarts, whom a team-mate's offence saved (K2)."""
@@ -573,34 +450,40 @@ class Arbiter:
         self,
         pairing: Pairing,
         on_over: OnMatchOver,
-        table: OpenMatch,
+        wanted: WantedSeats | None,
+        table: LiveMatch,
         result: MatchResult,
         verdict: Verdict | None,
     ) -> None:
         del self._tables[pairing.number]
+        if wanted is not None:
+            self._seating.give_back(wanted, table.id)
         for player in (chair.player for chair in table.chairs):
             if player.loss is not None:  # its session may be over in a moment
                 self._causes[player.name] = self._cause(player)
         seat = result.termination.seat
         # An offence of a house bot in a final's free seat is a fault of the arena (J5).
         if seat is not None and pairing.players[seat] in self.plan.house:
-            if result.record.worker is msgspec.UNSET:  # else nothing happened to its process here
+            if not is_process(table.chairs[seat].player.name):  # else the one here is well
                 self._excused.add(pairing.players[seat])
             result, verdict = _voided(result), None
-        on_over(table, result, verdict)
+        on_over(
+            EndedMatch(
+                table.id,
+                result,
+                verdict,
+                result.others,
+                table.decisions,
+                self._loop.time() - table.opened_at,
+            )
+        )
 
-    def _note(
-        self,
-        match: str,
-        pairing: Pairing,
-        result: MatchResult,
-        verdict: Verdict | None,
-        lasted_s: float = 0.0,
-        others: Sequence[Verdict] = (),
-    ) -> Result:
+    def _note(self, pairing: Pairing, ended: EndedMatch) -> Result:
         now = self.wall()
-        noted = self.ledger.note(match, pairing, result, verdict, now - lasted_s, now, others)
-        self.listener.match_finished(self.ledger, match, pairing, noted)
+        noted = self.ledger.note(
+            ended.id, pairing, ended.result, ended.verdict, now - ended.lasted_s, now, ended.others
+        )
+        self.listener.match_finished(self.ledger, ended.id, pairing, noted)
         return noted
 
     def _finding(self, name: str) -> Finding:
@@ -620,16 +503,24 @@ class Arbiter:
             return f": it was too late{table} and has not been heard since"
         return ""
 
-    def _verdict(self, match: str, pairing: Pairing, seat: int) -> Verdict:
+    def _verdict(self, match: str, pairing: Pairing, seat: int, finding: Finding) -> Verdict:
+        """The verdict on a bot whose match ends before it was asked anything (J2, J4)."""
         limits, name = self.plan.limits, pairing.players[seat]
-        finding = self._finding(name)
         event = finding.event or f"{match}.{seat}"
-        return verdict_outside_play(
-            finding,
+        return Verdict(
+            kind=finding.kind,
             match=match,
             game=self.plan.game,
             bot=name,
             seat=seat,
+            text=finding.text,
+            advice=advice(finding, limits),
+            mechanism=finding.mechanism,
+            got=finding.got,
+            exit_status=finding.exit_status,
+            stderr=finding.stderr,
+            enforced=finding.enforced,
+            bank_ms=limits.bank_ms,
             limits=limits,
             event=event,
             forgiven=self.ledger.forgives(name, finding.kind, event),
@@ -646,10 +537,6 @@ class Arbiter:
             bot=bot,
             text=text,
         )
-
-
-def _ignore(table: OpenMatch, result: MatchResult, verdict: Verdict | None) -> None:
-    """The result of a match that cannot count."""
 
 
 def _voided(result: MatchResult) -> MatchResult:

@@ -14,22 +14,15 @@ import msgspec
 
 from arena.competitions.arbiter import Arbiter
 from arena.competitions.bot_supervisor import BotSupervisor
+from arena.competitions.bots_here import BotsHere, HostPage, PeoplePlaying, in_turn
 from arena.competitions.competition import Competition
-from arena.competitions.competition_bots import CompetitionBots
 from arena.competitions.host_pools import HostPools
-from arena.competitions.job_runner import JobRunner
-from arena.competitions.jobs import Jobs
 from arena.competitions.ledger import CompetitionReport, Ledger
 from arena.competitions.listener import Listener
-from arena.competitions.local_jobs import LocalJobs
-from arena.competitions.presence import Presence
 from arena.competitions.process_pool import ProcessPool
-from arena.competitions.relay import HostPage, PeoplePlaying, Relay
-from arena.competitions.remote_match import RemoteMatch
-from arena.competitions.stage_runner import ARENA_STOPPED
+from arena.competitions.seating import Seating
 from arena.competitions.storage_watch import StorageWatch
 from arena.competitions.submitted_bots import SubmittedBots
-from arena.competitions.table_sharing import in_turn
 from arena.engine.names import is_process
 from arena.engine.verdict import Finding
 from arena.formats.formats import schedule_of
@@ -58,7 +51,6 @@ from protocol.messages import CLOSE_RESTART, VERSION, Done, Instruct, Limits, Ve
 
 __all__ = ["Host"]
 
-_WORKERS_S = 0.5  # between two looks at them, which report as often
 _BEGIN_S = 5.0  # how long a command waits for the arena to begin; its client gives up after 10 s
 _POLL_S = 0.05
 
@@ -79,8 +71,6 @@ class Host:
         proxies: addresses or networks of proxies whose `X-Forwarded-For` is believed.
         base_path: the path of the page for browsers, as `/arena/`.
         submissions: what students hand in; it is started and ended here.
-        jobs: carries matches to other machines; its owner starts it once this arena is open, and
-            closes it afterwards. None if all is played here.
 
     Raises:
         UsageError: an origin, a proxy or the base path is not valid.
@@ -110,36 +100,29 @@ class Host:
         proxies: Sequence[str] = (),
         base_path: str = "/",
         submissions: SubmissionRequests | None = None,
-        jobs: Jobs | None = None,
     ) -> None:
         self.limits = limits or Limits()
         self._address = ArenaAddress(address, port, tls)
         self._is_attended = is_attended
         self.store = store
         self.hidden = (*hidden, *(() if store.file is None else (store.file,)))
-        self._competitions: list[Competition] = []
         self._changed = asyncio.Event()
         self._is_interrupted = False
-        self._relay = Relay(self._competitions, listener or Listener(), on_verdict)
         self._loop = asyncio.get_running_loop()
         self.on_instruct: OnInstruct | None = None
         self.host_control: HostControl | None = None
-        self.referee = Referee(self._loop.time, practice, self._relay.verdict_given)
+        self.referee = Referee(self._loop.time, practice)
         roster = Roster(store.engine)
         access = roster.access()
         self.gateway = self._make_gateway(access, requires_token)
         self.supervisor = self._make_supervisor()
         self._submitted: SubmittedBots | None = None
-        self._has_workers = jobs is not None
-        self.jobs = jobs or LocalJobs()
-        self._runner = self._relay.runner = JobRunner(self.jobs, self.gateway.players, self.referee)
-        self.presence = Presence(
-            self.gateway.players, self.supervisor, self._competitions, lambda: self.non_competing
+        self._seating = Seating(self.gateway.players)
+        self.here = BotsHere(
+            self.gateway, self.supervisor, self._seating, listener or Listener(), on_verdict
         )
-        self._bots = self._relay.bots = CompetitionBots(
-            self.supervisor, self.gateway, self._competitions, self._relay
-        )
-        self.storage = StorageWatch(store, self._hold, self._relay.told)
+        self.referee.on_verdict = self.here.verdict_given
+        self.storage = StorageWatch(store, self._hold, self.here.told)
         self._requests = RosterRequests(store.engine)
         self._watch = self._make_watch(roster, access)
         self._tasks = BackgroundTasks()
@@ -194,7 +177,7 @@ class Host:
         entrance.proxies.trust(proxies)
         entrance.base_path = read_base_path(base_path)
         if page is not None:
-            self._relay.page = entrance.page = page(self, self.store)
+            self.here.page = entrance.page = page(self, self.store)
             self.referee.page = entrance.base_path
 
     def _open_to_submitters(self, submissions: SubmissionRequests) -> SubmitterSockets:
@@ -208,22 +191,19 @@ class Host:
         if self.submissions is not None:
             await self.submissions.start()
         for earlier in self.store.competitions():
-            self.presence.keep_spellings(earlier.plan.players)
+            self.here.keep_spellings(earlier.plan.players)
         for interrupted in self.unfinished():  # its bots are launched again in a moment
-            self._bots.keep_names(interrupted.plan)
+            self.here.keep_names(interrupted.plan)
         await self._address.open(self.gateway)
         await asyncio.to_thread(self._requests.clear)
         self._tasks.start(self._watch.run())
-        self._tasks.start(self._runner.run())
         self._tasks.start(self.storage.run())
-        if self._has_workers:
-            self._tasks.start(self._look_at_workers())
         return self
 
     async def __aexit__(self, *_: object) -> None:
         self.supervisor.closes()
-        self._bots.close()
-        self._runner.close(ARENA_STOPPED)
+        self.here.close()
+        self._seating.close()
         self._tasks.cancel()
         if self._is_interrupted:
             await self.gateway.close(CLOSE_RESTART, "the arena will go on later")
@@ -243,14 +223,14 @@ class Host:
         Some more matches than that are played at once, as questions and answers are on their way.
         """
         self._submitted = SubmittedBots(service, pool)
-        self._runner.pool = pool
+        self._seating.pool = pool
         pool.at_once = 2 * cores + 2
-        pool.on_room = self._runner.look
+        pool.on_room = self._seating.look
         service.on_change.append(self._versions_changed)
 
     def take_hosts(self, pools: HostPools, links: HostLinks) -> None:
-        """Have submissions run on hosts, too, which open their links at this arena's port."""
-        self._runner.hosts = pools
+        """Have launched bots run on hosts, too, which open their links at this arena's port."""
+        self._seating.hosts = pools
         pools.on_room = self._room_changed
         self.gateway.entrance.hosts = links
 
@@ -312,7 +292,7 @@ class Host:
 
     @property
     def web(self) -> HostPage | None:
-        return self._relay.page
+        return self.here.page
 
     @property
     def people(self) -> PeoplePlaying | None:
@@ -321,16 +301,11 @@ class Host:
     @property
     def non_competing(self) -> Collection[str]:
         """The names in no competition: of people, and of the house bots that play with them."""
-        return self._relay.non_competing
-
-    @property
-    def remote(self) -> Mapping[str, RemoteMatch]:
-        """By id, the matches that other machines play now."""
-        return self._runner.jobs.remote
+        return self.here.non_competing
 
     @property
     def competitions(self) -> tuple[Competition, ...]:
-        return tuple(self._competitions)
+        return tuple(self.here.competitions)
 
     def compete(self, plan: Plan) -> Competition:
         """Set a competition up for `play` and record it, unless it raises `UsageError`."""
@@ -349,7 +324,7 @@ class Host:
         if plan.form is not Form.LADDER:
             schedule_of(plan)
         competition = new_id(plan.game)
-        self._bots.keep_names(plan)
+        self.here.keep_names(plan)
         ledger = Ledger(competition, plan, self.store)
         self.store.competition_started(competition, plan, time.time())
         return self.competition(ledger)
@@ -382,19 +357,19 @@ class Host:
     ) -> Competition:
         """A competition that goes on from the results in its ledger."""
         self._check_take(ledger.plan)
-        self.presence.keep_spellings(ledger.plan.players)
+        self.here.keep_spellings(ledger.plan.players)
         if ledger.plan.form is Form.LADDER:
-            self.presence.keep_spellings(row.name for row in ledger.book.rows)
+            self.here.keep_spellings(row.name for row in ledger.book.rows)
         arbiter = Arbiter(
             ledger,
             self.gateway,
             time.time,
-            self._bots.launch_house_bot,
-            self._relay,
+            self.here.launch_house_bot,
+            self.here,
+            self._seating,
             is_paused=is_paused,
             is_attended=self._is_attended,
             is_resumed=is_resumed,
-            runner=self._runner,
             submitted=self._submitted,
         )
         return Competition(arbiter)
@@ -408,19 +383,19 @@ class Host:
 
     async def play(self, competition: Competition) -> CompetitionReport:
         """Play a competition to its end; raises what `Competition.run` raises."""
-        self._competitions.append(competition)
+        self.here.competitions.append(competition)
         competition.hold(self.storage.is_late)
         if self.people is not None:
             self.people.competition_started(competition)
         try:
             if self._submitted is not None:
                 await self._submitted.learn(competition.plan.versions.values())
-            await self._bots.start(competition)
+            await self.here.start(competition)
             report = await self.storage.guard(competition.run())
         finally:
             self._is_interrupted |= not competition.is_over
-            self._competitions.remove(competition)
-            self._bots.dismiss(competition)
+            self.here.competitions.remove(competition)
+            self.here.dismiss(competition)
             self._retire_versions()
         return msgspec.structs.replace(report, is_written=await self.storage.is_written())
 
@@ -428,15 +403,11 @@ class Host:
         """Bring the bots of a competition back that are to be launched or play with people."""
         if self.people is not None:
             self.people.competition_started(competition)
-        self._bots.start_soon(competition)
-
-    def offended_elsewhere(self, verdict: Verdict) -> None:
-        """Told of every verdict of another machine, once the result of its match is counted."""
-        self._relay.offended_elsewhere(verdict)
+        self.here.start_soon(competition)
 
     def freed(self, names: Sequence[str]) -> None:
         """Offer these bots, which have a table free, to all competitions."""
-        self._relay.freed(names)
+        self.here.freed(names)
 
     def _on_instruct(self, message: Instruct, who: str) -> Done | Awaitable[Done]:
         if self.on_instruct is not None:
@@ -473,34 +444,22 @@ class Host:
         return (done if isinstance(done, Done) else await done).text
 
     def _hold(self, is_held: bool) -> None:
-        for competition in in_turn(self._competitions):
+        for competition in in_turn(self.here.competitions):
             competition.hold(is_held)
 
     def _on_change(self) -> None:
         self._changed.set()
-        self._runner.look()
+        self._seating.look()
         moved = self.gateway.players.take_moved()
-        for competition in in_turn(self._competitions):
+        for competition in in_turn(self.here.competitions):
             competition.changed(moved)
         if self.people is not None:
             self.people.changed()
 
-    async def _look_at_workers(self) -> None:
-        """Tell competitions when other machines take more matches at once, or fewer."""
-        before = 0
-        while True:
-            at_once = self.jobs.at_once
-            for competition in in_turn(self._competitions):
-                if at_once != before:
-                    competition.room_changed()
-                competition.arbiter.tell_waiting()
-            before = at_once
-            await asyncio.sleep(_WORKERS_S)
-
     def _room_changed(self) -> None:
         """Hosts have come or gone, or have room again."""
-        self._runner.look()
-        for competition in in_turn(self._competitions):
+        self._seating.look()
+        for competition in in_turn(self.here.competitions):
             competition.room_changed()
 
     def _versions_changed(self) -> None:
@@ -508,19 +467,21 @@ class Host:
         assert self._submitted is not None, "its service has called"
         self._submitted.changed()
         self._changed.set()
-        for competition in in_turn(self._competitions):
+        for competition in in_turn(self.here.competitions):
             competition.versions_changed()
         self._retire_versions()
 
     def _retire_versions(self) -> None:
         if self._submitted is not None:
-            plans = (competition.plan for competition in self._competitions)
-            self._submitted.retire(played for plan in plans for played in plan.versions.items())
+            plans = (competition.plan for competition in self.here.competitions)
+            self._submitted.retire(number for plan in plans for number in plan.versions.values())
 
     def _leaving_costs(self, name: str) -> str:
         """What it costs a bot to leave now, in all competitions (J10)."""
-        costs = "; ".join(filter(None, (each.leaving_costs(name) for each in self._competitions)))
-        ladders = [each for each in self._competitions if each.plan.form is Form.LADDER]
+        costs = "; ".join(
+            filter(None, (each.leaving_costs(name) for each in self.here.competitions))
+        )
+        ladders = [each for each in self.here.competitions if each.plan.form is Form.LADDER]
         if costs or not any(each.is_in(name) for each in ladders):
             return costs
         return "leaving a ladder costs nothing"
@@ -528,8 +489,8 @@ class Host:
     def _on_offence(self, name: str, finding: Finding) -> None:
         """Tell the competitions why a bot is gone for good; no match may have told them."""
         # What a process of a submission does outside a match costs its owner nothing.
-        if not (is_process(name) or self._relay.is_non_competing(name)):
-            for competition in self._competitions:
+        if not (is_process(name) or self.here.is_non_competing(name)):
+            for competition in self.here.competitions:
                 competition.offended(name, finding)
         self.supervisor.offended(name, finding)
         self._changed.set()

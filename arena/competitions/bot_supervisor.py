@@ -36,7 +36,7 @@ from protocol.codec import Encoding
 from protocol.errors import ArenaError, error_line
 from protocol.messages import Ending, Limits, Mechanism
 
-__all__ = ["BotSupervisor", "SupervisedBot", "program_of"]
+__all__ = ["BotSupervisor", "SupervisedBot"]
 
 _LEAST_LOOK_S = 0.05  # between two looks at a bot that starts
 _CORES = os.cpu_count() or 1
@@ -87,11 +87,13 @@ class SupervisedBot:
 
     Attributes:
         finding: why it ended or is ended, if not on purpose; the first cause counts.
+        lost: that its host was lost, in words; empty if not.
         gone: done when its processes have ended.
     """
 
     def __init__(self, name: str, launcher: BotLauncher, limits: Limits) -> None:
         self.finding: Finding | None = None
+        self.lost = ""
         self.launcher = launcher
         self._name = name
         self._limits = limits
@@ -171,7 +173,6 @@ class BotSupervisor:
 
     Attributes:
         ended: why each bot ended that was not stopped on purpose, by name.
-        on_started: called with the seconds that it took this machine to start a program.
     """
 
     def __init__(
@@ -193,7 +194,6 @@ class BotSupervisor:
         self._wait_for_change = wait_for_change
         self._on_offence = on_offence
         self._on_change = on_change
-        self.on_started: Callable[[float], None] = lambda took_s: None
         self._launcher = Launcher(limits, hidden, self.found)
         self._ours: dict[str, SupervisedBot] = {}
         self._specs: dict[str, RelaunchSpec] = {}  # also of those that have ended
@@ -289,6 +289,8 @@ class BotSupervisor:
         tables = {} if player is None else {chair.table for chair in player.chairs.values()}
         for table in tables:
             self._gateway.referee.void(table, f"{why}{UNCOUNTED}")
+        if (ours := self._ours.get(name)) is not None:
+            ours.lost = why
         self.dismiss(name)
 
     def _expect(self, name: str) -> SupervisedBot:
@@ -298,13 +300,11 @@ class BotSupervisor:
     async def _start(
         self, ours: SupervisedBot, name: str, launch: Callable[[], Awaitable[StartedBot]]
     ) -> None:
-        asked_at = self._loop.time()
         try:
             ours.launched = launched = await launch()
         except BaseException:
             self._forget(name)
             raise
-        self.on_started(self._loop.time() - asked_at)
         look = partial(self._look_at_start, name, ours, self._arena_s(ours))
         self._gateway.timers.after(ours.first_look_s, look)
         if (pipes := launched.pipes) is not None:
@@ -435,9 +435,3 @@ class BotSupervisor:
         if ours is not None and not ours.gone.done():
             ours.gone.set_result(None)
         return ours
-
-
-def program_of(bot: RelaunchSpec) -> Program:
-    """The program of a bot that is no house bot."""
-    folder = None if bot.folder is None else Path(bot.folder)
-    return Program(bot.words, stdio=bot.stdio, folder=folder)

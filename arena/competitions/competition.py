@@ -13,7 +13,6 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
 from arena.competitions.arbiter import Arbiter
-from arena.competitions.job_match import OpenMatch
 from arena.competitions.ladder_runner import LadderStage
 from arena.competitions.ledger import CompetitionReport
 from arena.competitions.stage_runner import CompetitionStopped, RunningStage
@@ -23,6 +22,7 @@ from arena.formats.eta import Left
 from arena.formats.formats import expected_matches, open_stages
 from arena.formats.schedule import OpenStages, Outcome, Outcomes, Pairing, Ranking
 from arena.formats.spec import Form, Plan
+from arena.referee.live_match import LiveMatch
 from arena.sandbox.bot_spec import some
 from arena.storage.models import Act, CompetitionState, MatchRow
 from protocol.errors import UsageError
@@ -83,7 +83,7 @@ class Competition:
 
     @property
     def temporary_house_bots(self) -> tuple[str, ...]:
-        return self.arbiter.temporary_house_bots
+        return self.arbiter.bots.temporary_house_bots
 
     @property
     def settled(self) -> int:
@@ -105,12 +105,12 @@ class Competition:
         return isinstance(self._stage, RunningStage) and self._stage.is_stuck
 
     @property
-    def tables(self) -> tuple[OpenMatch, ...]:
+    def tables(self) -> tuple[LiveMatch, ...]:
         return self.arbiter.tables
 
     @property
     def playing(self) -> int:
-        """How many matches are being played."""
+        """How many matches are played, with those that wait for their seats."""
         return self.arbiter.playing
 
     @property
@@ -154,7 +154,7 @@ class Competition:
     def submitted(self) -> Sequence[str]:
         """The bots that are played from submissions, of a ladder those that are just now."""
         if self.plan.form is Form.LADDER:
-            return self.arbiter.climbing_submissions()
+            return self.arbiter.bots.climbing_submissions()
         return tuple(self.plan.versions)
 
     def leaving_costs(self, name: str) -> str:
@@ -162,7 +162,7 @@ class Competition:
         stage = self._stage
         if not isinstance(stage, RunningStage) or not self.is_in(name):
             return ""
-        if self.arbiter.submission(name) is not None:
+        if self.arbiter.bots.submission(name) is not None:
             return ""  # it is not the connected bot that plays
         waiting = len(stage.waiting_for(name))
         what = "1 match waits" if waiting == 1 else f"{waiting} matches wait"
@@ -222,12 +222,10 @@ class Competition:
         self._began = self._loop.time()
         self.arbiter.workload.begin(self._began)
         ranking: Ranking = ()
-        self.arbiter.find_interrupted()
         try:
             ranking = await self._play_all()
         except CompetitionStopped:
             self._is_stopped = True
-        self.arbiter.drop_interrupted()
         await self.ledger.rated()
         self.is_over = True
         self.ledger.finished(self._wall(), ranking, self.state, self._stopped_by)
@@ -237,13 +235,13 @@ class Competition:
         """Open the matches that can be opened now that these bots have come or gone."""
         plays = self._climbs if self.plan.form is Form.LADDER else self._names.__contains__
         mine = [name for name in names if plays(name)]
-        self.arbiter.remote.room_changed()
+        self.arbiter.bots.room_changed()
         if mine:
             self.seat(mine)
 
     def room_changed(self) -> None:
-        """Other machines take more matches at once, or fewer."""
-        self.arbiter.remote.room_changed()
+        """Hosts have come or gone, or have room again."""
+        self.arbiter.bots.room_changed()
         if self._stage is not None:
             self._stage.room_changed()
 
@@ -262,7 +260,7 @@ class Competition:
             return
         if self.ledger.is_reopened and finding.kind is not Ending.REMOVED:
             return  # nobody had to stay for it
-        if self.arbiter.submission(name) is not None:
+        if self.arbiter.bots.submission(name) is not None:
             return  # a bot of that name that has nothing to do with it has left
         if self.arbiter.is_excused(name):
             return
@@ -286,7 +284,7 @@ class Competition:
             return False
         return name in self._names or (
             self.plan.form is Form.LADDER
-            and (name in self.ledger.ladder() or self.arbiter.climbs(name))
+            and (name in self.ledger.ladder() or self.arbiter.bots.climbs(name))
         )
 
     def seat(self, names: Sequence[str]) -> None:
@@ -327,8 +325,7 @@ class Competition:
         restored: tuple[MatchRow, ...] = ()
         if unplayed is Unplayed.BEFORE:
             self.arbiter.is_paused = True  # nothing is opened any more
-            for table in self.tables:
-                self.arbiter.close(table, act.text, goes_on=False)
+            self.arbiter.void_all(act.text)
             restored = self.ledger.restore(act)
             self._reopen()
         self._stopped_by = act
@@ -342,7 +339,7 @@ class Competition:
         if isinstance(self._stage, LadderStage):
             self._stage.close()
 
-    def table(self, match: str) -> OpenMatch | None:
+    def table(self, match: str) -> LiveMatch | None:
         return next((table for table in self.tables if table.id == match), None)
 
     def check_back(self, match: str) -> None:
@@ -357,7 +354,7 @@ class Competition:
         table = self.table(match)
         if table is not None:
             self.ledger.acted(act)
-            self.arbiter.void(table, act.text)
+            self.arbiter.gateway.referee.void(table, act.text)
             return
         played = self.ledger.take_back(match, act, self._first, reopened)
         seat = played.result.termination.seat
@@ -391,7 +388,10 @@ class Competition:
 
     def _climbs(self, name: str) -> bool:
         """Whether a bot that has come or gone climbs a ladder, or its owner's version does."""
-        return self.arbiter.climbs(name) or self.arbiter.submission(owner_of(name)) is not None
+        return (
+            self.arbiter.bots.climbs(name)
+            or self.arbiter.bots.submission(owner_of(name)) is not None
+        )
 
     def _halt(self, why: str) -> None:
         self.arbiter.withdraw(why)
@@ -409,11 +409,8 @@ class Competition:
 
     async def _play_all(self) -> Ranking:
         if self.plan.form is Form.LADDER:
-            open_now = [
-                Pairing(job.pairing, job.players) for job in self.arbiter.remote.interrupted
-            ]
             self._stage = ladder = LadderStage(
-                self.arbiter, self.ledger.ladder, self.ledger.last_pairing + 1, open_now
+                self.arbiter, self.ledger.ladder, self.ledger.last_pairing + 1
             )
             if self._stopped_by is not None:
                 ladder.stop()

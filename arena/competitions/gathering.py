@@ -71,7 +71,7 @@ class Gathering:
 
     def attendance(self, run: PlannedRun, roster: Sequence[str]) -> Attendance:
         versions = self._host.versions_in_play(run.game)
-        return attendance(run, self._host.presence.names(run.game), roster, versions)
+        return attendance(run, self._host.here.names(run.game), roster, versions)
 
     async def too_late(self, run: PlannedRun, left_s: float) -> MissingVersions | None:
         """The versions that cannot all be decided in the time left, at the mean of the latest."""
@@ -129,7 +129,7 @@ class Gathering:
         """Set up a run's competition with those who came; `UsageError` if they cannot play it."""
         tables = min(HOUSE_TABLES, self._config.limits.tables)
         versions = self._host.versions_in_play(run.game)
-        taken = {*came.players, *self._host.presence.taken}
+        taken = {*came.players, *self._host.here.taken}
         if run.take is not Take.CONNECTED:
             taken |= versions.keys()
         guests = house_bots_of(run, taken, tables)
@@ -154,7 +154,7 @@ class Gathering:
 
     def of_all(self, plan: Plan, teams: Mapping[str, str]) -> Competition:
         """Set up a competition of all bots that play its game; `UsageError` for too few."""
-        names = self._host.presence.names(plan.game)
+        names = self._host.here.names(plan.game)
         least = 1 if plan.form is Form.LEAGUE else 2
         if len(names) < least:
             raise UsageError(
@@ -207,10 +207,10 @@ class Gathering:
         await asyncio.sleep(rejoin_s)
         for _ in range(_GATHERS):
             wait.came = self.attendance(run, names)
-            here = self._host.presence.names(run.game)
+            here = self._host.here.names(run.game)
             await asyncio.sleep(GATHER_S)
-            is_calm = self._host.presence.names(run.game) == here
-            if is_calm and not self._host.presence.is_awaiting(run.game):
+            is_calm = self._host.here.names(run.game) == here
+            if is_calm and not self._host.here.is_awaiting(run.game):
                 return
 
 

@@ -1,16 +1,16 @@
-"""The processes of submissions on hosts: a pool for each host, and room for more of them."""
+"""The processes of launched bots on hosts: a pool for each host, and room for more of them."""
 
 from __future__ import annotations
 
 import asyncio
 import math
 import sys
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
-from typing import TypeAlias
+from typing import Protocol
 
 from arena.competitions.bot_supervisor import BotSupervisor
-from arena.competitions.process_pool import STDERR_BYTES, Launch, OnStderr, ProcessPool
+from arena.competitions.process_pool import STDERR_BYTES, Launch, OnStderr, ProcessPool, SeatBot
 from arena.hosts.directory import HostDirectory
 from arena.hosts.host_control import HostControl
 from arena.hosts.link import BotLink
@@ -22,21 +22,27 @@ from arena.server.gateway import Gateway
 from protocol.errors import ArenaError
 from protocol.messages import Limits
 
-__all__ = ["HostPools", "ProgramOf"]
-
-ProgramOf: TypeAlias = Callable[[int], Awaitable[SeatProgram]]
-"""What a host needs to start a submission; raises `UsageError` and `StoreFailed`."""
+__all__ = ["HostPools", "PortablePrograms"]
 
 _ASKS = 4  # at once, for matches that have no room
 _AGAIN_S = 1.0  # after hosts had none
 
 
+class PortablePrograms(Protocol):
+    """The programs of this arena's bots, as hosts get them (`arena/hosts/seat_programs.py`)."""
+
+    async def seat_program(self, name: str, submission: int | None, game: str) -> SeatProgram:
+        """What a host needs to start a bot; raises `UsageError` and `StoreFailed`."""
+
+    def is_portable(self, name: str, game: str) -> bool:
+        """Whether a bot was launched here and, as far as is known by now, can be sent."""
+
+    async def part(self, key: str, offset: int) -> bytes:
+        """Bytes of a program by its key and an offset; raises what `seat_program` raises."""
+
+
 class HostPools:
     """The pools of all hosts that have a link to this arena.
-
-    Args:
-        program: what a host needs to start a submission.
-        part: returns bytes of a program by its key and an offset.
 
     Attributes:
         directory: whom to ask for room; None before the bus is there.
@@ -49,8 +55,7 @@ class HostPools:
         supervisor: BotSupervisor,
         gateway: Gateway,
         limits: Limits,
-        program: ProgramOf,
-        part: Callable[[str, int], Awaitable[bytes]],
+        programs: PortablePrograms,
         on_stderr: OnStderr,
     ) -> None:
         self.directory: HostDirectory | None = None
@@ -59,12 +64,10 @@ class HostPools:
         self._supervisor = supervisor
         self._gateway = gateway
         self._limits = limits
-        self._program = program
-        self._part = part
+        self._programs = programs
         self._on_stderr = on_stderr
         self._pools: dict[RemoteLauncher, ProcessPool] = {}
-        self._games: dict[int, str] = {}
-        self._asking: set[tuple[tuple[str, int], ...]] = set()
+        self._asking: set[tuple[SeatBot, ...]] = set()
         self._rests_until = -math.inf
         self._loop = asyncio.get_running_loop()
         self._tasks = BackgroundTasks()
@@ -73,13 +76,28 @@ class HostPools:
     def pools(self) -> Sequence[ProcessPool]:
         return tuple(self._pools.values())
 
+    @property
+    def at_once(self) -> int:
+        """How many matches of this arena are played at once on the hosts that are there.
+
+        A link goes on without the bus.
+        """
+        alive = () if self.directory is None else self.directory.alive()
+        at_once = {report.host: _at_once(report.cores) for report in alive}
+        at_once |= {launcher.host: pool.at_once for launcher, pool in self._pools.items()}
+        return sum(at_once.values())
+
+    def is_portable(self, name: str, game: str) -> bool:
+        """Whether hosts can start a bot that was launched here, as far as is known by now."""
+        return self._programs.is_portable(name, game)
+
     def opened(self, host: str, link: BotLink) -> RemoteLauncher:
         """A host has opened its link: make a pool for it."""
         launcher = RemoteLauncher(
             host,
             link,
             self._limits,
-            self._part,
+            self._programs.part,
             self._supervisor.found,
             self._supervisor.lost,
             lambda key: pool.end_if_idle(key),
@@ -93,7 +111,7 @@ class HostPools:
             None,
             self._on_stderr,
         )
-        pool.at_once = self._at_once(host)
+        pool.at_once = self._matches_at(host)
         pool.on_room = self.on_room
         self._pools[launcher] = pool
         return launcher
@@ -103,54 +121,56 @@ class HostPools:
         self._pools.pop(launcher).close()
         self.on_room()
 
-    def ask(self, game: str, seats: Sequence[tuple[str, int]]) -> None:
-        """Ask hosts for room for a match, whose seats are (public name, submission)."""
-        wanted = tuple(seats)
+    def ask(self, bots: Sequence[SeatBot]) -> None:
+        """Ask hosts for room for a match of these bots."""
+        wanted = tuple(bots)
         is_asked = wanted in self._asking or len(self._asking) >= _ASKS
         if self.directory is None or is_asked or self._loop.time() < self._rests_until:
             return
-        for _, submission in wanted:
-            self._games[submission] = game
         self._asking.add(wanted)
-        self._tasks.start(self._ask(self.directory, game, wanted))
+        self._tasks.start(self._ask(self.directory, wanted))
 
     def close(self) -> None:
         self._tasks.cancel()
         for pool in self.pools:
             pool.close()
 
-    async def _ask(
-        self, directory: HostDirectory, game: str, seats: tuple[tuple[str, int], ...]
-    ) -> None:
+    async def _ask(self, directory: HostDirectory, bots: tuple[SeatBot, ...]) -> None:
         host = ""
         try:
-            programs = [await self._program(submission) for _, submission in seats]
-            warm = {launcher.host: pool.warm(seats) for launcher, pool in self._pools.items()}
+            programs = [await self._programs.seat_program(*bot) for bot in bots]
+            warm = {launcher.host: pool.warm(bots) for launcher, pool in self._pools.items()}
             busy = [
                 launcher.host
                 for launcher, pool in self._pools.items()
                 if pool.playing >= pool.at_once
             ]
             warmest = max(warm, key=lambda host: warm[host], default="")
-            host = await directory.place(len(seats), programs, game, warm_at=warmest, busy=busy)
+            host = await directory.place(
+                len(bots), programs, bots[0].game, warm_at=warmest, busy=busy
+            )
         except ArenaError:
             pass  # the program cannot be sent; the arena plays the match when it has room
         finally:
-            self._asking.discard(seats)
+            self._asking.discard(bots)
         pools = [pool for launcher, pool in self._pools.items() if launcher.host == host]
         if pools:
-            pools[-1].grant(len(seats))
+            pools[-1].grant(len(bots))
             self.on_room()
         else:
             self._rests_until = self._loop.time() + _AGAIN_S
             self._loop.call_later(_AGAIN_S, self.on_room)
 
-    async def _launches(self, launcher: RemoteLauncher, submission: int) -> Launch:
-        program = RemoteProgram(self._games[submission], await self._program(submission))
+    async def _launches(self, launcher: RemoteLauncher, bot: SeatBot) -> Launch:
+        program = RemoteProgram(bot.game, await self._programs.seat_program(*bot))
         return partial(self._supervisor.launch_on_host, launcher, program, STDERR_BYTES)
 
-    def _at_once(self, host: str) -> int:
-        """As many as an arena plays at once with the cores of that host."""
+    def _matches_at(self, host: str) -> int:
         assert self.directory is not None, "it was asked for room"
         report = next(each.report for each in self.directory.hosts() if each.report.host == host)
-        return 2 * report.cores + 2
+        return _at_once(report.cores)
+
+
+def _at_once(cores: int) -> int:
+    """How many matches are played with so many cores: some more, as questions are on their way."""
+    return 2 * cores + 2

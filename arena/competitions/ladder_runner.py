@@ -14,14 +14,11 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from itertools import chain, islice
 
-from arena.competitions.arbiter import Arbiter
-from arena.competitions.job_match import JobMatch, OpenMatch, is_fault
+from arena.competitions.arbiter import Arbiter, EndedMatch
 from arena.competitions.stage_runner import ARENA_STOPPED, CompetitionStopped
-from arena.engine.match import MatchResult
 from arena.engine.names import owner_of, public_name
 from arena.formats.ladder import Ladder, pairings
 from arena.formats.schedule import Outcomes, Pairing
-from protocol.messages import Verdict
 
 __all__ = ["LadderStage"]
 
@@ -34,23 +31,17 @@ _WAIT_S = 1.0  # bots that have just met wait so long for others before they mee
 class LadderStage:
     """The matches of a ladder; its competition drives it like a `RunningStage`.
 
-    `ladder` returns the ratings as they are now; `first` is the number of the next pairing, but for
-    the `open_now`, which other machines still play for an earlier arena.
+    `ladder` returns the ratings as they are now; `first` is the number of the next pairing.
     """
 
     waits_for: tuple[str, ...] = ()
 
-    def __init__(
-        self,
-        arbiter: Arbiter,
-        ladder: Callable[[], Ladder],
-        first: int,
-        open_now: Sequence[Pairing] = (),
-    ) -> None:
+    def __init__(self, arbiter: Arbiter, ladder: Callable[[], Ladder], first: int) -> None:
         self._arbiter = arbiter
+        self._bots = arbiter.bots
         self._ladder = ladder
-        self._number = max((first, *(pairing.number + 1 for pairing in open_now)))
-        self._tables: dict[int, tuple[Pairing, OpenMatch]] = {}
+        self._number = first
+        self._opened: dict[int, Pairing] = {}  # those whose matches are played or wait for seats
         self._rests: set[str] = set()
         self._owners_rest: set[str] = set()
         self._timers: set[asyncio.TimerHandle] = set()
@@ -58,14 +49,6 @@ class LadderStage:
         self._loop = asyncio.get_running_loop()
         self._done: asyncio.Future[None] = self._loop.create_future()
         self.settled = first - 1  # those of an arena that was stopped among them
-        for pairing in open_now:
-            table = arbiter.take_up(pairing, partial(self._over, pairing))
-            if table is not None:
-                self._tables[pairing.number] = pairing, table
-
-    @property
-    def tables(self) -> tuple[OpenMatch, ...]:
-        return tuple(table for _, table in self._tables.values())
 
     async def outcomes(self) -> Outcomes:
         """Play until closed; raises `CompetitionStopped`, or `ArenaError` from the database."""
@@ -81,8 +64,7 @@ class LadderStage:
             self._done.cancel()
             for timer in self._timers:
                 timer.cancel()
-            for table in self.tables:
-                self._arbiter.close(table, why, goes_on=why == ARENA_STOPPED)
+            self._arbiter.void_all(why)
         return ()
 
     def stop(self) -> None:
@@ -106,15 +88,11 @@ class LadderStage:
 
     def versions_changed(self) -> None:
         """Let the versions that are in play now take over, also in matches that have not begun."""
-        for table in self.tables:
-            if isinstance(table, JobMatch) and not table.has_begun:
-                playing = map(self._arbiter.submission, table.names)
-                if tuple(playing) != table.submissions:
-                    self._arbiter.void(table, "another version is in play")
+        self._arbiter.withdraw_replaced()
         self.seat(())
 
     def room_changed(self) -> None:
-        """Other machines take more matches at once, or fewer."""
+        """Hosts have come or gone."""
         self.seat(())
 
     def seat(self, names: Sequence[str]) -> None:
@@ -152,9 +130,9 @@ class LadderStage:
     def _open_some(self, free: Mapping[str, int], *, rematch: bool) -> Sequence[tuple[str, ...]]:
         """Open matches between bots that are free, and return who plays them.
 
-        A bot without a table here meets only those that other machines can play as well.
+        A bot without a table here meets only those that hosts can start as well.
         """
-        playing = [pairing.players for pairing, _ in self._tables.values()]
+        playing = [pairing.players for pairing in self._opened.values()]
         seats = self._arbiter.plan.rules.seats
         tables = pairings(free, seats, self._ladder(), playing, rematch)
         opened, full = [], set[str]()
@@ -172,10 +150,9 @@ class LadderStage:
 
     def _without_table(self, players: Sequence[str]) -> Sequence[str]:
         """Of the bots of a match that takes tables here, those that have none free."""
-        arbiter = self._arbiter
-        if not arbiter.remote.at_once or arbiter.are_carried(players):
+        if not self._bots.has_hosts or self._bots.are_on_hosts(players):
             return ()
-        sessions = map(arbiter.player, players)  # None for those that are submitted
+        sessions = map(self._bots.player, players)  # None for those that are submitted
         return [player.name for player in sessions if player is not None and not player.is_free]
 
     def _gathered(self) -> None:
@@ -189,21 +166,21 @@ class LadderStage:
     def _free(self) -> dict[str, int]:
         """The bots that could play now, each with its number of further matches: 1 with rests."""
         rests = bool(self._arbiter.plan.pause_s)
-        playing = Counter(name for pairing, _ in self._tables.values() for name in pairing.players)
+        playing = Counter(name for pairing in self._opened.values() for name in pairing.players)
         left = self._who_left()
-        players, submitted = self._arbiter.plays(), self._arbiter.climbing_submissions()
+        players, submitted = self._bots.plays(), self._bots.climbing_submissions()
         self._is_crowded = len(players) + len(submitted) > _CROWD
         free = {
             player.name: player.tables - len(player.chairs) - player.held
             for player in players
             if player.is_free
         }
-        carried = [player.name for player in players if self._arbiter.is_carried(player.name)]
-        at_once = self._arbiter.jobs_at_once if submitted or carried else 0
+        on_hosts = [player.name for player in players if self._bots.is_on_hosts(player.name)]
+        at_once = self._bots.launched_at_once if submitted or on_hosts else 0
         free |= {name: at_once - playing[name] for name in submitted if playing[name] < at_once}
         free |= {
             name: max(free.get(name, 0), at_once - playing[name])
-            for name in carried
+            for name in on_hosts
             if playing[name] < at_once
         }
         return {
@@ -211,7 +188,7 @@ class LadderStage:
             for name, tables in free.items()
             if name not in self._rests
             and not (rests and playing[name])
-            and not self._arbiter.is_barred(name)
+            and not self._bots.is_barred(name)
             and not left.get(owner_of(name), set()) - {name}
             and not self._owner_rests(owner_of(name))
         }
@@ -222,7 +199,7 @@ class LadderStage:
         The owner's other bots get no match meanwhile. Otherwise one token could hold up all tables.
         """
         owners: dict[str, set[str]] = {}
-        for table in self.tables:
+        for table in self._arbiter.tables:
             for chair in table.chairs:
                 name = public_name(chair.player.name)
                 if chair.player.is_away or chair.has_been_away:
@@ -233,7 +210,7 @@ class LadderStage:
         """Whether an owner rests after its offences; its bots are paired again afterwards."""
         if owner in self._owners_rest:
             return True
-        left_s = self._arbiter.rests_s(owner)
+        left_s = self._bots.rests_s(owner)
         if left_s:
             self._owners_rest.add(owner)
             self._later(left_s, partial(self._rested, self._owners_rest, (owner,)))
@@ -242,22 +219,20 @@ class LadderStage:
     def _open(self, players: tuple[str, ...]) -> None:
         pairing = Pairing(self._number, players)
         self._number += 1
-        table = self._arbiter.open(pairing, partial(self._over, pairing))
-        self._tables[pairing.number] = pairing, table
+        self._opened[pairing.number] = pairing
+        self._arbiter.open(pairing, partial(self._over, pairing))
 
-    def _over(
-        self, pairing: Pairing, table: OpenMatch, result: MatchResult, verdict: Verdict | None
-    ) -> None:
-        del self._tables[pairing.number]
+    def _over(self, pairing: Pairing, ended: EndedMatch) -> None:
+        del self._opened[pairing.number]
         self.settled += 1
         try:
-            self._arbiter.note(pairing, table, result, verdict)
+            self._arbiter.note(pairing, ended)
             self._arbiter.flag_left(pairing)
         except Exception as error:
             self._fail(error)
             return
         pause_s = self._arbiter.plan.pause_s
-        if isinstance(table, JobMatch) and not table.has_begun and is_fault(table, result):
+        if not ended.id and ended.is_fault:
             pause_s = max(pause_s, _WAIT_S)  # what has just failed would fail at once again
         if pause_s and not self._done.done():
             self._rests.update(pairing.players)

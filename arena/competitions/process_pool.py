@@ -1,9 +1,10 @@
-"""The processes of submitted programs in one place: started for a match, kept warm between matches.
+"""The processes of launched bots in one place: started for a match, kept warm between matches.
 
-The place is this machine, or a host.
+The place is this machine, or a host. On this machine only submissions are in the pool: house bots
+and `[[bot]]`s connect here like others, and have tables.
 
-A submission may play several matches at once, each with a process of its own. All of them have the
-same public name; `process_name` tells them apart. House bots and `[[bot]]`s are not in here.
+A bot may play several matches at once, each with a process of its own. All of them have the same
+public name; `process_name` tells them apart.
 
 Seats are reserved before anything is started, so that no two matches wait for each other's half.
 When all processes that fit are there, idle ones make room, the least recently used first.
@@ -13,15 +14,15 @@ from __future__ import annotations
 
 import asyncio
 import itertools
-import math
 import sys
 from collections import Counter
 from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
 from functools import partial
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from arena.competitions.bot_supervisor import BotSupervisor, SupervisedBot
 from arena.engine.verdict import Finding
+from arena.hosts.remote_bot import HostLost
 from arena.referee.bot_session import BotSession
 from arena.referee.compute_gate import LOOK_S, ComputeGate
 from arena.sandbox.launcher import Program
@@ -37,6 +38,7 @@ __all__ = [
     "OnStderr",
     "ProcessPool",
     "ReservedSeat",
+    "SeatBot",
     "StartFailed",
     "launches_here",
 ]
@@ -51,23 +53,37 @@ OnStderr: TypeAlias = Callable[[int, str, str], None]
 """(submission, match, text): what a process wrote to stderr in that match."""
 
 
+class SeatBot(NamedTuple):
+    """Who plays in a seat of a match.
+
+    Attributes:
+        name: the public one.
+        submission: its number; None for a bot that is connected here, whose processes run on hosts.
+    """
+
+    name: str
+    submission: int | None
+    game: str
+
+
 Launch: TypeAlias = Callable[[str], Awaitable[SupervisedBot]]
 """Starts a process of that name."""
 
 
 def launches_here(
     supervisor: BotSupervisor, program: Callable[[int], Awaitable[Program]]
-) -> Callable[[int], Awaitable[Launch]]:
+) -> Callable[[SeatBot], Awaitable[Launch]]:
     """What starts a submission on this machine, once its program is built."""
 
-    async def launches(submission: int) -> Launch:
-        return partial(supervisor.launch_process, await program(submission), STDERR_BYTES)
+    async def launches(bot: SeatBot) -> Launch:
+        assert bot.submission is not None, "others are connected here"
+        return partial(supervisor.launch_process, await program(bot.submission), STDERR_BYTES)
 
     return launches
 
 
 class StartFailed(Exception):
-    """A submission cannot be seated: `finding` says why, with the end of its stderr."""
+    """A bot cannot be seated: `finding` says why, with the end of its stderr."""
 
     def __init__(self, finding: Finding) -> None:
         super().__init__(finding.text)
@@ -75,25 +91,20 @@ class StartFailed(Exception):
 
 
 class _PooledProcess:
-    """Room for a process of a submission, and the process once it was started.
+    """Room for a process of a bot, and the process once it was started.
 
     `is_retired` is set when it is not to be used again. `instead` is an idle one that has to end
     before it may start.
     """
 
-    def __init__(self, name: str, submission: int) -> None:
-        self.name = name
-        self.submission = submission
+    def __init__(self, bot: SeatBot) -> None:
+        self.bot = bot
         self.key = ""  # its name among all processes
         self.supervised: SupervisedBot | None = None
         self.session: BotSession | None = None
         self.instead: SupervisedBot | None = None
         self.is_retired = False
         self.released = 0  # how often it was given back
-
-    @property
-    def of(self) -> tuple[str, int]:
-        return self.name, self.submission
 
     @property
     def is_usable(self) -> bool:
@@ -115,8 +126,7 @@ class ReservedSeat:
     """A process, or the room for one, that is kept for one seat of one match."""
 
     def __init__(self, pool: ProcessPool, process: _PooledProcess) -> None:
-        self.name = process.name  # the public one
-        self.submission = process.submission
+        self.bot = process.bot
         self._pool = pool
         self._process = process
         self._began = process.stderr.written  # its stderr before is of other matches
@@ -154,11 +164,11 @@ class ReservedSeat:
 
 
 class ProcessPool:
-    """The processes of all submissions of an arena; at most `most` run at once.
+    """The processes of an arena's bots in one place; at most `most` run at once.
 
     Args:
         gate: shares the cores of this machine between them; a host has its own.
-        launches: what starts a submission, whose program may have to be built again.
+        launches: what starts a bot, whose program may have to be built again.
         most: how many processes fit into the memory there; None for as many as a host grants.
         on_stderr: called when a match is over in which a process has written to stderr.
 
@@ -166,7 +176,6 @@ class ProcessPool:
         on_room: called when a later `reserve` may succeed.
         at_once: how many matches are played at once, of those that are limited by that.
         playing: how many are.
-        idle_s: a process that is idle for so long is ended.
     """
 
     def __init__(
@@ -174,14 +183,13 @@ class ProcessPool:
         supervisor: BotSupervisor,
         gateway: Gateway,
         gate: ComputeGate,
-        launches: Callable[[int], Awaitable[Launch]],
+        launches: Callable[[SeatBot], Awaitable[Launch]],
         most: int | None,
         on_stderr: OnStderr,
     ) -> None:
         self.on_room: Callable[[], None] = lambda: None
         self.at_once = sys.maxsize
         self.playing = 0
-        self.idle_s = math.inf
         self._supervisor = supervisor
         self._gateway = gateway
         self._gate = gate
@@ -196,33 +204,28 @@ class ProcessPool:
         self._looks: asyncio.TimerHandle | None = None
         self._look()
 
-    @property
-    def submissions(self) -> Collection[int]:
-        """Whose processes there are, with those that are starting or ending; in any thread."""
-        return {process.submission for process in tuple(self._all)}
-
     def __len__(self) -> int:
         """How many processes there are, with those that are starting or ending."""
         return len(self._all)
 
-    def reserve(self, seats: Sequence[tuple[str, int]]) -> tuple[ReservedSeat, ...] | None:
-        """Seats for these (public name, submission), or None if there is no room just now.
+    def reserve(self, bots: Sequence[SeatBot]) -> tuple[ReservedSeat, ...] | None:
+        """Seats for these bots, or None if there is no room just now.
 
-        All or none. Warm processes are taken first; idle ones of other submissions make room.
-        Raises `UsageError` if so many never fit.
+        All or none. Warm processes are taken first; idle ones of other bots make room. Raises
+        `UsageError` if so many never fit.
         """
-        if len(seats) > self._most and not self._is_granted:
+        if len(bots) > self._most and not self._is_granted:
             raise UsageError(
                 f"expected at most {self._most} submitted bots in a match, as many as fit into "
-                f"this machine's memory, got {len(seats)}"
+                f"this machine's memory, got {len(bots)}"
             )
         for process in tuple(self._idle):
             if not process.is_usable:  # it has closed its pipes, and would hold its room
                 self._end(process)
         idle = dict(self._idle)
         taken: list[_PooledProcess | None] = []
-        for seat in seats:
-            warm = next((process for process in reversed(idle) if process.of == seat), None)
+        for bot in bots:
+            warm = next((process for process in reversed(idle) if process.bot == bot), None)
             if warm is not None:
                 del idle[warm]
             taken.append(warm)
@@ -231,22 +234,22 @@ class ProcessPool:
             return None
         ended = [self._make_room(process) for process in itertools.islice(idle, max(0, too_many))]
         return tuple(
-            ReservedSeat(self, process or self._add(*seat, ended))
-            for process, seat in zip(self._take(taken), seats, strict=True)
+            ReservedSeat(self, process or self._add(bot, ended))
+            for process, bot in zip(self._take(taken), bots, strict=True)
         )
 
-    def are_warm(self, seats: Iterable[tuple[str, int]]) -> bool:
-        """Whether `reserve` would start no process for these seats."""
-        wanted = tuple(seats)
-        return self.warm(wanted) == len(wanted)
+    def are_warm(self, bots: Sequence[SeatBot]) -> bool:
+        """Whether `reserve` would start no process for these bots."""
+        return self.warm(bots) == len(bots)
 
     def retire(self, submission: int) -> None:
         """End all processes of a submission, after their matches: it is built again."""
-        self._retire(process for process in self._all if process.submission == submission)
+        self._retire(process for process in self._all if process.bot.submission == submission)
 
-    def retire_others(self, needed: Collection[tuple[str, int]]) -> None:
-        """End all processes but those of these (public name, submission), after their matches."""
-        self._retire(process for process in self._all if process.of not in needed)
+    def retire_others(self, needed: Collection[int]) -> None:
+        """End the processes of all submissions but these, after their matches."""
+        submitted = (each for each in self._all if each.bot.submission is not None)
+        self._retire(each for each in submitted if each.bot.submission not in needed)
 
     def grant(self, processes: int) -> None:
         """Its host keeps room for this number of further processes."""
@@ -259,15 +262,10 @@ class ProcessPool:
                 self._most -= 1
                 self._end(process)
 
-    def warm(self, seats: Iterable[tuple[str, int]]) -> int:
-        """For how many of these seats a process is idle."""
-        idle = Counter(process.of for process in self._idle if process.is_usable)
-        return (Counter(seats) & idle).total()
-
-    def end_idle(self) -> None:
-        """End all processes that are idle, as their memory is needed."""
-        for process in tuple(self._idle):
-            self._end(process)
+    def warm(self, bots: Iterable[SeatBot]) -> int:
+        """For how many of these bots a process is idle."""
+        idle = Counter(process.bot for process in self._idle if process.is_usable)
+        return (Counter(bots) & idle).total()
 
     def close(self) -> None:
         """Look after the gate no more."""
@@ -293,9 +291,9 @@ class ProcessPool:
                 del self._idle[process]
         return taken
 
-    def _add(self, name: str, submission: int, ended: list[SupervisedBot]) -> _PooledProcess:
+    def _add(self, bot: SeatBot, ended: list[SupervisedBot]) -> _PooledProcess:
         """Room for a new process, that of one which has `ended` if there is no other."""
-        process = _PooledProcess(name, submission)
+        process = _PooledProcess(bot)
         process.instead = ended.pop() if ended else None
         self._all.add(process)
         return process
@@ -310,7 +308,7 @@ class ProcessPool:
 
     async def _start(self, process: _PooledProcess) -> None:
         """Start a process until it has said `hello`, or raise as `ReservedSeat.session` does."""
-        launch = await self._launches(process.submission)
+        launch = await self._launches(process.bot)
         for start in range(1, _STARTS + 1):
             await self._until_gone(process)
             finding = await self._scarcity.outlast(partial(self._launch, process, launch))
@@ -330,7 +328,7 @@ class ProcessPool:
 
     async def _launch(self, process: _PooledProcess, launch: Launch) -> Finding | None:
         """Start a process and wait for its `hello`; returns why that has failed."""
-        process.key = key = self._supervisor.process_key(process.name)
+        process.key = key = self._supervisor.process_key(process.bot.name)
         turn = asyncio.Event()
         self._gate.enter(turn, turn.set, lambda: _used_ms(process))
         try:
@@ -341,6 +339,8 @@ class ProcessPool:
             self._gate.leave(turn)
         session = self._gateway.players.get(key)
         if session is None:
+            if supervised.lost:
+                raise HostLost(supervised.lost)
             return supervised.finding or _STOPPED
         supervised.attach(session, self._gate)
         process.session = session
@@ -349,8 +349,9 @@ class ProcessPool:
 
     def _release(self, process: _PooledProcess, match: str, began: int) -> None:
         # Most bots write nothing, and each call is a transaction beside those of results.
-        if match and (text := process.stderr.since(began)):
-            self._on_stderr(process.submission, match, text)
+        submission = process.bot.submission
+        if match and submission is not None and (text := process.stderr.since(began)):
+            self._on_stderr(submission, match, text)
         self._idle[process] = None
         if process.is_retired or not process.is_usable:
             self._end(process)
@@ -360,21 +361,20 @@ class ProcessPool:
             self._look_later(process)
 
     def _look_later(self, process: _PooledProcess) -> None:
-        """End a process that is idle for long, or computes meanwhile: nothing is charged then."""
-        released, idle_until = process.released, self._loop.time() + self.idle_s
-        used_ms = process.cpu_ms
+        """End a process that computes while it is idle: nothing is charged then."""
+        released, used_ms = process.released, process.cpu_ms
 
         def look() -> None:
             nonlocal used_ms
             if process not in self._idle or process.released != released:
                 return
             before_ms, used_ms = used_ms, process.cpu_ms
-            if used_ms - before_ms > _IDLE_CPU_MS or self._loop.time() >= idle_until:
+            if used_ms - before_ms > _IDLE_CPU_MS:
                 self._end(process)
             else:
-                self._loop.call_later(min(_IDLE_LOOK_S, self.idle_s), look)
+                self._loop.call_later(_IDLE_LOOK_S, look)
 
-        self._loop.call_later(min(_IDLE_LOOK_S, self.idle_s), look)
+        self._loop.call_later(_IDLE_LOOK_S, look)
 
     def _end(self, process: _PooledProcess) -> None:
         """End an idle process; there is room when it is gone."""

@@ -348,7 +348,7 @@ class Scheduler:
 
     async def _open(self, game: OpenGame, before: asyncio.Task[None] | None) -> None:
         """Play a game over and over, after `before`, when enough bots are there and one is new."""
-        name, presence = game.plan.game, self._host.presence
+        name, presence = game.plan.game, self._host.here
         if before is not None:
             await asyncio.wait([before])
             if self._once:

@@ -15,15 +15,14 @@ from contextlib import contextmanager
 from functools import partial
 
 from arena.competitions.absences import Absences
-from arena.competitions.arbiter import Arbiter
-from arena.competitions.job_match import JobMatch, OpenMatch, is_fault
+from arena.competitions.arbiter import Arbiter, EndedMatch
 from arena.competitions.pairing_queue import PairingQueue
-from arena.engine.match import MatchResult, Result
+from arena.engine.match import Result
 from arena.formats.schedule import Outcome, Outcomes, Pairing
 from arena.referee.bot_session import BotSession
 from arena.referee.referee import MOST_VOIDS
 from arena.referee.timers import Timer
-from protocol.messages import Ending, Verdict
+from protocol.messages import Ending
 
 __all__ = ["ARENA_STOPPED", "CompetitionStopped", "RunningStage"]
 
@@ -55,12 +54,13 @@ class RunningStage:
         follow: Callable[[Mapping[int, Outcome]], Sequence[Pairing]] | None = None,
     ) -> None:
         self._arbiter = arbiter
+        self._bots = arbiter.bots
         self._follow = follow
         self._pairings: list[Pairing] = []
-        self._tables: dict[int, OpenMatch] = {}
+        self._opened: dict[int, Pairing] = {}  # those whose matches are played or wait for seats
         self._playing: Counter[str] = Counter()  # of each bot, matches at its tables
-        self._carried: Counter[str] = Counter()  # and those that need none of its tables
-        self._elsewhere: set[int] = set()  # pairings that are open and need no tables
+        self._launched: Counter[str] = Counter()  # and those that need none of its tables
+        self._without_tables: set[int] = set()  # the pairings of these
         self.progress = 0.0
         self._ended = 0
         self._free: set[str] = set()  # bots but for those without a free table at the last look
@@ -87,7 +87,7 @@ class RunningStage:
 
     @property
     def playing(self) -> int:
-        return len(self._tables)
+        return len(self._opened)
 
     def wants(self, name: str) -> bool:
         return self._queue.waits_for(name) and not self._arbiter.is_halted
@@ -132,8 +132,7 @@ class RunningStage:
             self._absences.cancel_all()
             if self._growth is not None:
                 self._growth.cancel()
-            for table in tuple(self._tables.values()):
-                self._arbiter.close(table, why, goes_on=why == ARENA_STOPPED)
+            self._arbiter.void_all(why)
         return tuple(self._outcomes[pairing.number] for pairing in self._pairings)
 
     def stop(self) -> None:
@@ -152,7 +151,7 @@ class RunningStage:
         `retries` also those that were void too often are played again.
         """
         for pairing in tuple(self._pairings):
-            if pairing.number < first or pairing.number in self._tables:
+            if pairing.number < first or pairing.number in self._opened:
                 continue
             result = self._arbiter.ledger.known(pairing)
             has_outcome = pairing.number in self._outcomes
@@ -160,7 +159,7 @@ class RunningStage:
                 self._settle(pairing, result)
                 self._ruled(pairing, result)
             elif result is None and has_outcome:
-                if self._arbiter.is_out(*pairing.players):
+                if self._bots.is_out(*pairing.players):
                     self._outcomes[pairing.number] = Outcome(pairing, None)
                 else:
                     del self._outcomes[pairing.number]
@@ -191,7 +190,7 @@ class RunningStage:
                     pass
 
     def room_changed(self) -> None:
-        """Other machines take more matches at once, or fewer."""
+        """Hosts have come or gone."""
         self.seat(tuple(self._queue))
 
     def _add(self, pairings: Sequence[Pairing]) -> None:
@@ -199,16 +198,12 @@ class RunningStage:
         self._pairings += pairings
         for pairing in pairings:
             result = self._arbiter.ledger.known(pairing)
-            if result is None and not self._arbiter.is_out(*pairing.players):
-                table = self._arbiter.take_up(pairing, partial(self._over, pairing))
-                if table is None and self._arbiter.ledger.left_again(pairing) is not None:
+            if result is None and not self._bots.is_out(*pairing.players):
+                if self._arbiter.ledger.left_again(pairing) is not None:
                     self._stuck[pairing.number] = pairing  # also after a restart
                     self._arbiter.void_too_often(pairing)
-                elif table is None:
-                    self._queue.add(pairing)
                 else:
-                    self._opens(pairing, is_carried=True)
-                    self._tables[pairing.number] = table
+                    self._queue.add(pairing)
             else:
                 self._outcomes[pairing.number] = Outcome(pairing, result)
                 self._had.update(pairing.players)
@@ -230,7 +225,7 @@ class RunningStage:
                 if pairing.is_alone and self._meets_others(name):
                     break
                 self._open_if_free(pairing)
-                if pairing.number in self._tables:
+                if pairing.number in self._opened:
                     has_opened = True
                     self._queue.move_to_end(lineup)
                 if pairing.number not in self._outcomes:
@@ -253,7 +248,7 @@ class RunningStage:
     def _grow(self) -> None:
         """Look for bots that may play more matches though none has ended, as `progress` grows."""
         if self.progress < 1.0:
-            progress = (table.progress for table in self._tables.values())
+            progress = (table.progress for table in self._arbiter.tables)
             self.progress = max(self.progress, *progress, 0.0)
         enough = self._tries + _TRIES
         while not self._arbiter.is_halted and self._tries < enough:
@@ -284,42 +279,39 @@ class RunningStage:
         self._tries += 1
         if self._done.done() or self._arbiter.is_halted:
             return
-        if self._arbiter.is_out(*pairing.players) or self._cannot_meet_itself(pairing):
+        if self._bots.is_out(*pairing.players) or self._cannot_meet_itself(pairing):
             self._settle(pairing, None)
             return
-        is_carried = self._arbiter.are_carried(pairing.players)
+        needs_tables = not self._bots.are_on_hosts(pairing.players)
         if all(
-            self._free_tables(name, is_carried=is_carried) >= pairing.players.count(name)
+            self._free_tables(name, needs_tables=needs_tables) >= pairing.players.count(name)
             for name in pairing.players
         ):
             self._queue.discard(pairing)
             for name in pairing.players:
                 self._absences.forgive(name)
-            if not self._tables:
+            if not self._opened:
                 self.progress, self._ended = 0.0, 0  # the first, or the first after a pause
-            self._opens(pairing, is_carried=is_carried)
-            self._tables[pairing.number] = self._arbiter.open(pairing, partial(self._over, pairing))
-
-    def _opens(self, pairing: Pairing, *, is_carried: bool) -> None:
-        """Count the match of a pairing for its bots."""
-        if is_carried:
-            self._elsewhere.add(pairing.number)
-        self._matches_at(pairing).update(pairing.players)
-        self._had.update(pairing.players)
+            if not needs_tables:
+                self._without_tables.add(pairing.number)
+            self._matches_at(pairing).update(pairing.players)
+            self._had.update(pairing.players)
+            self._opened[pairing.number] = pairing
+            self._arbiter.open(pairing, partial(self._over, pairing))
 
     def _matches_at(self, pairing: Pairing) -> Counter[str]:
         """Where the match of a pairing is counted: at the tables of its bots, or not."""
-        return self._carried if pairing.number in self._elsewhere else self._playing
+        return self._launched if pairing.number in self._without_tables else self._playing
 
-    def _free_tables(self, name: str, *, is_carried: bool = False) -> int:
+    def _free_tables(self, name: str, *, needs_tables: bool = True) -> int:
         """How many more matches a bot may play now; one that is away gets a deadline.
 
-        With `is_carried` how many of those that other machines can play.
+        If it `needs_tables`, these are those at its tables, else those that hosts can play, too.
         """
-        is_submitted = self._arbiter.submission(name) is not None
-        if is_carried or is_submitted:
-            open_now = self._carried[name] + (self._playing[name] if is_submitted else 0)
-            room = max(self._arbiter.jobs_at_once, _QUEUED) - open_now
+        is_submitted = self._bots.submission(name) is not None
+        if is_submitted or not needs_tables:
+            open_now = self._launched[name] + (self._playing[name] if is_submitted else 0)
+            room = max(self._bots.launched_at_once, _QUEUED) - open_now
             if room < 1 and is_submitted:
                 self._free.discard(name)
             return room
@@ -331,16 +323,16 @@ class RunningStage:
             return 0
         self._absences.came(name)
         room = self._room(player)
-        if room < 1 and not self._arbiter.is_carried(name):
+        if room < 1 and not self._bots.is_on_hosts(name):
             self._free.discard(name)
         return room
 
     def _has_room(self, name: str) -> bool:
-        """Whether a bot may play one more match now, here or elsewhere."""
-        if not self._arbiter.is_carried(name):
+        """Whether a bot may play one more match now, here or on a host."""
+        if not self._bots.is_on_hosts(name):
             return self._free_tables(name) > 0
         player = self._here(name)
-        has_room = self._free_tables(name, is_carried=True) > 0 or (
+        has_room = self._free_tables(name, needs_tables=False) > 0 or (
             player is not None and self._room(player) > 0
         )
         if not has_room:
@@ -353,19 +345,19 @@ class RunningStage:
 
     def _here(self, name: str) -> BotSession | None:
         """The bot, unless its connection is lost or it was late and has not been heard since."""
-        player = self._arbiter.player(name)
+        player = self._bots.player(name)
         if player is None or player.is_away or player.is_unresponsive:
             return None
         return player
 
     def _is_here(self, name: str) -> bool:
         """Whether a bot can be given matches: a submission always can."""
-        return self._arbiter.submission(name) is not None or self._here(name) is not None
+        return self._bots.submission(name) is not None or self._here(name) is not None
 
     def _cannot_meet_itself(self, pairing: Pairing) -> bool:
         """Whether a bot that is to meet itself plays at one table only."""
         name = pairing.players[0]
-        player = self._arbiter.player(name)
+        player = self._bots.player(name)
         return player is not None and player.tables < pairing.players.count(name)
 
     def _absent(self, name: str) -> None:
@@ -479,28 +471,24 @@ class RunningStage:
                 self._settle(pairing, result)
                 self._ruled(pairing, result)
 
-    def _over(
-        self, pairing: Pairing, table: OpenMatch, result: MatchResult, verdict: Verdict | None
-    ) -> None:
-        del self._tables[pairing.number]
+    def _over(self, pairing: Pairing, ended: EndedMatch) -> None:
+        del self._opened[pairing.number]
         self._matches_at(pairing).subtract(pairing.players)
-        self._elsewhere.discard(pairing.number)
+        self._without_tables.discard(pairing.number)
         self._had.subtract(pairing.players)  # until it is settled
         self._free.update(pairing.players)
-        if result.termination.kind is Ending.COMPLETED:
+        if ended.result.termination.kind is Ending.COMPLETED:
             # One short match says little, as the matches of some games differ much in length.
             self._ended += 1
             self.progress = max(self.progress, min(1.0, self._ended / (self.playing + 1)))
         with self._failing():
-            noted = self._arbiter.note(pairing, table, result, verdict)
-            if noted.termination.kind is Ending.VOID and isinstance(table, JobMatch):
-                self._voids[pairing.number] += table.losses
+            noted = self._arbiter.note(pairing, ended)
             if noted.termination.kind is not Ending.VOID:
                 self._settle(pairing, noted)
                 self._ruled(pairing, noted)
-            elif self._arbiter.is_out(*pairing.players):
+            elif self._bots.is_out(*pairing.players):
                 self._settle(pairing, None)
-            elif is_fault(table, result):
+            elif ended.is_fault:
                 self._repeat(pairing)
             else:
                 self._queue.add(pairing)  # the instructor has made it void
@@ -519,7 +507,7 @@ class RunningStage:
     def _ruled(self, pairing: Pairing, result: Result) -> None:
         """Drop offenders that are out; wait again for forgiven ones that are away (J3)."""
         for name in [pairing.players[seat] for seat in result.out]:
-            if self._arbiter.is_out(name):
+            if self._bots.is_out(name):
                 self._drop_offender(name)
             else:
                 self._absences.forgive(name)
@@ -529,9 +517,9 @@ class RunningStage:
 
     def _drop_offender(self, name: str) -> None:
         """Stop the matches of an offender, and settle those that wait as never played (J3)."""
-        for number, table in tuple(self._tables.items()):
-            if number in self._tables and name in table.names:
-                self._arbiter.void(table, f"{name} has been eliminated")
+        for pairing in tuple(self._opened.values()):
+            if name in pairing.players:
+                self._arbiter.cancel(pairing, f"{name} has been eliminated")
         for pairing in self.waiting_for(name):
             self._settle(pairing, None)
 

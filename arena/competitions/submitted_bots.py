@@ -52,7 +52,7 @@ class SubmittedBots:
         """Forget what is in play, as that has changed."""
         self._by_game.clear()
 
-    def retire(self, needed: Iterable[tuple[str, int]]) -> None:
+    def retire(self, needed: Iterable[int]) -> None:
         """End the processes of versions that are not in play any more, but for those `needed`."""
-        in_play = {(row.owner, row.submission) for row in self._service.all_in_play()}
+        in_play = {row.submission for row in self._service.all_in_play()}
         self._pool.retire_others(in_play.union(needed))

@@ -111,6 +111,12 @@ class BotHost:
         return sum(len(guest.bots) for guest in self._guests.values() if guest.bots is not None)
 
     @property
+    def programs_in_use(self) -> tuple[str, ...]:
+        """The keys of the programs of all bots that are there; may be read in a thread."""
+        hosted = [guest.bots for guest in tuple(self._guests.values())]
+        return tuple(key for bots in hosted if bots is not None for key in bots.programs)
+
+    @property
     def report(self) -> HostReport:
         return msgspec.structs.replace(
             self._report,

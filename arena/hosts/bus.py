@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Protocol
 
 import msgspec
 
-__all__ = ["ARENA_USER", "BusAddress", "BusDown", "HostBus", "secret_files"]
+from protocol.errors import UsageError
+
+__all__ = ["ARENA_USER", "BusAddress", "BusDown", "HostBus", "checked_host", "secret_files"]
 
 ARENA_USER = "arena"
 """Who arenas and their operators are on the bus; a host is there by its own name."""
 
+_NAME = re.compile(r"[A-Za-z0-9_-]{1,32}")  # a word of a subject
 _KEYS = ("*.nk", "*-key.pem")  # as `arena bus init` names them
 
 
@@ -22,6 +26,15 @@ class BusAddress(msgspec.Struct, frozen=True):
     url: str
     key: Path | None = None
     ca: Path | None = None
+
+
+def checked_host(name: str) -> str:
+    """The name of a host; raises `UsageError` if it cannot be one."""
+    if not _NAME.fullmatch(name) or name == ARENA_USER:
+        raise UsageError(
+            f"expected a name of at most 32 letters, digits, - and _ for a host, got {name!r}"
+        )
+    return name
 
 
 def secret_files(address: BusAddress | None) -> tuple[Path, ...]:

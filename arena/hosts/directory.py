@@ -44,8 +44,8 @@ class KnownHost(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def kind_key(kind: HostKind) -> str:
-    """Hosts of one kind answer to one address on the bus."""
-    return hashlib.sha256(encode(kind)).hexdigest()[:16]
+    """The address on the bus of all hosts of a kind; no host is called so, for its dot."""
+    return "kind." + hashlib.sha256(encode(kind)).hexdigest()[:16]
 
 
 def unfit(kind: HostKind, programs: Iterable[SeatProgram], game: str, *, isolated: bool) -> str:

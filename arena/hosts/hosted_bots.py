@@ -32,6 +32,7 @@ from arena.hosts.messages import (
     from_arena,
     on_link,
 )
+from arena.hosts.program_cache import Fetch
 from arena.referee.compute_gate import ComputeGate
 from arena.sandbox.command import Program
 from arena.sandbox.launcher import LaunchedBot, Launcher, OnFinding
@@ -45,11 +46,8 @@ __all__ = ["READING_S", "HostedBots", "Launches", "Programs"]
 READING_S = 0.1
 """Between two readings of a bot that has not answered yet."""
 
-Fetch: TypeAlias = Callable[[int], Awaitable[bytes]]
-"""Asks an arena for the bytes of a program from an offset on."""
 Programs: TypeAlias = Callable[[SeatProgram, str, str, Fetch], Awaitable[Program]]
 """(program, game, name of the bot, fetch) → how it is launched, once it was fetched and built."""
-
 
 Launches: TypeAlias = Callable[[Limits, Sequence[Path], OnFinding], Launcher]
 """Makes the launcher of an arena's bots."""
@@ -58,8 +56,9 @@ Launches: TypeAlias = Callable[[Limits, Sequence[Path], OnFinding], Launcher]
 class _HostedBot(asyncio.Protocol):
     """A bot's process, and what passes through its pipes. To asyncio it reads the output."""
 
-    def __init__(self, bots: HostedBots, seat: int, stderr: StderrTail) -> None:
+    def __init__(self, bots: HostedBots, seat: int, program: str, stderr: StderrTail) -> None:
         self.seat = seat
+        self.program = program  # its key
         self.stderr = stderr
         self.launched: LaunchedBot | None = None
         self.is_asked = False  # and has not written a line since
@@ -250,6 +249,11 @@ class HostedBots:
         """How many bots there are, with those that start or end."""
         return len(self._bots)
 
+    @property
+    def programs(self) -> tuple[str, ...]:
+        """The keys of their programs; may be read in a thread."""
+        return tuple(bot.program for bot in tuple(self._bots.values()))
+
     async def close(self) -> None:
         """End all bots, and keep nothing."""
         if self._reads is not None:
@@ -257,6 +261,9 @@ class HostedBots:
         for bot in self._bots.values():
             bot.let_go()
         self._tasks.cancel()
+        for part in tuple(self._fetching.values()):
+            if not part.done():
+                part.set_exception(ArenaError("the link to the arena was lost"))
         await self._launcher.close()
         await self._tasks.ended()
 
@@ -310,7 +317,7 @@ class HostedBots:
 
     def _start(self, message: StartBot) -> None:
         bot = self._bots[message.seat] = _HostedBot(
-            self, message.seat, StderrTail(message.stderr_bytes)
+            self, message.seat, message.program.key, StderrTail(message.stderr_bytes)
         )
         self._by_name[message.name] = bot
         task = self._starting[message.seat] = self._tasks.start(self._launch(bot, message))

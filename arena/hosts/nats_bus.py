@@ -1,11 +1,11 @@
 """The bus in NATS: which subjects stand for what.
 
 - `arena.host.HOST`: what a host says of itself; may be lost.
-- `arena.place.HOST`, `arena.place.KIND`: requests for room, to one host, or to any one of a kind in
-  its queue group.
+- `arena.place.HOST`, `arena.place.kind.KIND`: requests for room, to one host, or to any one of a
+  kind in its queue group.
 - `arena.drain.HOST`: an operator's order.
 
-Nothing is kept on the bus. Names of hosts and keys of kinds are words without dots and spaces.
+Nothing is kept on the bus. Names of hosts are words without dots and spaces.
 """
 
 from __future__ import annotations

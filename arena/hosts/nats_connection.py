@@ -2,15 +2,15 @@
 
 A client of nats-py lives as long as its TCP connection, and a fresh one follows it: nothing that
 was buffered for the old one is sent late, and no state survives in which its own reconnection ends
-(a refused login, an error while reading). A heartbeat to ourselves, by the way of all replies, says
-whether it hears: the server may be gone behind a proxy, or nats-py may have lost the subscription
-of its replies (its issue 667). Requests are few at once, so that it hardly comes to that.
+(a refused login, an error while reading). A heartbeat says whether it hears: the server may be gone
+behind a proxy. That of an arena is a request to itself, by the way of all replies, as nats-py may
+have lost the subscription of these (its issue 667); requests are few at once, so that it hardly
+comes to that. A host may send itself nothing, and asks nobody: its heartbeat is a ping.
 """
 
 from __future__ import annotations
 
 import asyncio
-import json
 import logging
 import secrets
 import ssl
@@ -23,10 +23,8 @@ import nats.aio.client
 import nats.errors
 import nkeys  # type: ignore[import-untyped]  # it says nothing of its types
 from nats.aio.msg import Msg
-from nats.aio.subscription import Subscription
-from nats.js.client import JetStreamContext
 
-from arena.hosts.bus import BusAddress, BusDown
+from arena.hosts.bus import ARENA_USER, BusAddress, BusDown
 from protocol.errors import UsageError, one_line
 from protocol.text_files import read_text
 
@@ -45,9 +43,6 @@ HEARD_WITHIN_S = 3.0  # of a heartbeat; a busy machine may take a second
 CLOSE_S = 1.0  # of a connection that may be dead: TLS would wait 30 s for the other side
 REQUESTS_AT_ONCE = 64
 REPLY_S = 10.0
-STATUS_S = 3.0  # after which a queue that has not said that nothing came is not there
-TOO_LATE = b'-NAK {"delay": 0}'
-_NO_MESSAGE = ("404", "408")  # none there, or none came
 
 
 @contextmanager
@@ -70,16 +65,14 @@ class NatsConnection:
         self.address = address
         self.name = name
         self.user = user
-        self.echo = f"_INBOX.{user}.echo.{secrets.token_hex(8)}"  # a request to it comes back
+        self.echo = f"_INBOX.{user}.echo.{secrets.token_hex(8)}"  # where an arena asks itself
         self.last_error = ""  # what the server said to this connection
-        self.on_up: Callable[[], None] = lambda: None
         self._seed = None if address.key is None else seed_of(address.key)
         self._tls = _tls_of(address)
         self._client: nats.aio.client.Client | None = None
         self._lost = asyncio.Event()
         self._is_closed = False
         self._listening: dict[str, tuple[Callable[[Msg], Awaitable[None]], str]] = {}
-        self._subscriptions: dict[str, Subscription] = {}
         self._room = asyncio.Semaphore(REQUESTS_AT_ONCE)
         self._keeping: asyncio.Task[None] | None = None
 
@@ -107,22 +100,9 @@ class NatsConnection:
 
     async def request(self, subject: str, data: bytes, doing: str) -> bytes:
         """Send a request, and wait for its reply."""
-        reply = await self._call(
-            doing, lambda client: client.request(subject, data, timeout=REPLY_S)
-        )
-        return reply.data
-
-    async def streams(
-        self, doing: str, call: Callable[[JetStreamContext], Coroutine[object, object, T]]
-    ) -> T:
-        """Await a call to JetStream, which is given up when the connection is lost."""
-        return await self._call(doing, lambda client: call(client.jetstream(timeout=REPLY_S)))
-
-    async def _call(
-        self, doing: str, call: Callable[[nats.aio.client.Client], Coroutine[object, object, T]]
-    ) -> T:
         async with self._room:
-            return await self._race(call(self._up()), doing)
+            asking = self._up().request(subject, data, timeout=REPLY_S)
+            return (await self._race(asking, doing)).data
 
     async def listen(
         self, subject: str, call: Callable[[Msg], Awaitable[None]], queue: str = ""
@@ -133,54 +113,8 @@ class NatsConnection:
         """
         self._listening[subject] = call, queue
         client, doing = self._up(), f"listening to {subject}"
-        listening = client.subscribe(subject, queue=queue, cb=call)
-        self._subscriptions[subject] = await self._race(listening, doing)
+        await self._race(client.subscribe(subject, queue=queue, cb=call), doing)
         await self._race(_heard(client, REPLY_S), doing)
-
-    async def deafen(self, subject: str) -> None:
-        """Listen to a subject no longer."""
-        self._listening.pop(subject, None)
-        if (subscription := self._subscriptions.pop(subject, None)) and self.is_up:
-            with suppress(BusDown):
-                await self._race(subscription.unsubscribe(), "leaving")
-
-    async def pull(self, stream: str, consumer: str, wait_s: float) -> Msg | None:
-        """The next message of a consumer; None if none has come.
-
-        What is delivered when nobody waits for it any more is given back at once.
-        """
-        client, doing = self._up(), f"the queue {consumer}"
-        future: asyncio.Future[Msg] = asyncio.get_running_loop().create_future()
-
-        async def pulled(message: Msg) -> None:
-            if future.done():
-                await self._give_back(message)
-            else:
-                future.set_result(message)
-
-        async def ask() -> Msg:
-            # It ends by itself with what comes: the message, or a status when `wait_s` is over.
-            inbox = client.new_inbox()
-            await (await client.subscribe(inbox, cb=pulled)).unsubscribe(limit=1)
-            wanted = {"batch": 1, "expires": int(max(wait_s, 0.01) * 1e9)}
-            subject = f"$JS.API.CONSUMER.MSG.NEXT.{stream}.{consumer}"
-            await client.publish(subject, json.dumps(wanted).encode(), reply=inbox)
-            async with asyncio.timeout(wait_s + STATUS_S):
-                return await future
-
-        try:
-            message = await self._race(ask(), doing)
-        except BaseException:
-            if future.done() and not future.cancelled():
-                await self._give_back(future.result())
-            future.cancel()
-            raise
-        return _pulled(message, doing)
-
-    async def _give_back(self, message: Msg) -> None:
-        if message.reply:  # statuses have none
-            with suppress(BusDown):
-                await self.publish(message.reply, TOO_LATE)
 
     async def _race(self, call: Coroutine[object, object, T], doing: str) -> T:
         """Await it in a task of its own: `wait_for`, which nats-py uses, may swallow our cancel."""
@@ -220,7 +154,6 @@ class NatsConnection:
                     break
                 except BusDown as error:
                     log.debug("%s", error)
-            self.on_up()
 
     async def _until_lost(self, client: nats.aio.client.Client) -> None:
         """Return when the connection is closed, or two heartbeats in turn were not heard."""
@@ -231,10 +164,17 @@ class NatsConnection:
                     await self._lost.wait()
                     return
             try:
-                await client.request(self.echo, timeout=HEARD_WITHIN_S / 2)
+                await self._beat(client)
                 unheard = 0
             except Exception:  # whatever nats-py raises: it was not heard
                 unheard += 1
+
+    async def _beat(self, client: nats.aio.client.Client) -> None:
+        """Raise what nats-py raises if this connection does not hear."""
+        if self.user == ARENA_USER:
+            await client.request(self.echo, timeout=HEARD_WITHIN_S / 2)
+        else:
+            await client.flush(timeout=int(HEARD_WITHIN_S))
 
     async def _connect(self) -> nats.aio.client.Client:
         client = nats.aio.client.Client()
@@ -288,7 +228,7 @@ class NatsConnection:
 
         await client.subscribe(self.echo, cb=echo)
         for subject, (call, queue) in self._listening.items():
-            self._subscriptions[subject] = await client.subscribe(subject, queue=queue, cb=call)
+            await client.subscribe(subject, queue=queue, cb=call)
         await _heard(client, CONNECT_S)
         if "ermissions" in self.last_error:
             raise nats.errors.Error(f"this key is not that of {self.user}: {self.last_error}")
@@ -307,16 +247,6 @@ def _note_nothing(task: asyncio.Task[T]) -> None:
     """Take the error of a task that nobody awaits any more."""
     if not task.cancelled():
         task.exception()
-
-
-def _pulled(message: Msg, doing: str) -> Msg | None:
-    status = None if message.headers is None else message.headers.get("Status")
-    if status is None:
-        return message
-    if status in _NO_MESSAGE:
-        return None
-    why = "is not there" if status == "503" else (message.headers or {}).get("Description", "")
-    raise BusDown(f"{doing} {why}".rstrip())
 
 
 async def _drop(client: nats.aio.client.Client) -> None:

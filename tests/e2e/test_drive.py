@@ -54,24 +54,23 @@ def test_nobody_is_out_and_nothing_is_lost(driven: tuple[Path, Report]) -> None:
     assert sum(report.guesses.values()) == 100
 
 
-def test_nothing_is_lost_when_workers_and_the_bus_are_killed(tmp_path: Path) -> None:
+def test_nothing_is_lost_when_hosts_and_the_bus_are_killed(tmp_path: Path) -> None:
     tool("nats-server")
     options = DriveOptions(
         bots=3,
-        kinds=("pipes", "pipes", "launched"),
+        kinds=("submitted",),
         games=(ROBIN,),
         matches=4,
-        faults={"worker": 1, "bus": 1, "kill": 1},
+        faults={"host": 1, "bus": 1, "kill": 1},
         every_s=2.0,
         away_s=0.5,
-        workers=2,
+        hosts=2,
     )
 
     report = Drive(tmp_path, options).run()
 
     assert report.faults == []
-    assert report.done == {"worker": 1, "bus": 1, "kill": 1}
-    assert report.by_worker.keys() & {"worker-1", "worker-2"}
+    assert report.done == {"host": 1, "bus": 1, "kill": 1}
 
 
 # --- the audit sees what is wrong ---

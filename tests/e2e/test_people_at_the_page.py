@@ -71,7 +71,7 @@ async def test_a_person_plays_house_bots_in_every_game(house: ArenaWithPage, gam
     kept = house.web.people.record(over["match"].rpartition(".")[0])
     assert kept is not None
     assert replay(kept.record).scores == tuple(over["scores"])
-    assert house.host.presence.names(game) == ()
+    assert house.host.here.names(game) == ()
 
 
 async def test_a_competition_that_needs_the_bot_takes_it(house: ArenaWithPage) -> None:

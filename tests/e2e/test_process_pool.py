@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from arena.competitions.process_pool import StartFailed
+from arena.competitions.process_pool import SeatBot, StartFailed
 from arena.engine.match import MatchResult
 from arena.games import GAMES
 from arena.referee.live_match import LiveMatch
@@ -67,7 +67,7 @@ async def play(
     for number, (what, ms) in enumerate(bots, start=first):
         text = BOT.replace("games=[", "games=['chess'] or [") if what == "chess" else BOT
         arena.programs[number] = f"import sys; sys.argv[1:] = {what!r}, {ms!r}\n{text}"
-    seats = arena.pool.reserve([(f"bot {n}", first + n) for n in range(len(bots))])
+    seats = arena.pool.reserve([SeatBot(f"bot {n}", first + n, game) for n in range(len(bots))])
     assert seats is not None
     match = ""
     try:
@@ -159,9 +159,9 @@ async def test_processes_of_submissions_are_nobody_that_is_here(tmp_path: Path) 
         playing = asyncio.create_task(sleeper)
         await opened.wait()
         assert host.gateway.players.here == len(host.gateway.players) == 0
-        assert host.presence.names("three_card_poker") == ()
-        assert host.presence.taken == set()
-        assert host.presence.use_of("bot 0") is None
+        assert host.here.names("three_card_poker") == ()
+        assert host.here.taken == set()
+        assert host.here.use_of("bot 0") is None
         await host.launch(("three_card_poker", "q64"), "bot 0")
         await playing
 

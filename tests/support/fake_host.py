@@ -7,6 +7,7 @@ passes on who comes and goes, and who is free again.
 from __future__ import annotations
 
 import asyncio
+import itertools
 import random
 from collections import Counter
 from collections.abc import Awaitable, Callable, Collection, Sequence
@@ -16,15 +17,15 @@ from typing import TYPE_CHECKING, Any, cast
 import msgspec
 
 from arena.competitions.arbiter import Arbiter
+from arena.competitions.bots_here import in_turn
 from arena.competitions.competition import Competition
-from arena.competitions.job_runner import JobRunner
-from arena.competitions.jobs import Jobs
 from arena.competitions.ledger import CompetitionReport, Ledger
 from arena.competitions.listener import Listener
-from arena.competitions.local_jobs import LocalJobs
+from arena.competitions.process_pool import SeatBot
+from arena.competitions.seating import Seating
 from arena.competitions.submitted_bots import SubmittedBots
-from arena.competitions.table_sharing import in_turn
 from arena.engine.match import MatchResult, Result
+from arena.engine.names import process_name
 from arena.engine.verdict import FORGIVABLE, Finding
 from arena.formats.formats import forms_for
 from arena.formats.schedule import Outcome, Pairing
@@ -40,8 +41,7 @@ from bots.strategy import choose
 from protocol.errors import StoreFailed
 from protocol.messages import Answer, Ask, Ending, Match, Ready, Verdict
 from protocol.vocabulary import Range
-from tests.support.fake_jobs import FakeJobs
-from tests.support.fake_submissions import FakeSeatPool, FakeVersionService
+from tests.support.fake_submissions import FakeHostPools, FakeSeatPool, FakeVersionService
 
 if TYPE_CHECKING:
     from tests.support.fake_bots import FakeArena, FakeBot
@@ -296,11 +296,11 @@ class FakeHost:
         self.lines: list[str] = []
         self.matched: list[tuple[str, Outcome]] = []
         self.wall_s = 0.0
-        self.runner: JobRunner | None = None
+        self.seating = Seating(self.players)
         self.submitted: SubmittedBots | None = None
         self.pool = FakeSeatPool(self._start_process)
         self.submitted_play: dict[str, Plays] = {}  # how they play who do not play legally
-        self._background: list[asyncio.Task[None]] = []
+        self._processes = itertools.count(1)
         self._plays: dict[BotSession, tuple[FakeBot, Plays]] = {}
         self._tasks: list[asyncio.Task[CompetitionReport]] = []
 
@@ -310,43 +310,33 @@ class FakeHost:
         return self.competitions[-1]
 
     def seat(self, names: Sequence[str]) -> None:
-        if self.runner is not None:
-            self.runner.look()
+        self.seating.look()
         for competition in in_turn(self.competitions):
             competition.seat(names)
 
     def changed(self) -> None:
-        if self.runner is not None:
-            self.runner.look()
+        self.seating.look()
         names = self.players.take_moved()
         for competition in in_turn(self.competitions):
             competition.changed(names)
 
-    def has_jobs(self, jobs: Jobs | None = None) -> None:
-        """From now on what can be a job is one."""
-        jobs = jobs or LocalJobs()
-        self.runner = JobRunner(jobs, self.players, self.house.referee)
-        self.runner.pool = cast(Any, self.pool)
-        self.pool.on_room = self.runner.look
-        self._background.append(asyncio.create_task(self.runner.run()))
-
-    def has_worker(self, at_once: int = 4, portable: Collection[str] = ()) -> FakeJobs:
-        """From now on another machine plays so many matches at once, of submissions and of these."""
-        jobs = FakeJobs(at_once, portable)
-        self.has_jobs(jobs)
-        return jobs
+    def has_hosts(self, at_once: int = 4, *portable: str) -> FakeHostPools:
+        """From now on a host plays that many matches at once, of submissions and of these."""
+        pool = FakeSeatPool(self._start_process)
+        hosts = FakeHostPools(pool, at_once, portable)
+        self.seating.hosts = cast(Any, hosts)
+        pool.on_room = self.seating.look
+        return hosts
 
     def room_changed(self) -> None:
-        """Other machines take more matches at once, or fewer."""
+        """Hosts have come or gone."""
         for competition in in_turn(self.competitions):
             competition.room_changed()
 
-    def takes_submissions(
-        self, at_once: int = 4, *, jobs: Jobs | None = None, **in_play: int
-    ) -> FakeVersionService:
-        """These submissions are in play, by owner, and so many jobs of theirs at once."""
-        self.has_jobs(jobs)
-        assert self.runner is not None, "just made"
+    def takes_submissions(self, at_once: int = 4, **in_play: int) -> FakeVersionService:
+        """These submissions are in play, by owner, and that many of their matches at once."""
+        self.seating.pool = cast(Any, self.pool)
+        self.pool.on_room = self.seating.look
         self.pool.at_once = at_once
         service = FakeVersionService(**in_play)
         service.on_change.append(self._versions_changed)
@@ -438,9 +428,9 @@ class FakeHost:
             lambda: self.wall_s,
             call_house or self._call_house,
             _RecordingListener(self),
+            self.seating,
             is_paused=is_paused,
             is_attended=is_attended,
-            runner=self.runner,
             submitted=self.submitted,
         )
         self.competitions.append(Competition(arbiter))
@@ -466,10 +456,10 @@ class FakeHost:
 
     async def end(self) -> None:
         """End the competitions that have begun."""
-        tasks = (*self._tasks, *self._background)
-        for task in tasks:
+        for task in self._tasks:
             task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        self.seating.close()
 
     async def _learn(self, competition: Competition) -> None:
         if self.submitted is not None:
@@ -481,10 +471,10 @@ class FakeHost:
         for competition in self.competitions:
             competition.versions_changed()
 
-    def _start_process(self, name: str, submission: int) -> BotSession:
-        bot = self.house.launched(name, on_dirty=self._serve_soon)
-        bot.player.name = self.pool.process(name)
-        self._plays[bot.player] = (bot, self.submitted_play.get(name, first_legal))
+    def _start_process(self, wanted: SeatBot) -> BotSession:
+        bot = self.house.launched(wanted.name, on_dirty=self._serve_soon)
+        bot.player.name = process_name(wanted.name, next(self._processes))
+        self._plays[bot.player] = (bot, self.submitted_play.get(wanted.name, first_legal))
         self._serve_soon(bot.player)
         return bot.player
 

@@ -7,13 +7,12 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from types import SimpleNamespace
 from typing import Any, cast
 
-from arena.competitions.process_pool import ReservedSeat, StartFailed
-from arena.engine.names import process_name
+from arena.competitions.process_pool import ReservedSeat, SeatBot, StartFailed
 from arena.engine.verdict import Finding
 from arena.referee.bot_session import BotSession
 from arena.submissions.settings import SubmissionSettings
 
-__all__ = ["FakeSeatPool", "FakeVersionService"]
+__all__ = ["FakeHostPools", "FakeSeatPool", "FakeVersionService"]
 
 
 class FakeVersionService:
@@ -49,24 +48,24 @@ class FakeVersionService:
 class FakeSeat:
     """A reserved seat; its process starts in the next turn, unless the pool says otherwise."""
 
-    def __init__(self, pool: FakeSeatPool, name: str, submission: int) -> None:
-        self.of = name, submission
+    def __init__(self, pool: FakeSeatPool, bot: SeatBot) -> None:
+        self.bot = bot
         self.pool = pool
         self.is_released = False
 
     async def session(self) -> BotSession:
         await asyncio.sleep(0)
         await self.pool.starts.wait()
-        failure = self.pool.failures.get(self.of[0])
+        failure = self.pool.failures.get(self.bot.name)
         if failure is not None:
             raise StartFailed(failure) if isinstance(failure, Finding) else failure
-        return self.pool.make(*self.of)
+        return self.pool.make(self.bot)
 
     def release(self, match: str = "") -> None:
         if self.is_released:
             return
         self.is_released = True
-        self.pool.released.append((*self.of, match))
+        self.pool.released.append((self.bot.name, self.bot.submission, match))
         self.pool.reserved.remove(self)
         asyncio.get_running_loop().call_soon(self.pool.on_room)
 
@@ -79,13 +78,13 @@ class FakeSeatPool:
         most: how many processes fit.
         starts: while it is not set, processes do not get ready.
         failures: by public name, why no process of it starts.
-        seated: (public name, submission) of all reservations so far.
-        idle: (public name, submission) of those that need not be started.
+        seated: the bots of all reservations so far.
+        idle: those that need not be started.
         at_once, playing: as in `ProcessPool`.
-        released: the same, with the match, of all that were given back.
+        released: (public name, submission, match) of all that were given back.
     """
 
-    def __init__(self, make: Callable[[str, int], BotSession], most: int = 100) -> None:
+    def __init__(self, make: Callable[[SeatBot], BotSession], most: int = 100) -> None:
         self.on_room: Callable[[], None] = lambda: None
         self.make = make
         self.most = most
@@ -94,31 +93,53 @@ class FakeSeatPool:
         self.failures: dict[str, Finding | Exception] = {}
         self.reserved: list[FakeSeat] = []
         self.most_reserved = 0
-        self.seated: list[tuple[str, int]] = []
-        self.released: list[tuple[str, int, str]] = []
-        self.needed: set[tuple[str, int]] = set()
-        self.idle: set[tuple[str, int]] = set()
+        self.seated: list[SeatBot] = []
+        self.released: list[tuple[str, int | None, str]] = []
+        self.needed: set[int] = set()
+        self.idle: set[SeatBot] = set()
         self.at_once = 1
         self.playing = 0
 
-    def reserve(self, seats: Sequence[tuple[str, int]]) -> Sequence[ReservedSeat] | None:
-        if len(self.reserved) + len(seats) > self.most:
+    def reserve(self, bots: Sequence[SeatBot]) -> Sequence[ReservedSeat] | None:
+        if len(self.reserved) + len(bots) > self.most:
             return None
-        new = [FakeSeat(self, *seat) for seat in seats]
+        new = [FakeSeat(self, bot) for bot in bots]
         self.reserved += new
         self.most_reserved = max(self.most_reserved, len(self.reserved))
-        self.seated += seats
+        self.seated += bots
         return cast(Sequence[ReservedSeat], new)
 
-    def warm(self, seats: Iterable[tuple[str, int]]) -> int:
-        return len(self.idle.intersection(seats))
+    def warm(self, bots: Iterable[SeatBot]) -> int:
+        return len(self.idle.intersection(bots))
 
-    def are_warm(self, seats: Iterable[tuple[str, int]]) -> bool:
-        return self.idle.issuperset(seats)
+    def are_warm(self, bots: Sequence[SeatBot]) -> bool:
+        return self.idle.issuperset(bots)
 
-    def retire_others(self, needed: Collection[tuple[str, int]]) -> None:
+    def retire_others(self, needed: Collection[int]) -> None:
         self.needed = set(needed)
 
-    def process(self, name: str) -> str:
-        """A name for the next process of a bot."""
-        return process_name(name, len(self.seated))
+
+class FakeHostPools:
+    """Stands in for `HostPools`: one host that starts submissions and the `portable` bots.
+
+    Attributes:
+        pool: that of the host.
+        at_once: how many matches are played there at once; 0 if the host is gone.
+        asked: the bots of each match for which room was asked for.
+    """
+
+    def __init__(self, pool: FakeSeatPool, at_once: int, portable: Collection[str]) -> None:
+        self.pool = pool
+        self.at_once = pool.at_once = at_once
+        self.portable = set(portable)
+        self.asked: list[Sequence[SeatBot]] = []
+
+    @property
+    def pools(self) -> Sequence[FakeSeatPool]:
+        return (self.pool,) if self.at_once else ()
+
+    def is_portable(self, name: str, game: str) -> bool:
+        return name in self.portable
+
+    def ask(self, bots: Sequence[SeatBot]) -> None:
+        self.asked.append(bots)

@@ -22,7 +22,7 @@ from arena.hosts.directory import HostDirectory, kind_key
 from arena.hosts.host_control import HostControl
 from arena.hosts.host_link import LinkOpener
 from arena.hosts.host_links import HostLinks
-from arena.hosts.messages import HostKind, HostReport, Source
+from arena.hosts.messages import HostKind, HostReport, HouseBot, SeatProgram, Source
 from arena.referee.compute_gate import ComputeGate
 from arena.sandbox.command import Program
 from arena.sandbox.process import StderrTail
@@ -274,6 +274,7 @@ class HostedArena:
         self.bus = MemoryHostBus()
         self.machines: list[Machine] = []
         self.stderr: list[tuple[int, str, str]] = []
+        self.portable: set[str] = set()
         self.service = FakeVersionService(**in_play)
         here = ProcessPool(
             host.supervisor,
@@ -286,12 +287,7 @@ class HostedArena:
         host.take_submissions(cast(Any, self.service), here, 1)
         here.at_once = 0
         self.pools = HostPools(
-            host.supervisor,
-            host.gateway,
-            host.limits,
-            self._source,
-            self._part,
-            lambda *told: self.stderr.append(told),
+            host.supervisor, host.gateway, host.limits, self, lambda *told: self.stderr.append(told)
         )
         self.links = HostLinks(self.pools.opened, self.pools.closed)
         directory = self.pools.directory = HostDirectory(
@@ -315,10 +311,15 @@ class HostedArena:
             rules, settings, players, take=Take.SUBMITTED, versions=versions, limits=limits, **more
         )
 
-    async def _source(self, submission: int) -> Source:
-        return Source(f"{submission:064x}", 1, "python")
+    # --- its programs, as hosts get them ---
 
-    async def _part(self, key: str, offset: int) -> bytes:
+    async def seat_program(self, name: str, submission: int | None, game: str) -> SeatProgram:
+        return HouseBot(name) if submission is None else Source(f"{submission:064x}", 1, "python")
+
+    def is_portable(self, name: str, game: str) -> bool:
+        return name in self.portable
+
+    async def part(self, key: str, offset: int) -> bytes:
         raise UsageError("nothing is fetched here")
 
 

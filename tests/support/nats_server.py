@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import signal
 import socket
 import subprocess
@@ -13,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from arena.workers.bus import BusAddress
-from arena.workers.bus_setup import set_up
+from arena.hosts.bus import BusAddress
+from arena.hosts.bus_setup import set_up
 from tests.support.needs import tool
 
 __all__ = ["NatsServer", "nats_server"]
@@ -25,8 +24,8 @@ _READY_S = 30.0
 class NatsServer:
     """A server on a port of its own, whose files are in a folder."""
 
-    def __init__(self, folder: Path, workers: tuple[str, ...] = ("w1", "w2")) -> None:
-        self.files = set_up(folder, ["localhost", "127.0.0.1"], workers, ("h1", "h2"))
+    def __init__(self, folder: Path, hosts: tuple[str, ...] = ("h1", "h2")) -> None:
+        self.files = set_up(folder, ["localhost", "127.0.0.1"], hosts)
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
             self.port: int = free.getsockname()[1]
@@ -39,9 +38,7 @@ class NatsServer:
     def address(self, user: str, port: int | None = None) -> BusAddress:
         """Where a user finds it; `port` is that of a proxy before it."""
         url = f"tls://localhost:{port or self.port}"
-        is_host = self.files.host_key(user).exists()
-        key = self.files.host_key(user) if is_host else self.files.key(user)
-        return BusAddress(url, key, self.files.ca)
+        return BusAddress(url, self.files.key(user), self.files.ca)
 
     def options(self, user: str) -> list[str]:
         """The options of a command that uses it."""
@@ -70,12 +67,10 @@ class NatsServer:
             assert time.monotonic() < give_up_at, log.read_text()
             time.sleep(0.02)
 
-    def kill(self, *, wipe: bool = False) -> None:
-        """`kill -9`; with `wipe` its store is lost, too."""
+    def kill(self) -> None:
+        """`kill -9`."""
         os.kill(self._pid, signal.SIGKILL)
         self.stop()
-        if wipe:
-            shutil.rmtree(self.files.folder / "jetstream")
 
     def reload(self) -> None:
         """Have it read its configuration again."""

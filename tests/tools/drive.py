@@ -2,8 +2,8 @@
 
 `arena serve` plays a competition in every game, each again as soon as it is over, until the time is
 up and each was played once. The bots of the class are of several kinds, in turns (`--kinds`). With
-`--workers` the programs among them play on workers, over a `nats-server`. Meanwhile the arena is
-killed and started again, stopped (SIGSTOP) and continued, its network cut, workers and the bus are
+`--hosts` what is handed in runs on hosts, too, over a `nats-server`. Meanwhile the arena is
+killed and started again, stopped (SIGSTOP) and continued, its network cut, hosts and the bus are
 killed, each as often as is asked, in random order. Rogues misbehave, each in its own way; others
 guess tokens and watch matches.
 
@@ -60,7 +60,7 @@ __all__ = ["FAULTS", "KINDS", "Drive", "DriveOptions", "Report", "main"]
 KINDS = ("house", "python", "javascript", "launched", "pipes", "submitted")
 """House bots under students' names, the examples in two languages, programs that the arena launches
 with a connection and on pipes, and what students hand in."""
-FAULTS = ("kill", "stop", "cut", "worker", "bus")
+FAULTS = ("kill", "stop", "cut", "host", "bus")
 
 _ROGUES = ("illegal", "garbage-json", "huge-frame", "goodbye", "vanish", "stall", "flood")
 _PROGRAMS = ("launched", "pipes", "submitted")
@@ -127,7 +127,7 @@ class DriveOptions(msgspec.Struct, kw_only=True):
     away_s: float = 5.0
     guesses: int = 0
     spectators: int = 0
-    workers: int = 0
+    hosts: int = 0
     seed: int = 1
 
 
@@ -137,7 +137,6 @@ class Report(msgspec.Struct, kw_only=True):
     Attributes:
         took_ms: the median of what decisions took on the arena's clock, 99 % of them, and the most.
         memory_mib: of the arena's process, when the bots were there and at the end.
-        by_worker: matches that count, by who played them.
         out: words of the offences, by bot.
     """
 
@@ -147,7 +146,6 @@ class Report(msgspec.Struct, kw_only=True):
     decisions_per_s: float
     took_ms: tuple[float, float, float]
     memory_mib: tuple[float, float]
-    by_worker: dict[str, int]
     guesses: dict[str, int]
     watched: int
     done: dict[str, int]
@@ -159,7 +157,7 @@ class Drive:
     """One class with its arena, in a folder of its own."""
 
     def __init__(self, folder: Path, options: DriveOptions) -> None:
-        assert not options.workers or found("nats-server"), "nats-server is not installed"
+        assert not options.hosts or found("nats-server"), "nats-server is not installed"
         self.database = folder / "class.db"
         self.faults: list[str] = []
         self.done: Counter[str] = Counter()
@@ -190,10 +188,10 @@ class Drive:
         self._enrol()
         self._write_files()
         try:
-            if self._options.workers:
+            if self._options.hosts:
                 self._start_bus()
-            for number in range(self._options.workers):
-                self._start_worker(f"worker-{number + 1}")
+            for number in range(self._options.hosts):
+                self._start_host(f"host-{number + 1}")
             self._start_arena()
             sockets = self._open_sockets()
             self._come()
@@ -236,7 +234,7 @@ class Drive:
         (self._folder / "pipes.py").write_text(pipe_bot(options.games))
         config = _CONFIG.format(port=self._port)
         config += _SUBMISSIONS if "submitted" in options.kinds else ""
-        config += _BUS.format(port=self._bus_port) if options.workers else ""
+        config += _BUS.format(port=self._bus_port) if options.hosts else ""
         for name, kind in self._bots.items():
             game = self._game_of(name)
             if kind == "launched":
@@ -277,15 +275,13 @@ class Drive:
     def _start_bus(self) -> None:
         ready = "Server is ready"
         before = self._said("bus").count(ready)
-        words = [found("nats-server") or "", "-a", "127.0.0.1", "-p", str(self._bus_port), "-js"]
+        words = [found("nats-server") or "", "-a", "127.0.0.1", "-p", str(self._bus_port)]
         with (self._folder / "bus.err").open("ab") as errors:
-            self._processes["bus"] = subprocess.Popen(
-                [*words, "-sd", str(self._folder / "bus")], stdout=errors, stderr=errors
-            )
+            self._processes["bus"] = subprocess.Popen(words, stdout=errors, stderr=errors)
         self._until(lambda: self._said("bus").count(ready) > before, "the bus", _STARTS_S)
 
-    def _start_worker(self, name: str) -> None:
-        words = ("-m", "arena", "worker", "--bus", f"nats://127.0.0.1:{self._bus_port}")
+    def _start_host(self, name: str) -> None:
+        words = ("-m", "arena", "host", "--bus", f"nats://127.0.0.1:{self._bus_port}")
         cache = str(self._folder / f"cache-{name}")
         self._start(name, *words, "--name", name, "--cores", "1", "--cache", cache)
 
@@ -347,8 +343,6 @@ class Drive:
 
     def _are_there(self) -> bool:
         expected = sum(kind != "submitted" for kind in self._bots.values())
-        if self._options.workers:  # what is launched there comes for its matches
-            expected -= sum(kind in _PROGRAMS[:2] for kind in self._bots.values())
         return len(self._page("lobby.json")["bots"]) >= expected
 
     # --- play, and what is done to it ---
@@ -370,7 +364,7 @@ class Drive:
                 self._disturb(due.pop())
             else:
                 time.sleep(1.0)
-            self._start_ended_workers()
+            self._start_ended_hosts()
         self._until(lambda: not self._running(), "the end of what is played", _PLAYS_S)
 
     def _as_instructor(self) -> tuple[str, ...]:
@@ -391,22 +385,22 @@ class Drive:
                 self._proxy.cut()
                 time.sleep(away_s)
                 self._proxy.go_on()
-            case "worker":
-                name = f"worker-{self._random.randint(1, self._options.workers)}"
+            case "host":
+                name = f"host-{self._random.randint(1, self._options.hosts)}"
                 self._kill(name)
                 time.sleep(away_s)
-                self._start_worker(name)
+                self._start_host(name)
             case "bus":
                 self._kill("bus")
                 time.sleep(away_s)
                 self._start_bus()
         self.done[fault] += 1
 
-    def _start_ended_workers(self) -> None:
-        """A worker that has not found the bus has ended; systemd would start it again."""
+    def _start_ended_hosts(self) -> None:
+        """A host that has not found the bus has ended; systemd would start it again."""
         for name, process in [*self._processes.items()]:
-            if name.startswith("worker-") and process.poll() is not None:
-                self._start_worker(name)
+            if name.startswith("host-") and process.poll() is not None:
+                self._start_host(name)
 
     def _kill(self, name: str) -> None:
         process = self._processes.pop(name)
@@ -470,7 +464,7 @@ class Drive:
         for name in ("arena", *(name for name in self._processes if name in self._bots)):
             self._ended(name)
         self._none_left(below, "the arena")
-        for name in [name for name in self._processes if name.startswith("worker-")]:
+        for name in [name for name in self._processes if name.startswith("host-")]:
             below = arena_process.below(self._processes[name].pid)
             self._processes[name].terminate()
             self._ended(name)
@@ -544,7 +538,6 @@ class Drive:
             decisions_per_s=round(len(took_ms) / (last - first), 1),
             took_ms=(cuts[49], cuts[98], max(took_ms)),
             memory_mib=memory_mib,
-            by_worker=dict(Counter(record.get("worker", "the arena") for record in records)),
             guesses=dict(self._guessed),
             watched=self._watched,
             done=dict(self.done),
@@ -610,7 +603,7 @@ def main() -> int:
     parser.add_argument("--away", type=float, default=5.0, help="s that a fault lasts, at most")
     parser.add_argument("--guesses", type=int, default=0, help="wrong tokens")
     parser.add_argument("--spectators", type=int, default=0)
-    parser.add_argument("--workers", type=int, default=0, help="over a nats-server")
+    parser.add_argument("--hosts", type=int, default=0, help="over a nats-server")
     parser.add_argument("--seed", type=int, default=1, help="of the faults")
     parser.add_argument("--folder", type=Path, help="keep everything there")
     asked = vars(parser.parse_args())

@@ -39,7 +39,7 @@ async def main(game, tables, hands):
     with Store("bench.db") as store:
         async with Host(store, limits=limits, page=Web) as host:
             print("an arena at", host.url, flush=True)
-            while len(names := host.presence.names(game.name)) < 2:
+            while len(names := host.here.names(game.name)) < 2:
                 await host.wait_for_change()
             gc.freeze()
             gc.set_threshold(10_000)  # as `arena serve` does

@@ -64,6 +64,6 @@ class Booking(msgspec.Struct, eq=False):
 def is_needed(player: BotSession, competition: Competition) -> bool:
     """Whether a running competition may deal to a bot at any time."""
     if competition.plan.form is Form.LADDER:
-        is_barred = competition.arbiter.is_barred(player.name)
+        is_barred = competition.arbiter.bots.is_barred(player.name)
         return competition.plan.game in player.games and not is_barred
     return competition.is_in(player.name) and not competition.only_waits

@@ -99,10 +99,10 @@ class HouseBots:
         return process.is_up and process.name not in self._host.supervisor
 
     def _start(self, game: str, bot: str) -> _HouseBotProcess:
-        taken = self._host.presence.taken
+        taken = self._host.here.taken
         name = f"house:{bot}"
         # Another game has a bot of this name, or the previous process has not left yet.
-        if self._host.presence.is_taken(name):
+        if self._host.here.is_taken(name):
             name = unused(f"{name} ({game_named(game).vocabulary.alias})", taken)
         process = _HouseBotProcess(name)
         self._put((game, bot), process)

@@ -227,7 +227,7 @@ class PeopleTables:
         # Before the name gets a number, which would hide whose name it is.
         self._admission.check_owner(name, viewer)
         people = (*self._bookings, *self._leaving)
-        name = numbered(name, people, self._host.presence.is_taken)
+        name = numbered(name, people, self._host.here.is_taken)
         self._admission.check_guest(name, viewer)
         return name
 

@@ -105,7 +105,7 @@ def too_many_decisions(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def no_cryptography(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "cryptography", None)
-    monkeypatch.delitem(sys.modules, "arena.workers.bus_setup", raising=False)
+    monkeypatch.delitem(sys.modules, "arena.hosts.bus_setup", raising=False)
 
 
 @pytest.fixture

@@ -31,7 +31,7 @@ async def test_who_comes_back_in_other_letters_is_who_it_was(tmp_path: Path) -> 
             async with arena.stranger(said) as bot:
                 assert (await bot.hello())["bot"] == "Ann"
                 assert (await arena.refuses("aNN"))[0] == "name"
-                assert arena.host.presence.count("blackjack") == 1
+                assert arena.host.here.count("blackjack") == 1
                 await bot.say(type="goodbye")
                 await bot.closed()
     async with in_host(tmp_path) as arena, arena.stranger("aNN") as bot:

@@ -12,11 +12,11 @@ import pytest
 
 from arena.competitions.arbiter import Arbiter
 from arena.competitions.competition import Competition
-from arena.competitions.job_match import OpenMatch
 from arena.competitions.ledger import CompetitionReport
 from arena.engine.verdict import outage
 from arena.formats.ladder import Ladder
 from arena.formats.spec import Form
+from arena.referee.live_match import LiveMatch
 from arena.storage.models import MatchRow
 from arena.storage.store import CompetitionState
 from protocol.errors import UsageError
@@ -51,7 +51,7 @@ async def played(host: FakeHost, matches: int) -> None:
     await until(lambda: len(host.book.matches) >= matches)
 
 
-async def eve_plays_ann(host: FakeHost, tables: int = 1) -> tuple[FakeBot, Competition, OpenMatch]:
+async def eve_plays_ann(host: FakeHost, tables: int = 1) -> tuple[FakeBot, Competition, LiveMatch]:
     """A ladder on which a bot of Eve's plays against Ann; neither answers."""
     eve = host.comes("eve/1", silent, tables=tables)
     host.comes("ann", silent)
@@ -60,7 +60,7 @@ async def eve_plays_ann(host: FakeHost, tables: int = 1) -> tuple[FakeBot, Compe
     return eve, competition, table
 
 
-async def seated_after_void(competition: Competition, table: OpenMatch) -> set[str]:
+async def seated_after_void(competition: Competition, table: LiveMatch) -> set[str]:
     """Make a match void; who plays afterwards."""
     competition.void(table.id, act("void", match=table.id))
     await a_while()
@@ -131,13 +131,13 @@ async def test_those_who_have_just_met_wait_for_somebody_else_but_not_for_ever(
 def looks_of(competition: Competition, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """From now on, a word for every look at all who are on the ladder."""
     looks: list[str] = []
-    plays = competition.arbiter.plays
+    plays = competition.arbiter.bots.plays
 
     def looked_at() -> Any:
         looks.append("look")
         return plays()
 
-    monkeypatch.setattr(competition.arbiter, "plays", looked_at)
+    monkeypatch.setattr(competition.arbiter.bots, "plays", looked_at)
     return looks
 
 
@@ -398,7 +398,7 @@ async def test_the_house_bots_of_other_competitions_are_not_paired_but_its_own_a
     host.guests = {"theirs", "ours"}
     host.come("ann", "theirs", plays=silent)
     competition, _ = await host.begin("ann", **LADDER)
-    competition.arbiter.guests.add("ours")
+    competition.arbiter.bots.guests.add("ours")
     assert not house.referee.tables
     assert not competition.is_in("theirs")
 

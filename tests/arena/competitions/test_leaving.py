@@ -102,7 +102,7 @@ async def test_J10_elsewhere_its_matches_wait_and_then_it_is_absent(comes_back: 
 async def test_J10_it_is_not_in_what_begins_meanwhile() -> None:
     async with in_host() as arena, arena.bot("ann", tables=4) as ann:
         await arena.come("ben", tables=8)
-        presence = arena.host.presence
+        presence = arena.host.here
         arena.begin(plan_for(GAME, ("ann", "ben"), matches=1, settings={"hands": 30}))
         match = await ann.ready()
         await ann.say(**FINISH)

@@ -11,7 +11,13 @@ from typing import Any, cast
 import pytest
 
 from arena.competitions.bot_supervisor import BotSupervisor, SupervisedBot
-from arena.competitions.process_pool import ProcessPool, ReservedSeat, StartFailed, launches_here
+from arena.competitions.process_pool import (
+    ProcessPool,
+    ReservedSeat,
+    SeatBot,
+    StartFailed,
+    launches_here,
+)
 from arena.engine.names import is_process, process_name, public_name
 from arena.engine.verdict import Finding
 from arena.referee.bot_session import BotSession
@@ -23,7 +29,7 @@ from arena.sandbox.scarcity import PAUSE_S
 from arena.server.gateway import Gateway
 from protocol.errors import ArenaError, UsageError
 from protocol.messages import Ending, Mechanism
-from tests.support.fake_bots import FakeBot
+from tests.support.fake_bots import ANY_GAME, FakeBot
 from tests.support.not_none import not_none
 from tests.support.virtual_time import all_done
 
@@ -142,8 +148,13 @@ async def arena() -> ArenaOfProcesses:
     return ArenaOfProcesses()
 
 
+def seat_bots(*seats: tuple[str, int]) -> list[SeatBot]:
+    """The bots of these seats, each a public name and a submission."""
+    return [SeatBot(name, number, ANY_GAME) for name, number in seats]
+
+
 def reserved(pool: ProcessPool, *seats: tuple[str, int]) -> tuple[ReservedSeat, ...]:
-    return not_none(pool.reserve(seats))
+    return not_none(pool.reserve(seat_bots(*seats)))
 
 
 async def seated(pool: ProcessPool, name: str, number: int = 1) -> tuple[ReservedSeat, BotSession]:
@@ -198,18 +209,18 @@ async def test_there_are_never_more_than_fit_and_all_seats_or_none(arena: ArenaO
     pool = PoolOfFakes(arena, 3)
     first = reserved(pool, ("ann", 1), ("ben", 2))
 
-    assert pool.reserve([("cem", 3), ("dov", 4)]) is None
-    assert pool.reserve([("cem", 3)]) is not None
+    assert pool.reserve(seat_bots(("cem", 3), ("dov", 4))) is None
+    assert pool.reserve(seat_bots(("cem", 3))) is not None
     for seat in first:
         seat.release()
     await all_done()
     assert pool.rooms
-    assert pool.reserve([("cem", 3), ("dov", 4)]) is not None
+    assert pool.reserve(seat_bots(("cem", 3), ("dov", 4))) is not None
 
 
 async def test_more_seats_than_ever_fit_are_a_mistake(arena: ArenaOfProcesses) -> None:
     with pytest.raises(UsageError, match="at most 1 submitted bots in a match"):
-        PoolOfFakes(arena, 1).reserve([("ann", 1), ("ben", 2)])
+        PoolOfFakes(arena, 1).reserve(seat_bots(("ann", 1), ("ben", 2)))
 
 
 async def test_the_least_recently_used_is_gone_before_the_next_starts(
@@ -240,7 +251,7 @@ async def test_who_has_offended_is_started_again_for_its_next_match(
     seat, session = await seated(pool, "ann")
     session.has_offended = True
     seat.release()
-    assert pool.reserve([("ann", 1)]) is None, "it is not gone yet"
+    assert pool.reserve(seat_bots(("ann", 1))) is None, "it is not gone yet"
     await all_done()
 
     assert await played(pool, ("ann", 1)) != [session.name]
@@ -346,7 +357,7 @@ async def test_an_idle_process_that_has_left_makes_room(arena: ArenaOfProcesses)
     seat, session = await seated(pool, "ann")
     seat.release()
     session.leaving = True  # its pipes are closed, and it goes on
-    assert pool.reserve([("ben", 2)]) is None
+    assert pool.reserve(seat_bots(("ben", 2))) is None
     await all_done()
 
     assert await played(pool, ("ben", 2))
@@ -356,7 +367,7 @@ async def test_another_version_ends_idle_ones_now_and_others_later(arena: ArenaO
     pool = PoolOfFakes(arena, 4)
     await played(pool, ("ann", 1), ("ann", 1), ("ben", 2))
     seat, session = await seated(pool, "ann")
-    pool.retire_others({("ben", 2)})
+    pool.retire_others({2})
     await all_done()
     assert {public_name(name) for name in arena.running} == {"ann", "ben"}
     assert not session.leaving
@@ -371,7 +382,7 @@ async def test_a_warm_process_plays_for_its_own_version_alone(arena: ArenaOfProc
     pool = PoolOfFakes(arena, 4)
     first = await played(pool, ("ann", 1))
 
-    assert not pool.are_warm([("ann", 2)])
+    assert not pool.are_warm(seat_bots(("ann", 2)))
     assert await played(pool, ("ann", 2)) != first
     assert await played(pool, ("ann", 1)) == first
 

@@ -94,7 +94,7 @@ async def test_a_match_that_has_not_begun_is_not_played_by_an_earlier_version(
     service = ladder.takes_submissions(ann=11, ben=21)
     ladder.pool.starts.clear()
     competition = await begun(ladder)
-    assert playing(competition) == {"ann", "ben"}
+    assert (competition.playing, competition.tables) == (4, ())
     service.plays("ann", 12)
     ladder.pool.starts.set()
     await played(ladder, 1)
@@ -172,7 +172,7 @@ async def test_J3_who_does_not_start_loses_that_match_and_rests(ladder: FakeHost
 
     offences = {(verdict.bot, verdict.kind) for verdict in competition.verdicts}
     assert offences == {("ben", Ending.CRASH)}
-    assert competition.arbiter.rests_s("ben") > 0
+    assert competition.arbiter.bots.rests_s("ben") > 0
     assert not competition.tables
 
 
@@ -185,11 +185,11 @@ async def test_processes_of_a_version_end_when_nobody_needs_it_any_more() -> Non
     service = FakeVersionService(ann=11, ben=21)
     submitted, pool = bots(service)
     service.plays("ann", 12)
-    submitted.retire({"ann": 11, "ben": 21}.items())  # a run plays it to its end
-    assert pool.needed == {("ann", 11), ("ann", 12), ("ben", 21)}
+    submitted.retire((11, 21))  # a run plays it to its end
+    assert pool.needed == {11, 12, 21}
 
     submitted.retire(())
-    assert pool.needed == {("ann", 12), ("ben", 21)}
+    assert pool.needed == {12, 21}
 
 
 async def test_versions_of_a_competition_that_goes_on_have_their_labels() -> None:

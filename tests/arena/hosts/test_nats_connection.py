@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from arena.workers.bus import BusAddress, BusDown
+from arena.hosts.bus import BusAddress, BusDown
 
 pytest.importorskip("nats")
 

@@ -27,6 +27,7 @@ from protocol.errors import ArenaError
 from protocol.messages import Limits
 from tests.support.fake_bots import ANY_GAME
 from tests.support.hosted_arena import KIND
+from tests.support.silent_link import SilentLink
 
 pytestmark = pytest.mark.virtual_time
 
@@ -80,16 +81,6 @@ class AskedHost:
             raise ArenaError("no arena answers")
         opened(SilentLink())
         await asyncio.Event().wait()
-
-
-class SilentLink:
-    """A link on which nobody listens."""
-
-    def tell(self, message: bytes) -> None: ...
-
-    def carry(self, piece: bytes) -> None: ...
-
-    def cut(self) -> None: ...
 
 
 async def test_all_bots_of_a_match_have_room_or_none() -> None:

@@ -1,0 +1,295 @@
+"""Keeps the seats of matches that need processes: reserved together, and started before a match.
+
+A seat is a free table of a bot that is connected here, or a process of a pool, on this machine or
+on a host. A match has all of its seats or none of them. One whose seats are not free waits, and
+later ones may be seated meanwhile, but not for ever (`_MOST_OVERTAKEN`).
+
+How many matches of launched bots are played at once is bounded by the pool's `at_once`: more than
+that cannot compute at the same time, and each holds a process for every seat. A match that has no
+room here is played on a host that has room for all its seats, if hosts can start all its bots.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Mapping, Sequence
+
+from arena.competitions.host_pools import HostPools
+from arena.competitions.process_pool import ProcessPool, ReservedSeat, SeatBot, StartFailed
+from arena.engine.verdict import UNCOUNTED, Finding
+from arena.hosts.remote_bot import HostLost
+from arena.referee.bot_session import BotSession
+from arena.referee.referee import FAULT
+from arena.server.background import BackgroundTasks
+
+__all__ = ["Seating", "WantedSeats"]
+
+log = logging.getLogger(__name__)
+
+# Later matches may start before one that waits for room, but only so many: a match of four seats
+# would else never find four processes free among matches of two.
+_MOST_OVERTAKEN = 16
+# Starting a process takes as long as many a match. So matches whose processes are warm come first,
+# or a class larger than the memory would start two for every match; but not for ever.
+_MOST_PASSED_OVER = 100
+
+
+class _NotHere(Exception):
+    """A bot that has to be here is not; the text says which."""
+
+
+class WantedSeats:
+    """The seats of one match, from when they are asked for until it is over.
+
+    One of `seated`, `refused` and `failed` is called, once: with the sessions by seat; with a seat
+    and why its bot could not be started, which is its offence; or with why the match is void.
+
+    Args:
+        match: the id that the match has if it is lost before it is opened.
+        bots: by seat.
+        is_portable: whether hosts can start all of them.
+        is_limited: whether it counts among the matches that a pool plays at once; one of a bot that
+            has connected by itself does not.
+    """
+
+    def __init__(
+        self,
+        match: str,
+        bots: Sequence[SeatBot],
+        *,
+        is_portable: bool,
+        is_limited: bool,
+        seated: Callable[[Sequence[BotSession]], None],
+        refused: Callable[[int, Finding], None],
+        failed: Callable[[str], None],
+    ) -> None:
+        self.match = match
+        self.bots = tuple(bots)
+        self.is_portable = is_portable
+        self.is_limited = is_limited
+        self.seated, self.refused, self.failed = seated, refused, failed
+        self.submitted = tuple(bot for bot in bots if bot.submission is not None)
+        self.overtaken = 0
+        self.passed_over = 0  # by matches whose processes were warm
+        self.held: tuple[BotSession, ...] = ()  # each has a table kept free for it
+        self.processes: dict[int, ReservedSeat] = {}  # by seat
+        self.pool: ProcessPool | None = None  # that of the processes
+        self.task: asyncio.Task[None] | None = None
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(bot.name for bot in self.bots)
+
+
+class Seating:
+    """Gives matches their seats.
+
+    Attributes:
+        pool: the processes of submissions here; None where none are taken.
+        hosts: those on hosts; None without a bus.
+    """
+
+    def __init__(self, players: Mapping[str, BotSession]) -> None:
+        self.pool: ProcessPool | None = None
+        self.hosts: HostPools | None = None
+        self._players = players
+        self._waiting: dict[WantedSeats, None] = {}  # in the order in which they came
+        self._is_due = False
+        self._tasks = BackgroundTasks()
+
+    @property
+    def at_once(self) -> int:
+        """How many matches of launched bots are played at once, here and on hosts."""
+        here = 1 if self.pool is None else max(1, self.pool.at_once)
+        return here + (0 if self.hosts is None else self.hosts.at_once)
+
+    def want(self, wanted: WantedSeats) -> None:
+        """Have a match seated, soon or when there is room; `give_back` is due afterwards."""
+        self._waiting[wanted] = None
+        self.look()
+
+    def give_back(self, wanted: WantedSeats, match: str = "") -> None:
+        """Give the seats of a match back that is over, or is not to be played.
+
+        `match` is its id, if it has begun. Seats that are still awaited are not any more.
+        """
+        self._waiting.pop(wanted, None)
+        if wanted.task is not None:
+            wanted.task.cancel()
+        self._let_go(wanted)
+        if wanted.pool is not None:
+            wanted.pool.playing -= wanted.is_limited
+        for process in wanted.processes.values():
+            process.release(match)
+        self.look()
+
+    def look(self) -> None:
+        """Seat who can be seated, soon: a table or a process may be free, or a bot gone."""
+        if self._waiting and not self._is_due:
+            self._is_due = True
+            asyncio.get_running_loop().call_soon(self._seat_all)
+
+    def close(self) -> None:
+        """Start no more processes."""
+        self._tasks.cancel()
+
+    # --- within ---
+
+    def _seat_all(self) -> None:
+        """Seat the matches whose seats are free, the oldest first."""
+        self._is_due = False
+        for prefers_warm in (True, False):
+            self._seat_waiting(prefers_warm)
+
+    def _seat_waiting(self, prefers_warm: bool) -> None:
+        passed: list[WantedSeats] = []  # those that wait for processes
+        cold: list[WantedSeats] = []
+        for wanted in tuple(self._waiting):
+            if wanted not in self._waiting:
+                continue  # it was given back meanwhile
+            if prefers_warm and self._can_wait(wanted):
+                cold.append(wanted)
+                continue
+            is_held = any(other.overtaken >= _MOST_OVERTAKEN for other in passed)
+            try:
+                if (is_held and self._is_busy) or not self._reserve(wanted):
+                    passed.append(wanted)
+                    self._ask_hosts(wanted)
+                    continue
+            except _NotHere as error:
+                self._fail(wanted, str(error))
+                continue
+            except Exception:
+                log.exception("%s cannot be seated", " and ".join(wanted.names))
+                self._fail(wanted, FAULT)
+                continue
+            for other in passed:
+                other.overtaken += 1
+            for other in cold:
+                other.passed_over += 1
+            del self._waiting[wanted]
+            wanted.task = self._tasks.start(self._start(wanted))
+
+    def _can_wait(self, wanted: WantedSeats) -> bool:
+        """Whether a process would have to be started for a match that has not waited for long."""
+        if wanted.passed_over >= _MOST_PASSED_OVER:
+            return False
+        is_warm_here = self.pool is not None and self.pool.are_warm(wanted.submitted)
+        return not is_warm_here and not any(pool.are_warm(wanted.bots) for pool in self._far)
+
+    @property
+    def _far(self) -> Sequence[ProcessPool]:
+        """The pools on hosts."""
+        return () if self.hosts is None else self.hosts.pools
+
+    @property
+    def _is_busy(self) -> bool:
+        here = () if self.pool is None else (self.pool,)
+        return any(pool.playing for pool in (*here, *self._far))
+
+    def _ask_hosts(self, wanted: WantedSeats) -> None:
+        """Look for a host with room for a match for which there is none here."""
+        if self.hosts is not None and wanted.is_portable:
+            self.hosts.ask(wanted.bots)
+
+    def _reserve(self, wanted: WantedSeats) -> bool:
+        """Keep all seats of a match free for it, or none: where most of its bots are warm."""
+        far = self._far if wanted.is_portable else ()
+        warm = {pool: pool.warm(wanted.bots) for pool in far}
+        tables = len(wanted.bots) - len(wanted.submitted)
+        here = tables + (0 if self.pool is None else self.pool.warm(wanted.submitted))
+        best = sorted(far, key=lambda pool: -warm[pool])
+        before = [pool for pool in best if warm[pool] > here]
+        return (
+            any(self._reserve_far(wanted, pool) for pool in before)
+            or self._reserve_here(wanted)
+            or any(self._reserve_far(wanted, pool) for pool in best[len(before) :])
+        )
+
+    def _reserve_here(self, wanted: WantedSeats) -> bool:
+        connected = [self._here(bot.name, wanted) for bot in wanted.bots if bot.submission is None]
+        for player in connected:
+            if len(player.chairs) + player.held + connected.count(player) > player.tables:
+                return False
+        if wanted.submitted:
+            assert self.pool is not None, "an arena without a pool takes no submissions"
+            if not self._reserve_at(wanted, self.pool, wanted.submitted):
+                return False
+        for player in connected:
+            player.held += 1
+        wanted.held = tuple(connected)
+        return True
+
+    def _reserve_far(self, wanted: WantedSeats, pool: ProcessPool) -> bool:
+        return self._reserve_at(wanted, pool, wanted.bots)
+
+    def _reserve_at(self, wanted: WantedSeats, pool: ProcessPool, bots: Sequence[SeatBot]) -> bool:
+        """Reserve processes of a pool for these bots of a match, unless it plays enough matches."""
+        if wanted.is_limited and pool.playing >= pool.at_once:
+            return False
+        seats = pool.reserve(bots)
+        if seats is None:
+            return False
+        pool.playing += wanted.is_limited
+        wanted.pool = pool
+        places = [seat for seat, bot in enumerate(wanted.bots) if bot in bots]
+        wanted.processes = dict(zip(places, seats, strict=True))
+        return True
+
+    def _here(self, name: str, wanted: WantedSeats) -> BotSession:
+        """The bot of that name; one that went away while processes started is not waited for."""
+        player = self._players.get(name)
+        if player is None or player.leaving or player.session.finishing:
+            raise _NotHere(f"{name} is not here")
+        if wanted.submitted and (player.is_away or player.is_unresponsive):
+            raise _NotHere(f"{name} is away")
+        return player
+
+    async def _start(self, wanted: WantedSeats) -> None:
+        """Wait for the processes of a match, and have it opened."""
+        processes = wanted.processes
+        began: list[BotSession | BaseException] = []
+        for _ in processes:  # the second time they are there, unless one has ended meanwhile
+            began = await asyncio.gather(
+                *(process.session() for process in processes.values()), return_exceptions=True
+            )
+            if any(isinstance(each, BaseException) for each in began):
+                break
+        wanted.task = None
+        came = dict(zip(processes, began, strict=True))
+        for seat, session in came.items():
+            if isinstance(session, StartFailed):
+                self.give_back(wanted, wanted.match)
+                wanted.refused(seat, session.finding)
+                return
+        for session in came.values():
+            if isinstance(session, HostLost):
+                log.warning("a bot cannot be started: %s", session)
+                self._fail(wanted, f"{session}{UNCOUNTED}")
+                return
+            if isinstance(session, BaseException):
+                log.error("a bot cannot be started", exc_info=session)
+                self._fail(wanted, FAULT)
+                return
+        started = {seat: each for seat, each in came.items() if isinstance(each, BotSession)}
+        try:
+            sessions = [
+                started[seat] if seat in started else self._here(bot.name, wanted)
+                for seat, bot in enumerate(wanted.bots)
+            ]
+        except _NotHere as error:
+            self._fail(wanted, str(error))
+            return
+        self._let_go(wanted)
+        wanted.seated(sessions)
+
+    def _fail(self, wanted: WantedSeats, why: str) -> None:
+        self.give_back(wanted)
+        wanted.failed(why)
+
+    def _let_go(self, wanted: WantedSeats) -> None:
+        """Keep no tables free for a match any more."""
+        held, wanted.held = wanted.held, ()
+        for player in held:
+            player.held -= 1

@@ -1,0 +1,242 @@
+"""The programs that a host has fetched from arenas, ready to be launched, in a folder that stays.
+
+A program is fetched part by part into a file and looked at only if its SHA-256 is the one that the
+arena named. A bundle is unpacked then, and a submission is built, by the code that builds it at an
+arena. Folders appear under their keys when they are whole; what a host that was killed has left
+half done is removed by the next one.
+
+Hosts on one machine may be given the same folder: each has a folder of its own in it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import itertools
+import os
+import re
+import shutil
+from collections.abc import Awaitable, Callable, Collection, Sequence
+from pathlib import Path
+from typing import BinaryIO, TypeAlias
+
+from arena.hosts.messages import Bundle, HouseBot, SeatProgram, Source
+from arena.sandbox.build_cache import BuildCache, BuildFailed
+from arena.sandbox.bundle import MOST_BUNDLED, bundle_key, bundled_program, unpack_bundle
+from arena.sandbox.command import Program, bot_command, sealed_program
+from arena.sandbox.folder_cache import FolderCache
+from arena.sandbox.workdir import remove
+from arena.server.background import BackgroundTasks
+from arena.storage.lock import lock_file
+from protocol.errors import ArenaError, UsageError
+from protocol.vocabulary import shorten
+
+__all__ = ["Fetch", "NotFetched", "ProgramCache"]
+
+Fetch: TypeAlias = Callable[[int], Awaitable[bytes]]
+"""Asks an arena for the bytes of a program from an offset on; raises `ArenaError`."""
+
+_MOST_BYTES = 8 << 30
+# An arena has built it within its own limits, but this machine may be slower.
+_BUILD_S = 900.0
+_BUILD_MIB = 2_048
+# A program that could not be built is not tried again for each match; but a toolchain may come.
+_FAILED_S = 300.0
+_KEY = re.compile(r"[0-9a-f]{64}")
+_BOOT = "boot"
+_KERNEL_BOOT = Path("/proc/sys/kernel/random/boot_id")
+
+
+class NotFetched(UsageError):
+    """A program did not come, or another one came."""
+
+
+class ProgramCache:
+    """Programs by their keys; the least recently used make room for others.
+
+    Args:
+        folder: made if it is not there. No bot may see it.
+        hidden: what no build may see, besides that folder.
+
+    Attributes:
+        in_use: gives the keys of programs whose processes run; they make no room for others. It is
+            called in a thread.
+    """
+
+    def __init__(
+        self, folder: Path, hidden: Sequence[Path] = (), most_bytes: int = _MOST_BYTES
+    ) -> None:
+        self.in_use: Callable[[], Collection[str]] = lambda: ()
+        own, self._lock = _own_folder(folder)
+        self._fetched = own / "fetched"
+        self._folders = FolderCache(own / "programs", self._kept, most_bytes)
+        self._builds = BuildCache(
+            self._folders,
+            self._write_tar,
+            (*hidden, folder),
+            build_s=_BUILD_S,
+            build_mib=_BUILD_MIB,
+        )
+        self._making: dict[str, asyncio.Task[None]] = {}
+        self._failed: dict[str, tuple[float, str]] = {}
+        self._tasks = BackgroundTasks(_note_end)
+        self._folders.sweep()
+        shutil.rmtree(self._fetched, ignore_errors=True)
+        self._fetched.mkdir(mode=0o700)
+
+    async def close(self) -> None:
+        """End what is fetched or built; nothing of it stays."""
+        self._tasks.cancel()
+        await self._tasks.ended()
+        os.close(self._lock)
+
+    async def program(self, wanted: SeatProgram, game: str, name: str, fetch: Fetch) -> Program:
+        """How a program is launched for a bot of that name, fetched and built if it is not here.
+
+        Raises `NotFetched`, `BuildFailed`, or `UsageError` for what cannot be started here, each
+        with one line. None of them is an offence of the bot.
+        """
+        if isinstance(wanted, HouseBot):
+            return Program(tuple(bot_command((game, wanted.bot), name=name)))
+        if not _KEY.fullmatch(wanted.key):
+            raise NotFetched(f"expected the SHA-256 of a program, got {shorten(wanted.key)}")
+        while (found := await asyncio.to_thread(self._find, wanted)) is None:
+            await self._have(wanted, game, fetch)
+        return found
+
+    # --- have it here ---
+
+    def _find(self, wanted: Source | Bundle) -> Program | None:
+        if isinstance(wanted, Source):
+            built = self._builds.find(wanted.key)
+            return None if built is None else sealed_program(built.folder, built.manifest)
+        folder = self._folders.find(wanted.key)
+        return None if folder is None else bundled_program(wanted.words, wanted.stdio, folder)
+
+    async def _have(self, wanted: Source | Bundle, game: str, fetch: Fetch) -> None:
+        """Put a program into the cache; those who want it meanwhile wait for one to do it."""
+        until, why = self._failed.get(wanted.key, (0.0, ""))
+        if asyncio.get_running_loop().time() < until:
+            raise BuildFailed(why, "")
+        task = self._making.get(wanted.key)
+        is_mine = task is None
+        if task is None:
+            task = self._tasks.start(self._make(wanted, game, fetch))
+            self._making[wanted.key] = task
+            task.add_done_callback(lambda _: self._making.pop(wanted.key, None))
+        try:
+            # Others wait too: whoever is cancelled cancels it for nobody else.
+            await asyncio.shield(task)
+        except NotFetched:
+            if is_mine:  # else another arena failed, or its link was lost: ask our own
+                raise
+
+    async def _make(self, wanted: Source | Bundle, game: str, fetch: Fetch) -> None:
+        tar = self._fetched / wanted.key
+        try:
+            await self._fetch(wanted, game, fetch, tar)
+            if isinstance(wanted, Source):
+                await self._builds.built(wanted.key)
+            else:
+                await self._unpack(wanted.key, tar)
+        except NotFetched:
+            raise
+        except UsageError as error:
+            until = asyncio.get_running_loop().time() + _FAILED_S
+            self._failed[wanted.key] = until, str(error)
+            raise
+        except OSError as error:
+            raise NotFetched(f"cannot write a program to {self._fetched}: {error}") from error
+        finally:
+            await asyncio.to_thread(tar.unlink, missing_ok=True)
+
+    async def _unpack(self, key: str, tar: Path) -> None:
+        async with self._folders.work() as work:
+            made = work / "made"
+            made.mkdir()
+            await asyncio.to_thread(_unpack, tar, made)
+            self._folders.add(key, made)
+
+    def _kept(self) -> Collection[str]:
+        return {*tuple(self._making), *self.in_use()}
+
+    def _write_tar(self, key: str, into: BinaryIO) -> None:
+        with (self._fetched / key).open("rb") as tar:
+            shutil.copyfileobj(tar, into)
+
+    # --- fetch it ---
+
+    async def _fetch(self, wanted: Source | Bundle, game: str, fetch: Fetch, tar: Path) -> None:
+        """Write a program's tar to a file; raises `NotFetched` if it is another one."""
+        if wanted.size > MOST_BUNDLED:
+            most = MOST_BUNDLED >> 20
+            raise NotFetched(f"expected a program of at most {most} MiB, got {wanted.size:,} bytes")
+        digest = hashlib.sha256()
+        with tar.open("wb") as file:
+
+            def write(data: bytes) -> None:
+                file.write(data)
+                digest.update(data)
+
+            while (offset := file.tell()) < wanted.size:
+                await asyncio.to_thread(write, await _part(wanted.size - offset, offset, fetch))
+        key = digest.hexdigest()
+        if isinstance(wanted, Bundle):
+            key = bundle_key(wanted.words, wanted.stdio, game, key)
+        if key != wanted.key:
+            raise NotFetched(f"expected the program {wanted.key}, got one with the SHA-256 {key}")
+
+
+async def _part(most: int, offset: int, fetch: Fetch) -> bytes:
+    """The bytes at an offset: at least one of them, and at most as many as are missing."""
+    try:
+        data = await fetch(offset)
+    except ArenaError as error:
+        raise NotFetched(str(error)) from error
+    if not 0 < len(data) <= most:
+        raise NotFetched(f"expected 1 to {most:,} bytes of a program, got {len(data):,}")
+    return data
+
+
+def _note_end(task: asyncio.Task[None]) -> None:
+    """Read its error, as those who have waited for it may be cancelled."""
+    if not task.cancelled():
+        task.exception()
+
+
+def _own_folder(folder: Path) -> tuple[Path, int]:
+    """The first folder in `folder` that no other host has, and its lock, which ends with us."""
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    for number in itertools.count(1):
+        lock = os.open(folder / f"{number}.lock", os.O_RDWR | os.O_CREAT, 0o600)
+        if lock_file(lock):
+            break
+        os.close(lock)
+    own = folder / str(number)
+    _clear_after_boot(own)
+    own.mkdir(mode=0o700, exist_ok=True)
+    (own / _BOOT).write_text(_boot_id())
+    return own, lock
+
+
+def _clear_after_boot(own: Path) -> None:
+    """A power cut may have left files without their content, which would be a bot's offence."""
+    try:
+        is_same = (own / _BOOT).read_text() == _boot_id()
+    except OSError:
+        is_same = False
+    if not is_same:
+        remove(own)
+
+
+def _boot_id() -> str:
+    """Which start of this machine it is; empty where nobody knows."""
+    try:
+        return _KERNEL_BOOT.read_text()
+    except OSError:
+        return ""
+
+
+def _unpack(tar: Path, folder: Path) -> None:
+    with tar.open("rb") as file:
+        unpack_bundle(file, folder)

@@ -1,0 +1,265 @@
+"""The programs of bots that an arena starts, as it hands them to hosts.
+
+A submission is its source, which is in the database. A bot that was launched is packed into a
+bundle once: what hosts run is what its folder had when it was first needed there, until it is
+launched again. Tars lie as files in a folder of the arena's cache, by their keys, so that any part
+can be read; what is there too long without being read makes room, and is made again when needed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import re
+import tempfile
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import BinaryIO, Protocol, TypeVar
+
+import msgspec
+
+from arena.formats.spec import RelaunchSpec
+from arena.hosts.messages import Bundle, HouseBot, SeatProgram, Source
+from arena.sandbox.bundle import pack_bundle, portable_command
+from arena.sandbox.command import Program
+from arena.storage.submission_rows import Submission
+from protocol.errors import UsageError
+
+__all__ = ["PART_BYTES", "HandedIn", "SeatPrograms", "program_of"]
+
+PART_BYTES = 512 << 10
+"""Of a program in one message of a link."""
+
+_MOST_BYTES = 4 << 30  # of tars of earlier bundles and of submissions
+_KEY = re.compile(r"[0-9a-f]{64}")
+_SUFFIX = ".tar"
+
+_Tarred = TypeVar("_Tarred", Bundle, Source)
+
+
+class HandedIn(Protocol):
+    """The submissions of an arena."""
+
+    async def get(self, number: int) -> Submission:
+        """A submission; raises `UsageError` if there is none."""
+
+    def open_program(self, sha256: str, into: BinaryIO) -> None:
+        """Write the tar of a program, in a thread; raises `UsageError` if there is none."""
+
+
+def program_of(bot: RelaunchSpec) -> Program:
+    """The program of a bot that is no house bot."""
+    folder = None if bot.folder is None else Path(bot.folder)
+    return Program(bot.words, stdio=bot.stdio, folder=folder)
+
+
+class _Launched(msgspec.Struct):
+    """What is known of a bot since it was launched: why it cannot be sent, or its bundles."""
+
+    spec: RelaunchSpec
+    why: str = ""
+    bundles: dict[str, Bundle] = {}  # by game
+
+
+class SeatPrograms:
+    """Finds, packs and serves programs.
+
+    Args:
+        relaunch_specs: how bots of these names that run here were launched; one object a launch.
+        submissions: None where nothing can be handed in.
+        folder: for tars; made if it is not there. No bot may see it.
+        hidden: the arena's files, which no bot may see and which are in no bundle.
+    """
+
+    def __init__(
+        self,
+        relaunch_specs: Callable[[Sequence[str]], tuple[RelaunchSpec, ...]],
+        submissions: HandedIn | None,
+        folder: Path,
+        hidden: Sequence[Path],
+        most_bytes: int = _MOST_BYTES,
+    ) -> None:
+        self._relaunch_specs = relaunch_specs
+        self._submissions = submissions
+        self._folder = folder
+        self._hidden = (*hidden, folder)
+        self._most_bytes = most_bytes
+        self._by_name: dict[str, _Launched] = {}
+        self._sources: dict[int, Source] = {}
+        self._is_swept = False
+        self._writing = asyncio.Lock()  # one at a time: it takes a core
+
+    async def seat_program(self, name: str, submission: int | None, game: str) -> SeatProgram:
+        """A submission, or without one the bot of that name that was launched here.
+
+        Raises `UsageError` with a line that says which bot cannot be sent and why, and
+        `StoreFailed`.
+        """
+        try:
+            if submission is None:
+                return await self._launched(name, game)
+            return await self._source(submission)
+        except UsageError as error:
+            raise UsageError(f"{name}: {error}") from None
+
+    def is_portable(self, name: str, game: str) -> bool:
+        """Whether a bot was launched here and, as far as is known by now, can be sent."""
+        found = self._find(name)
+        return found is not None and not found.why
+
+    async def part(self, key: str, offset: int) -> bytes:
+        """Bytes of a program's tar, at most `PART_BYTES`; empty behind its end.
+
+        Raises `UsageError` if there is no such program, and `StoreFailed`.
+        """
+        if not _KEY.fullmatch(key) or not 0 <= offset < _MOST_BYTES:
+            raise UsageError(f"expected a program and an offset in it, got {key!r} and {offset}")
+        file = self._file(key)
+        try:
+            return await asyncio.to_thread(_read, file, offset)
+        except FileNotFoundError:
+            await self._spool(key, file)
+            return await asyncio.to_thread(_read, file, offset)
+
+    # --- what it is ---
+
+    def _find(self, name: str) -> _Launched | None:
+        specs = self._relaunch_specs((name,))
+        if not specs:
+            return None
+        [spec] = specs
+        found = self._by_name.get(name)
+        if found is None or found.spec is not spec:  # it was launched again
+            found = self._by_name[name] = _Launched(spec, why=_refused(spec))
+        return found
+
+    async def _launched(self, name: str, game: str) -> SeatProgram:
+        found = self._find(name)
+        if found is None:
+            raise UsageError("expected a bot that was launched here, got one that was not")
+        if found.spec.house is not None:
+            return HouseBot(found.spec.house)
+        if not found.why and game not in found.bundles:
+            async with self._writing:
+                if not found.why and game not in found.bundles:
+                    await self._pack(found, game)
+        if found.why:
+            raise UsageError(found.why)
+        return found.bundles[game]
+
+    async def _source(self, number: int) -> Source:
+        """A submission; raises `UsageError` if there is no such one, and `StoreFailed`."""
+        if number not in self._sources:
+            if self._submissions is None:
+                raise UsageError("expected a bot of this arena, which takes no submissions")
+            one = await self._submissions.get(number)
+            if one.manifest is None:
+                raise UsageError(f"expected an accepted submission, got {number}")
+            self._sources[number] = Source(one.program, one.size, one.manifest.language)
+        return self._sources[number]
+
+    async def _pack(self, found: _Launched, game: str) -> None:
+        """Pack a bundle, or note why that cannot be done, until it is launched again."""
+        program = program_of(found.spec)
+
+        def write(tar: BinaryIO) -> Bundle:
+            packed = pack_bundle(program, game, self._hidden, tar)
+            command = packed.command
+            return Bundle(
+                key=packed.key,
+                size=packed.size,
+                words=command.words,
+                stdio=packed.stdio,
+                needs=command.needs,
+                is_native=command.is_native,
+            )
+
+        try:
+            found.bundles[game] = await asyncio.to_thread(self._write, write)
+        except (UsageError, OSError) as error:
+            found.why = str(error)
+
+    # --- its tar ---
+
+    async def _spool(self, key: str, file: Path) -> None:
+        """Have a tar again that is not in the folder."""
+        async with self._writing:
+            for found in self._by_name.values():
+                for game, bundle in tuple(found.bundles.items()):
+                    if bundle.key == key and not file.exists():
+                        del found.bundles[game]
+                        await self._pack(found, game)
+            if not file.exists():
+                await self._spool_source(key)
+
+    async def _spool_source(self, key: str) -> None:
+        service = self._submissions
+        if service is None:
+            raise UsageError(f"expected a program of this arena, got {key}")
+
+        def write(tar: BinaryIO) -> Source:
+            service.open_program(key, tar)
+            return Source(key, tar.tell(), "")
+
+        try:
+            await asyncio.to_thread(self._write, write)
+        except OSError as error:
+            raise UsageError(f"cannot write a program to {self._folder}: {error}") from error
+
+    def _write(self, write: Callable[[BinaryIO], _Tarred]) -> _Tarred:
+        """Have a tar written, move it to its key when it is whole, and make room."""
+        if not self._is_swept:
+            self._sweep()
+        opened, name = tempfile.mkstemp(prefix=".", dir=self._folder)
+        try:
+            with os.fdopen(opened, "wb") as tar:
+                written = write(tar)
+                tar.flush()
+                os.fsync(opened)  # the next arena takes it for whole
+            os.replace(name, self._file(written.key))
+        except BaseException:
+            os.unlink(name)
+            raise
+        self._make_room(written.key)
+        return written
+
+    def _sweep(self) -> None:
+        """Remove what an arena that was killed has left half written."""
+        self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        for path in self._folder.glob(".*"):
+            path.unlink()
+        self._is_swept = True
+
+    def _make_room(self, latest: str) -> None:
+        """Remove what was not read for the longest, but for what bots have that run now."""
+        launched = tuple(self._by_name.values())
+        kept = {bundle.key for bot in launched for bundle in tuple(bot.bundles.values())} | {latest}
+        found = {path: path.stat() for path in self._folder.glob(f"[!.]*{_SUFFIX}")}
+        spare = [path for path in found if path.name.removesuffix(_SUFFIX) not in kept]
+        total = sum(found[path].st_size for path in spare)
+        for path in sorted(spare, key=lambda path: found[path].st_mtime):
+            if total <= self._most_bytes:
+                break
+            path.unlink()
+            total -= found[path].st_size
+
+    def _file(self, key: str) -> Path:
+        return self._folder / (key + _SUFFIX)
+
+
+def _refused(spec: RelaunchSpec) -> str:
+    """Why a bot cannot be sent, as far as its command line says it; empty if it can."""
+    if spec.house is None:
+        try:
+            portable_command(program_of(spec))
+        except UsageError as error:
+            return str(error)
+    return ""
+
+
+def _read(file: Path, offset: int) -> bytes:
+    with file.open("rb") as tar:
+        tar.seek(offset)
+        data = tar.read(PART_BYTES)
+    os.utime(file)
+    return data
