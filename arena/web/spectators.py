@@ -17,7 +17,6 @@ from typing import NamedTuple, Protocol
 import msgspec
 
 from arena.competitions.watched_match import EventCut, WatchedMatch
-from arena.records.replay_events import Event
 from arena.records.visibility import Viewer
 from arena.referee.live_match import LiveMatch
 from arena.referee.referee import Referee
@@ -251,7 +250,7 @@ class Spectators:
         if audience.watched.is_over and audience.gone_at is None:
             audience.gone_at = now + _GONE_S
 
-    def _pause_s(self, cut: EventCut[Event] | None) -> float:
+    def _pause_s(self, cut: EventCut | None) -> float:
         if cut is None:
             return 0.0
         is_fast = cut.skipped > 0 or len(cut.events) > _FAST
