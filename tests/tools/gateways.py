@@ -5,7 +5,7 @@ bots is refereed by the gateway of one of them, so a decision of the other may c
 goes by one message to the other gateway, its answer by one back. Gateways are queues with one
 server each. A bot answers after its link and its thinking, and has one match after another.
 
-The page `arena/workers/many_machines.md` quotes what is printed. No part of CI.
+The page `arena/hosts/many_machines.md` quotes what is printed. No part of CI.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 tests.tools.write_rate [--db URL]`.
 
 Matches of house bots are handed to a store as fast as it makes them durable, a few hundred ahead,
-as by an arena with many tables. The page `arena/workers/many_machines.md` quotes what is printed.
+as by an arena with many tables. The page `arena/hosts/many_machines.md` quotes what is printed.
 `--db postgresql` starts a server of its own, with fsync. No part of CI.
 """
 

@@ -13,12 +13,12 @@ from click.testing import CliRunner
 
 from arena.cli import _addresses
 from arena.cli._addresses import Endpoint, page_at, urls_for_others
-from arena.cli._bus_options import bus_options, no_bus_options, opened_bus, read_address
+from arena.cli._bus_options import bus_options, no_bus_options, read_address
 from arena.cli._limit_options import LimitsCommand, described, limits_options
 from arena.hosts.bus import BusAddress
 from protocol.errors import UsageError
 from protocol.messages import Limits
-from tests.support.nats_server import NatsServer, nats_server
+from tests.support.nats_server import nats_server
 
 Called = Callable[..., None]
 
@@ -300,15 +300,3 @@ def test_where_all_is_played_here_the_environment_names_no_bus() -> None:
     done = CliRunner().invoke(plays_here, env={"ARENA_BUS": "nats://b", "ARENA_BUS_KEY": "a.nk"})
 
     assert (done.exit_code, done.output) == (0, "played\n")
-
-
-async def test_without_an_address_it_is_not_opened() -> None:
-    with pytest.raises(UsageError, match="expected --bus"):
-        async with opened_bus(None, "tester"):
-            pytest.fail("it was opened")
-
-
-async def test_it_is_open_until_the_block_ends(nats_server: NatsServer) -> None:
-    async with opened_bus(nats_server.address("arena"), "tester") as bus:
-        assert bus.is_up
-    assert not bus.is_up

@@ -6,9 +6,8 @@ time for, and cuts the events into frames. What is too much for a frame is left 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from itertools import chain
-from typing import Any
 
 import msgspec
 
@@ -152,17 +151,13 @@ class WatchedMatch:
                 match=self.table.id,
                 reset=cut.reset,
                 round=cut.round,
-                events=tuple(self.shown(cut.events, view)),
+                events=tuple(seen(cut.events, view, self.table.game.seats, self._captions)),
                 turn=self.turn(now) if cut.is_latest else None,
                 scores=self.scores,
                 decisions=self.decisions,
                 skipped=cut.skipped,
             )
         )
-
-    def shown(self, events: Sequence[Event], view: View) -> list[dict[str, Any]]:
-        """What a view shows of events of cuts, in words too; ready for JSON."""
-        return seen(events, view, self.table.game.seats, self._captions)
 
     def scene(self, view: View, competition: str | None) -> bytes:
         """The frame that says who plays what."""
