@@ -78,7 +78,7 @@ class AdminArena:
         )
 
     @property
-    def presence(self) -> AdminArena:
+    def here(self) -> AdminArena:
         return self
 
     def spelled(self, name: str) -> str:
@@ -419,7 +419,7 @@ class Office:
         )
 
     @property
-    def presence(self) -> Office:
+    def here(self) -> Office:
         return self
 
     def spelled(self, name: str) -> str:

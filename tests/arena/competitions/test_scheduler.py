@@ -118,7 +118,7 @@ class EveningHost:
     # --- as a host ---
 
     @property
-    def presence(self) -> EveningHost:
+    def here(self) -> EveningHost:
         return self
 
     @property

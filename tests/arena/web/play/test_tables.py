@@ -107,7 +107,7 @@ class FakePlayHost:
     # --- as a host ---
 
     @property
-    def presence(self) -> FakePlayHost:
+    def here(self) -> FakePlayHost:
         return self
 
     @property
