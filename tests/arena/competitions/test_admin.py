@@ -10,8 +10,8 @@ from typing import Any, cast
 import pytest
 
 from arena.competitions.admin import AdminCommands
-from arena.competitions.arena_host import Host
 from arena.competitions.competition import Competition
+from arena.competitions.live_arena import LiveArena
 from arena.competitions.scheduler import Scheduler
 from arena.formats.spec import Form
 from arena.referee.referee import FAULT, MOST_VOIDS
@@ -68,7 +68,7 @@ class AdminArena:
         self.tasks: list[asyncio.Task[Any]] = []
         self.host_control: FakeHostControl | None = None
         self.instructor = AdminCommands(
-            cast(Host, self),
+            cast(LiveArena, self),
             cast(Store, self),
             self.reopened.append,
             lambda: 1234.5,
@@ -409,7 +409,7 @@ class Office:
         self.competitions = ()
         self.roster = Roster(store.engine, lambda: 1234.5)
         self.instructor = AdminCommands(
-            cast(Host, self),
+            cast(LiveArena, self),
             store,
             lambda competition: None,
             lambda: 5000.0,

@@ -22,9 +22,9 @@ import msgspec
 import pytest
 
 from arena.competitions import gathering, scheduler
-from arena.competitions.arena_host import Host
 from arena.competitions.attendance import Upcoming
 from arena.competitions.config import Config
+from arena.competitions.live_arena import LiveArena
 from arena.competitions.planned_run import Participants, PlannedRun, teams_of
 from arena.competitions.scheduler import OpenGame, Scheduler
 from arena.formats.spec import Form, Plan, Take, plan_of
@@ -297,7 +297,7 @@ class Evening:
 
     def _begins(self) -> None:
         self.scheduler = Scheduler(
-            cast(Host, self.host),
+            cast(LiveArena, self.host),
             cast(Store, self.host),
             Config(limits=Limits(bank_ms=1, tables=8)),
             on_start=lambda competition: None,

@@ -14,7 +14,7 @@ from typing import Any, cast
 import msgspec
 import pytest
 
-from arena.competitions.arena_host import Host
+from arena.competitions.live_arena import LiveArena
 from arena.engine.names import alike
 from arena.engine.verdict import Finding
 from arena.formats.spec import Form
@@ -102,7 +102,7 @@ class FakePlayHost:
         self.fails: ArenaError | None = None
         self.comes_at_once = True
         self.bots: dict[str, FakeBot] = {}
-        self.people = PeopleTables(cast(Host, self))
+        self.people = PeopleTables(cast(LiveArena, self))
 
     # --- as a host ---
 
