@@ -404,7 +404,7 @@ class Office:
     def __init__(self, store: Store) -> None:
         self.store = store
         self.storage = WorkingStorage()
-        self.here: dict[str, str] = {}
+        self.uses: dict[str, str] = {}
         self.named: dict[str, str] = {}
         self.competitions = ()
         self.roster = Roster(store.engine, lambda: 1234.5)
@@ -426,7 +426,7 @@ class Office:
         return name
 
     def use_of(self, name: str) -> str | None:
-        return self.here.get(name)
+        return self.uses.get(name)
 
     def awaiting(self, name: str) -> str | None:
         return self.named.get(name)
@@ -516,7 +516,7 @@ async def test_somebody_is_renamed_or_taken_off_the_roster(office: Office) -> No
 
 async def test_whose_name_is_in_use_keeps_it(office: Office) -> None:
     office.roster.take([Student(name="ann"), Student(name="ben")])
-    office.here["ann"] = "ann/gin is connected"
+    office.uses["ann"] = "ann/gin is connected"
     office.named["ben"] = "cup"
 
     for word in ({"action": Action.UNLIST}, {"action": Action.RENAME, "text": "cem"}):

@@ -384,7 +384,9 @@ def competition(words: str) -> Any:
         plan=SimpleNamespace(players=players, form=form, game="ace_king_queen"),
         is_in=lambda name: name in players,
         only_waits=False,
-        arbiter=SimpleNamespace(is_barred=lambda name: name in barred.split()),
+        arbiter=SimpleNamespace(
+            bots=SimpleNamespace(is_barred=lambda name: name in barred.split())
+        ),
     )
 
 
