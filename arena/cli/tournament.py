@@ -214,21 +214,21 @@ async def _play(store: Store, plan: Plan, log_file: str | None) -> CompetitionRe
         listener = report.CompetitionLog(log, notices.say)
         async with LiveArena(
             store, limits=plan.limits, listener=listener, on_verdict=notices.ruled
-        ) as host:
-            competition = _started(host, plan, notices)
+        ) as arena:
+            competition = _started(arena, plan, notices)
             board.follow(competition.title, competition)
-            done = await host.play(competition)
-            await host.storage.written()
+            done = await arena.play(competition)
+            await arena.storage.written()
             return msgspec.structs.replace(done, is_written=True)
 
 
-def _started(host: LiveArena, plan: Plan, notices: BotNotices) -> Competition:
+def _started(arena: LiveArena, plan: Plan, notices: BotNotices) -> Competition:
     """Resume the unfinished competition with this plan, or start a new one."""
-    for row in host.unfinished():
+    for row in arena.unfinished():
         if plan == msgspec.structs.replace(
             row.plan, seed=plan.seed, house=plan.house, bots=plan.bots
         ):
-            competition = host.resume(row)
+            competition = arena.resume(row)
             notices.say(f"{row.id} goes on: {competition.played:,} matches played")
             return competition
-    return host.compete(plan)
+    return arena.compete(plan)
