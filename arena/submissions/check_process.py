@@ -21,7 +21,7 @@ from arena.sandbox.supervisor import ends_with_this
 from protocol.errors import ArenaError, UsageError, one_line
 from protocol.messages import Limits
 
-__all__ = ["CheckJob", "CheckVerdict", "StepBegun", "StepDone", "check"]
+__all__ = ["CheckJob", "CheckStep", "CheckVerdict", "check"]
 
 _LINE_BYTES = 1 << 20
 _LONGEST = 500  # letters of what it wrote on stderr, for the error
@@ -39,19 +39,16 @@ class CheckJob(Struct, frozen=True, kw_only=True):
     seed: int
 
 
-class StepBegun(Struct, frozen=True, tag_field="type", tag="begun"):
-    """A step has begun."""
+class CheckStep(Struct, frozen=True, tag_field="type", tag="step"):
+    """A step has begun, with the status `begun`, or is over.
 
-    step: str
-
-
-class StepDone(Struct, frozen=True, tag_field="type", tag="done"):
-    """A step is over: `lines` are those of `arena check`, `text` what is of interest in them."""
+    `lines` are those of `arena check`, `text` what is of interest in them.
+    """
 
     step: str
     status: str
-    text: str
-    lines: tuple[str, ...]
+    text: str = ""
+    lines: tuple[str, ...] = ()
 
 
 class CheckVerdict(Struct, frozen=True, tag_field="type", tag="verdict"):
@@ -62,14 +59,11 @@ class CheckVerdict(Struct, frozen=True, tag_field="type", tag="verdict"):
     lines: tuple[str, ...]
 
 
-_Said: TypeAlias = StepBegun | StepDone | CheckVerdict
+_Said: TypeAlias = CheckStep | CheckVerdict
 
 
 async def check(
-    command: Sequence[str],
-    job: CheckJob,
-    within_s: float,
-    tell: Callable[[StepBegun | StepDone], None],
+    command: Sequence[str], job: CheckJob, within_s: float, tell: Callable[[CheckStep], None]
 ) -> CheckVerdict:
     """Run a check and return what came of it.
 

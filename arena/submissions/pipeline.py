@@ -23,7 +23,7 @@ from arena.sandbox.scarcity import is_scarce
 from arena.server.fair_queue import FairQueue
 from arena.storage.submissions import InPlay, Submission, Submissions, SubmissionState
 from arena.storage.writer import can_pass
-from arena.submissions.check_process import CheckJob, CheckVerdict, StepBegun, StepDone, check
+from arena.submissions.check_process import CheckJob, CheckStep, CheckVerdict, check
 from arena.submissions.settings import SubmissionSettings
 from protocol.errors import ArenaError, UsageError
 from protocol.messages import Limits
@@ -278,12 +278,9 @@ class Pipeline:
         await self._begin(one, SubmissionState.CHECKING)
         lines: list[str] = []
 
-        def tell(said: StepBegun | StepDone) -> None:
-            if isinstance(said, StepDone):
-                lines.extend(said.lines)
-                self._say(one, "checking", said.step, said.status, said.text)
-            else:
-                self._say(one, "checking", said.step, "begun")
+        def tell(said: CheckStep) -> None:
+            lines.extend(said.lines)
+            self._say(one, "checking", said.step, said.status, said.text)
 
         job = CheckJob(
             folder=str(built.folder),
