@@ -14,7 +14,7 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from itertools import count
 
 from arena.cli._competition_report import Board
-from arena.competitions.arena_host import Host
+from arena.competitions.live_arena import LiveArena
 from arena.sandbox.bot_spec import BotSpec
 from arena.strength.figures import SECONDS, time_of
 from protocol.errors import ArenaError, UsageError, error_line, one_line
@@ -81,7 +81,7 @@ class BotNotices:
 
 @contextlib.asynccontextmanager
 async def launched(
-    host: Host, entries: Sequence[BotSpec], notices: BotNotices
+    host: LiveArena, entries: Sequence[BotSpec], notices: BotNotices
 ) -> AsyncIterator[None]:
     """Start bots, each with a name, and wait until all have said hello or `hello_ms` is over.
 
@@ -109,12 +109,12 @@ async def launched(
         watching.cancel()
 
 
-async def _tell_ends(host: Host, notices: BotNotices) -> None:
+async def _tell_ends(host: LiveArena, notices: BotNotices) -> None:
     while True:
         _tell_ended(host, notices)
         await host.wait_for_change()
 
 
-def _tell_ended(host: Host, notices: BotNotices) -> None:
+def _tell_ended(host: LiveArena, notices: BotNotices) -> None:
     for name, why in host.ended.items():
         notices.ended(name, why)

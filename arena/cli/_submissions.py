@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from arena.cli._addresses import Endpoint
-from arena.competitions.arena_host import Host
+from arena.competitions.live_arena import LiveArena
 from arena.competitions.process_pool import ProcessPool, launches_here
 from arena.games import game_named
 from arena.referee.compute_gate import ComputeGate
@@ -85,7 +85,7 @@ def submission_requests(
     return SubmissionRequests(service, tuple(games), _starter)
 
 
-def play_submissions(arena: Host, service: SubmissionService) -> None:
+def play_submissions(arena: LiveArena, service: SubmissionService) -> None:
     """Let the competitions of an arena play submitted bots."""
     settings = service.settings
     cores = settings.cores or max(1, usable_cores() - 1)

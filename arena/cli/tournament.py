@@ -19,9 +19,9 @@ from arena.cli._bus_options import no_bus_options
 from arena.cli._launched_bots import BotNotices
 from arena.cli._limit_options import LimitsCommand, limits_options
 from arena.cli._signals import stops_at_sigterm
-from arena.competitions.arena_host import Host
 from arena.competitions.competition import Competition
 from arena.competitions.ledger import CompetitionReport
+from arena.competitions.live_arena import LiveArena
 from arena.competitions.planned_run import PlannedRun, plan_for
 from arena.engine.rules import Game
 from arena.formats.formats import check_form
@@ -212,7 +212,7 @@ async def _play(store: Store, plan: Plan, log_file: str | None) -> CompetitionRe
     with report.watch() as board, report.match_log(log_file) as log:
         notices = BotNotices(board)
         listener = report.CompetitionLog(log, notices.say)
-        async with Host(
+        async with LiveArena(
             store, limits=plan.limits, listener=listener, on_verdict=notices.ruled
         ) as host:
             competition = _started(host, plan, notices)
@@ -222,7 +222,7 @@ async def _play(store: Store, plan: Plan, log_file: str | None) -> CompetitionRe
             return msgspec.structs.replace(done, is_written=True)
 
 
-def _started(host: Host, plan: Plan, notices: BotNotices) -> Competition:
+def _started(host: LiveArena, plan: Plan, notices: BotNotices) -> Competition:
     """Resume the unfinished competition with this plan, or start a new one."""
     for row in host.unfinished():
         if plan == msgspec.structs.replace(

@@ -15,9 +15,9 @@ from functools import partial
 
 import msgspec
 
-from arena.competitions.arena_host import Host
 from arena.competitions.competition import Competition
 from arena.competitions.ledger import Ledger
+from arena.competitions.live_arena import LiveArena
 from arena.competitions.scheduler import Scheduler
 from arena.engine.names import alike, spelled
 from arena.formats.spec import Form
@@ -47,7 +47,7 @@ class AdminCommands:
 
     def __init__(
         self,
-        host: Host,
+        host: LiveArena,
         store: Store,
         reopen: Callable[[Competition], object],
         wall: Callable[[], float] = time.time,

@@ -9,10 +9,10 @@ from datetime import UTC, datetime, timedelta
 
 import msgspec
 
-from arena.competitions.arena_host import Host
 from arena.competitions.attendance import SHOWN, Attendance, MissingVersions, Wait, attendance
 from arena.competitions.competition import Competition
 from arena.competitions.config import Config
+from arena.competitions.live_arena import LiveArena
 from arena.competitions.planned_run import (
     Participants,
     PlannedRun,
@@ -49,7 +49,7 @@ class Gathering:
 
     def __init__(
         self,
-        host: Host,
+        host: LiveArena,
         config: Config,
         *,
         tell: Callable[[str], None],

@@ -13,12 +13,12 @@ from datetime import UTC, datetime, timedelta
 
 import msgspec
 
-from arena.competitions.arena_host import Host
 from arena.competitions.attendance import MissingVersions, Upcoming, Wait
 from arena.competitions.competition import Competition
 from arena.competitions.config import Config
 from arena.competitions.gathering import GATHER_S, LOOK_S, Gathering, local_now
 from arena.competitions.ledger import CompetitionReport
+from arena.competitions.live_arena import LiveArena
 from arena.competitions.planned_run import Participants, PlannedRun, teams_of
 from arena.competitions.start import Startable, plan_by_hand, startable
 from arena.competitions.storage_watch import read_again
@@ -57,7 +57,7 @@ class Scheduler:
 
     def __init__(
         self,
-        host: Host,
+        host: LiveArena,
         store: Store,
         config: Config,
         *,

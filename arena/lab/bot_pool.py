@@ -17,7 +17,7 @@ from pathlib import Path, PurePath
 
 import msgspec
 
-from arena.competitions.arena_host import Host
+from arena.competitions.live_arena import LiveArena
 from arena.engine.match import MatchResult, MatchState
 from arena.engine.rules import Game
 from arena.formats.spec import HOUSE_TABLES
@@ -48,13 +48,13 @@ class PoolBot(msgspec.Struct, frozen=True):
 
 
 @contextlib.asynccontextmanager
-async def private_arena(limits: Limits, hidden: Sequence[Path] = ()) -> AsyncIterator[Host]:
+async def private_arena(limits: Limits, hidden: Sequence[Path] = ()) -> AsyncIterator[LiveArena]:
     """Start an arena on a temporary database; its bots do not see the files in `hidden`."""
     with (
         tempfile.TemporaryDirectory(prefix="arena-") as folder,
         Store(Path(folder) / "arena.db") as store,
     ):
-        async with Host(store, limits=limits, hidden=hidden) as host:
+        async with LiveArena(store, limits=limits, hidden=hidden) as host:
             yield host
 
 
@@ -85,7 +85,7 @@ class BotPool:
     once, with several tables.
     """
 
-    def __init__(self, host: Host, game: Game) -> None:
+    def __init__(self, host: LiveArena, game: Game) -> None:
         self._host = host
         self._game = game
         self._processes: list[list[str]] = []  # by bot: the names of its processes

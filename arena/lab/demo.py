@@ -10,9 +10,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import msgspec
 
-from arena.competitions.arena_host import Host
 from arena.competitions.competition import Competition
 from arena.competitions.ledger import CompetitionReport
+from arena.competitions.live_arena import LiveArena
 from arena.formats.spec import WITH_MATCHES, form_of, plan_of
 from arena.games import GAMES, competition_settings, game_named
 from arena.storage.store import Store
@@ -79,7 +79,7 @@ async def demo(
     `on_start` is called with the title of each game and its competition, as that starts. Raises
     `ArenaError` if bots do not connect or a competition cannot be finished.
     """
-    async with Host(store, limits=LIMITS) as host:
+    async with LiveArena(store, limits=LIMITS) as host:
         for contest in contests:
             await _launch(host, contest)
         reports = []
@@ -112,7 +112,7 @@ def _entries(contest: DemoGame) -> Iterator[tuple[str, str]]:
         yield f"{short}-{bot}{again}", bot
 
 
-async def _launch(host: Host, contest: DemoGame) -> None:
+async def _launch(host: LiveArena, contest: DemoGame) -> None:
     """Start the bots: every second one speaks msgpack, every third one plays at few tables."""
     for index, (name, bot) in enumerate(_entries(contest)):
         await host.launch(
@@ -123,7 +123,7 @@ async def _launch(host: Host, contest: DemoGame) -> None:
         )
 
 
-async def _connected(host: Host, names: Sequence[str]) -> None:
+async def _connected(host: LiveArena, names: Sequence[str]) -> None:
     missing = sorted(set(names) - await host.wait_for_bots(names, _CONNECT_S))
     for name in names:
         if name in host.ended:

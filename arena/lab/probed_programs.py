@@ -12,7 +12,7 @@ from typing import Any
 
 import msgspec
 
-from arena.competitions.arena_host import Host
+from arena.competitions.live_arena import LiveArena
 from arena.engine.analysis import Analyser, Analysis, ProbedMatch, ProbeMatch, SeatDecision
 from arena.engine.match import MatchState
 from arena.engine.rules import EVERYONE, Game
@@ -65,7 +65,7 @@ async def analyse_programs(
         return steps.analysis
 
 
-async def _started(host: Host, number: int, bot: ProbedProgram, limits: Limits) -> BotSession:
+async def _started(host: LiveArena, number: int, bot: ProbedProgram, limits: Limits) -> BotSession:
     name = f"{bot.name}-{number}" if number else bot.name  # it may be analysed against itself
     await host.launch_program(bot.program, name)
     player = await arrived(host, name, limits)

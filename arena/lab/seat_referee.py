@@ -16,7 +16,7 @@ from typing import Any
 
 import msgspec
 
-from arena.competitions.arena_host import Host
+from arena.competitions.live_arena import LiveArena
 from arena.engine.match import MatchState
 from arena.engine.verdict import Finding
 from arena.referee.bot_session import BotSession
@@ -75,7 +75,7 @@ class AskedSeat(ABC):
         """What the bot is told at the end."""
 
 
-def referee_of(host: Host) -> SeatReferee:
+def referee_of(host: LiveArena) -> SeatReferee:
     """Replace an arena's own referee by a `SeatReferee`, and return that."""
     referee = SeatReferee(host.limits, asyncio.get_running_loop().time)
     gateway: Any = host.gateway
@@ -83,7 +83,7 @@ def referee_of(host: Host) -> SeatReferee:
     return referee
 
 
-async def arrived(host: Host, name: str, limits: Limits) -> BotSession | BotFailed:
+async def arrived(host: LiveArena, name: str, limits: Limits) -> BotSession | BotFailed:
     """Wait for the `hello` of a bot that was launched."""
     within_s = (limits.start_ms + limits.hello_ms) / 1000
     await host.wait_for_bots([name], within_s)

@@ -28,9 +28,9 @@ from protocol.strategy import house_bots
 from protocol.version import __version__
 
 if TYPE_CHECKING:
-    from arena.competitions.arena_host import Host
     from arena.competitions.competition import Competition
     from arena.competitions.ledger import Ledger
+    from arena.competitions.live_arena import LiveArena
     from arena.web.spectators import Spectators
 
 __all__ = [
@@ -187,7 +187,7 @@ class LatestMatches(deque[LobbyResult]):
 
 
 def lobby(
-    host: Host,
+    host: LiveArena,
     spectators: Spectators,
     latest: Iterable[LobbyResult] = (),
     upcoming: Iterable[Upcoming] = (),

@@ -38,8 +38,8 @@ from arena.web.viewer_socket import Viewers
 from protocol.version import __version__
 
 if TYPE_CHECKING:
-    from arena.competitions.arena_host import Host
     from arena.competitions.ledger import Ledger
+    from arena.competitions.live_arena import LiveArena
 
 __all__ = ["Web"]
 
@@ -52,7 +52,7 @@ _MATCHES = "/api/matches/"
 class Web:
     """The page of one host; `upcoming` gives the runs to come, `startable` what can be chosen."""
 
-    def __init__(self, host: Host, store: Store) -> None:
+    def __init__(self, host: LiveArena, store: Store) -> None:
         self._host = host
         self._gateway = host.gateway
         self._store = store

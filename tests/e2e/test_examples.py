@@ -34,8 +34,8 @@ from websockets.asyncio.server import ServerConnection, serve
 from arena.authoring.conformance import CheckReport, Step, StepStatus
 from arena.authoring.conformance.bot import BotUnderTest
 from arena.authoring.conformance.run import run as check_run
-from arena.competitions.arena_host import Host
 from arena.competitions.ledger import CompetitionReport
+from arena.competitions.live_arena import LiveArena
 from arena.engine.match import MatchResult
 from arena.formats.spec import plan_of
 from arena.games import GAMES
@@ -260,7 +260,7 @@ class ExamplesOutcome(NamedTuple):
 
 
 async def compete(
-    host: Host, game: str, players: tuple[str, ...], settings: dict[str, object]
+    host: LiveArena, game: str, players: tuple[str, ...], settings: dict[str, object]
 ) -> CompetitionReport:
     """One competition, in the form in which that game is played."""
     read = GAMES[game].vocabulary.read_settings(settings)
@@ -269,7 +269,7 @@ async def compete(
 
 async def play_all(store: Store, examples: Mapping[str, Example]) -> ExamplesOutcome:
     """All examples in one arena: the duels, and a competition of each other game."""
-    async with asyncio.timeout(TIMEOUT_S), Host(store, limits=LIMITS) as host:
+    async with asyncio.timeout(TIMEOUT_S), LiveArena(store, limits=LIMITS) as host:
         names = []
         for language, example in examples.items():
             for line in example.lines:

@@ -19,7 +19,7 @@ from protocol.errors import ArenaError
 from protocol.strategy import house_bots
 
 if TYPE_CHECKING:
-    from arena.competitions.arena_host import Host
+    from arena.competitions.live_arena import LiveArena
 
 __all__ = ["HouseBots"]
 
@@ -41,7 +41,7 @@ class HouseBots:
     that cannot be started, and why.
     """
 
-    def __init__(self, host: Host, on_failed: Callable[[str, str], None]) -> None:
+    def __init__(self, host: LiveArena, on_failed: Callable[[str, str], None]) -> None:
         self._host = host
         self._on_failed = on_failed
         self._known: dict[str, tuple[str, ...]] = {}

@@ -36,8 +36,8 @@ from protocol.messages import Ending, Mechanism, Refused, Verdict
 from protocol.watching import Seat, Sit, encode_to_viewer
 
 if TYPE_CHECKING:
-    from arena.competitions.arena_host import Host
     from arena.competitions.competition import Competition
+    from arena.competitions.live_arena import LiveArena
 
 __all__ = ["PeopleTables"]
 
@@ -63,7 +63,7 @@ class _Leaving(NamedTuple):
 class PeopleTables:
     """The tables of an arena at which people play."""
 
-    def __init__(self, host: Host) -> None:
+    def __init__(self, host: LiveArena) -> None:
         self._host = host
         self._players = host.gateway.players
         self._admission = host.gateway.admission

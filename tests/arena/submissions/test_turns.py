@@ -15,8 +15,8 @@ import pytest
 
 from arena.cli._submission_progress import SubmissionProgress
 from arena.competitions import gathering, scheduler
-from arena.competitions.arena_host import Host
 from arena.competitions.config import read_config
+from arena.competitions.live_arena import LiveArena
 from arena.competitions.scheduler import Scheduler
 from arena.submissions import pipeline
 from arena.submissions.check_process import CheckJob, CheckVerdict
@@ -206,7 +206,7 @@ async def test_K5_slow_submissions_of_one_owner_shut_nobody_out(
     lines, started = list[str](), loop.create_future()
     running = class_of(tmp_path, "eve", *names)
     requests = SubmissionRequests(running.service, ("ace_king_queen",), cast(Any, None))
-    async with Host(running.store, submissions=requests) as host:
+    async with LiveArena(running.store, submissions=requests) as host:
         host.take_submissions(running.service, cast(Any, FakeSeatPool(cast(Any, None))), 1)
         runs = Scheduler(
             host,
