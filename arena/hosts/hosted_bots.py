@@ -8,6 +8,7 @@ asked waits for a core, and its time begins when it has one.
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
@@ -42,6 +43,8 @@ from protocol.errors import ArenaError
 from protocol.messages import Limits
 
 __all__ = ["READING_S", "HostedBots", "Launches", "Programs"]
+
+log = logging.getLogger(__name__)
 
 READING_S = 0.1
 """Between two readings of a bot that has not answered yet."""
@@ -344,7 +347,9 @@ class HostedBots:
             )
             await bot.connect(launched)
             self.read_later(bot)
-        except (ArenaError, OSError) as error:
+        except Exception as error:  # whatever it is: the arena waits for an answer
+            if not isinstance(error, ArenaError | OSError):
+                log.exception("%s cannot be started", message.name)
             if bot.launched is not None:
                 await self._launcher.stop(message.name)
             self._forget(bot)

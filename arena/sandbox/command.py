@@ -43,6 +43,7 @@ __all__ = [
     "game_folders",
     "game_packages",
     "holds_home",
+    "over_pipes",
     "possible_paths",
     "read_program",
     "sealed_program",
@@ -178,13 +179,15 @@ def sealed_program(folder: Path, manifest: ProgramManifest) -> Program:
         program = _command(program, folder)
     except UsageError as error:  # where it lies here is nothing to its author
         raise UsageError(str(error).replace(str(folder), "its folder")) from None
-    return Program(
-        words=(program, *arguments),
-        stdio=True,
-        folder=folder,
-        sealed=True,
-        script=None if manifest.stdio else _RELAY,
-    )
+    words = (program, *arguments)
+    return over_pipes(Program(words, stdio=manifest.stdio, folder=folder, sealed=True))
+
+
+def over_pipes(program: Program) -> Program:
+    """A program for where there is no network: one that speaks WebSocket has the relay before it."""
+    if program.stdio:
+        return program
+    return msgspec.structs.replace(program, stdio=True, script=_RELAY)
 
 
 def search_path() -> str:
@@ -239,10 +242,10 @@ def views(program: Program, hidden: Iterable[Path]) -> tuple[VisiblePath, ...]:
     names something above its folder, or its folder has too many entries.
     """
     folder = program.folder
-    if folder is None:
-        return ()
     secret = tuple(path.resolve() for path in hidden)
-    if program.sealed:
+    if folder is None:
+        exposed, todo = list[tuple[Path, Path]](), ""
+    elif program.sealed:
         # Built programs lie in a folder that is hidden from all others.
         secret = tuple(path for path in secret if not folder.is_relative_to(path))
         exposed = [(folder / name, Path(name)) for name in _names_in(folder)]
