@@ -23,7 +23,7 @@ from typing import BinaryIO, TypeAlias
 from arena.hosts.messages import Bundle, HouseBot, SeatProgram, Source
 from arena.sandbox.build_cache import BuildCache, BuildFailed
 from arena.sandbox.bundle import MOST_BUNDLED, bundle_key, bundled_program, unpack_bundle
-from arena.sandbox.command import Program, bot_command, sealed_program
+from arena.sandbox.command import Program, bot_command, over_pipes, sealed_program
 from arena.sandbox.folder_cache import FolderCache
 from arena.sandbox.workdir import remove
 from arena.server.background import BackgroundTasks
@@ -93,11 +93,11 @@ class ProgramCache:
     async def program(self, wanted: SeatProgram, game: str, name: str, fetch: Fetch) -> Program:
         """How a program is launched for a bot of that name, fetched and built if it is not here.
 
-        Raises `NotFetched`, `BuildFailed`, or `UsageError` for what cannot be started here, each
-        with one line. None of them is an offence of the bot.
+        It speaks by pipes. Raises `NotFetched`, `BuildFailed`, or `UsageError` for what cannot be
+        started here, each with one line. None of them is an offence of the bot.
         """
         if isinstance(wanted, HouseBot):
-            return Program(tuple(bot_command((game, wanted.bot), name=name)))
+            return over_pipes(Program(tuple(bot_command((game, wanted.bot), name=name))))
         if not _KEY.fullmatch(wanted.key):
             raise NotFetched(f"expected the SHA-256 of a program, got {shorten(wanted.key)}")
         while (found := await asyncio.to_thread(self._find, wanted)) is None:
@@ -111,7 +111,9 @@ class ProgramCache:
             built = self._builds.find(wanted.key)
             return None if built is None else sealed_program(built.folder, built.manifest)
         folder = self._folders.find(wanted.key)
-        return None if folder is None else bundled_program(wanted.words, wanted.stdio, folder)
+        if folder is None:
+            return None
+        return over_pipes(bundled_program(wanted.words, wanted.stdio, folder))
 
     async def _have(self, wanted: Source | Bundle, game: str, fetch: Fetch) -> None:
         """Put a program into the cache; those who want it meanwhile wait for one to do it."""

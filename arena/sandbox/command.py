@@ -43,6 +43,7 @@ __all__ = [
     "game_folders",
     "game_packages",
     "holds_home",
+    "over_pipes",
     "possible_paths",
     "read_program",
     "sealed_program",
@@ -169,8 +170,7 @@ def _command(word: str, folder: Path) -> str:
 def sealed_program(folder: Path, manifest: ProgramManifest) -> Program:
     """How a submission is launched: it sees all of `folder`, has no network, and speaks by pipes.
 
-    A program that speaks WebSocket runs behind `arena/sandbox/relay.py`. Raises `UsageError` if
-    there is no such program.
+    Raises `UsageError` if there is no such program.
     """
     folder = folder.resolve()
     program, *arguments = manifest.command
@@ -178,13 +178,15 @@ def sealed_program(folder: Path, manifest: ProgramManifest) -> Program:
         program = _command(program, folder)
     except UsageError as error:  # where it lies here is nothing to its author
         raise UsageError(str(error).replace(str(folder), "its folder")) from None
-    return Program(
-        words=(program, *arguments),
-        stdio=True,
-        folder=folder,
-        sealed=True,
-        script=None if manifest.stdio else _RELAY,
-    )
+    words = (program, *arguments)
+    return over_pipes(Program(words, stdio=manifest.stdio, folder=folder, sealed=True))
+
+
+def over_pipes(program: Program) -> Program:
+    """The same bot, which speaks by pipes; for WebSocket it is behind `arena/sandbox/relay.py`."""
+    if program.stdio:
+        return program
+    return msgspec.structs.replace(program, stdio=True, script=_RELAY)
 
 
 def search_path() -> str:
@@ -233,14 +235,16 @@ def strategy_program(file: str, *, name: str, url: str | None = None, tables: in
 
 
 def views(program: Program, hidden: Iterable[Path]) -> tuple[VisiblePath, ...]:
-    """What a program is shown: parts of its folder, and what its words name by absolute paths.
+    """What a program is shown: parts of its folder, what its words name by absolute paths, its
+    script.
 
     It does not see `hidden` files or folders, which need not exist yet. Raises `UsageError` if it
     names something above its folder, or its folder has too many entries.
     """
-    folder = program.folder
+    folder, script = program.folder, program.script
+    ours = () if script is None else (VisiblePath(script, script),)
     if folder is None:
-        return ()
+        return ours
     secret = tuple(path.resolve() for path in hidden)
     if program.sealed:
         # Built programs lie in a folder that is hidden from all others.
@@ -260,9 +264,7 @@ def views(program: Program, hidden: Iterable[Path]) -> tuple[VisiblePath, ...]:
             f"expected at most {_MOST_SHOWN:,} files beside the bot, "
             f"got {len(shown):,} in {folder}; {todo}"
         )
-    if program.script is not None:
-        shown[program.script] = VisiblePath(program.script, program.script)
-    return tuple(shown.values())
+    return (*shown.values(), *ours)
 
 
 def _exposed(words: Sequence[str], folder: Path) -> list[tuple[Path, Path]]:

@@ -18,10 +18,11 @@ from arena.hosts.program_cache import NotFetched, ProgramCache
 from arena.sandbox.archive import canonical
 from arena.sandbox.build_cache import BuildFailed
 from arena.sandbox.bundle import pack_bundle
-from arena.sandbox.command import Program, bot_command
+from arena.sandbox.command import Program, VisiblePath, bot_command, views
 from arena.sandbox.launcher import Launcher
 from protocol.errors import ArenaError, UsageError
 from protocol.messages import Limits
+from tests.support.not_none import not_none
 from tests.support.submitting import bot_zip, strategy
 
 GAME = "ace_king_queen"
@@ -126,11 +127,11 @@ def built_by(build: str, run: str = "stdio: ./mybot", **files: str) -> Sent:
     return source_of(bot_zip(bot_toml=toml, **files), "bot.zip")
 
 
-def bundle_in(folder: Path, *words: str) -> tuple[Bundle, bytes]:
+def bundle_in(folder: Path, *words: str, stdio: bool = True) -> tuple[Bundle, bytes]:
     tar = io.BytesIO()
-    packed = pack_bundle(Program(words, stdio=True, folder=folder.resolve()), GAME, (), tar)
+    packed = pack_bundle(Program(words, stdio=stdio, folder=folder.resolve()), GAME, (), tar)
     command = packed.command
-    bundle = Bundle(packed.key, packed.size, command.words, True, command.needs, command.is_native)
+    bundle = Bundle(packed.key, packed.size, command.words, stdio, command.needs, command.is_native)
     return bundle, tar.getvalue()
 
 
@@ -157,7 +158,20 @@ def python() -> Sent:
 async def test_a_house_bot_is_here(user: CacheUser) -> None:
     program = await user.get((HouseBot("nash"), b""), name="rex")
 
-    assert program == Program(tuple(bot_command((GAME, "nash"), name="rex")))
+    assert program.words == tuple(bot_command((GAME, "nash"), name="rex"))
+
+
+async def test_who_speaks_websocket_is_behind_a_relay_that_it_sees(
+    user: CacheUser, tmp_path: Path
+) -> None:
+    (tmp_path / "ann").mkdir()
+    (tmp_path / "ann/bot.sh").write_text("cat")
+
+    for sent in (HouseBot("nash"), b""), bundle_in(tmp_path, "sh", "ann/bot.sh", stdio=False):
+        program = await user.get(sent)
+        relay = not_none(program.script)
+        assert (program.stdio, relay.name) == (True, "relay.py")
+        assert VisiblePath(relay, relay) in views(program, ())
 
 
 async def test_a_bundle_is_fetched_once_and_found_later(user: CacheUser, ann: Sent) -> None:
