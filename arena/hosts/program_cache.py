@@ -20,6 +20,7 @@ from collections.abc import Awaitable, Callable, Collection, Sequence
 from pathlib import Path
 from typing import BinaryIO, TypeAlias
 
+from arena.engine.names import public_name
 from arena.hosts.messages import Bundle, HouseBot, SeatProgram, Source
 from arena.sandbox.build_cache import BuildCache, BuildFailed
 from arena.sandbox.bundle import MOST_BUNDLED, bundle_key, bundled_program, unpack_bundle
@@ -97,7 +98,9 @@ class ProgramCache:
         started here, each with one line. None of them is an offence of the bot.
         """
         if isinstance(wanted, HouseBot):
-            return over_pipes(Program(tuple(bot_command((game, wanted.bot), name=name))))
+            return over_pipes(
+                Program(tuple(bot_command((game, wanted.bot), name=public_name(name))))
+            )
         if not _KEY.fullmatch(wanted.key):
             raise NotFetched(f"expected the SHA-256 of a program, got {shorten(wanted.key)}")
         while (found := await asyncio.to_thread(self._find, wanted)) is None:

@@ -11,6 +11,7 @@ from typing import TypeAlias
 
 import pytest
 
+from arena.engine.names import process_name
 from arena.engine.verdict import Finding
 from arena.hosts import program_cache
 from arena.hosts.messages import Bundle, HouseBot, SeatProgram, Source
@@ -156,7 +157,7 @@ def python() -> Sent:
 
 
 async def test_a_house_bot_is_here(user: CacheUser) -> None:
-    program = await user.get((HouseBot("nash"), b""), name="rex")
+    program = await user.get((HouseBot("nash"), b""), name=process_name("rex", 3))
 
     assert program.words == tuple(bot_command((GAME, "nash"), name="rex"))
 
