@@ -58,6 +58,14 @@ _RETIRE_S = 1.0  # between two looks at what a host that leaves still runs
     help="How many bots compute at once [default: as many as there are cores].",
 )
 @click.option(
+    "--memory",
+    type=click.IntRange(min=1),
+    metavar="MIB",
+    envvar="ARENA_HOST_MEMORY",
+    show_envvar=True,
+    help="How much memory there is for it, its builds and bots [default: this machine's].",
+)
+@click.option(
     "--cache",
     type=click.Path(path_type=Path, file_okay=False),
     metavar="FOLDER",
@@ -67,7 +75,12 @@ _RETIRE_S = 1.0  # between two looks at what a host that leaves still runs
 )
 @click.option("--json", "as_json", is_flag=True, help="Print each line as a JSON document.")
 def command(
-    bus: BusAddress | None, name: str | None, cores: int | None, cache: Path | None, as_json: bool
+    bus: BusAddress | None,
+    name: str | None,
+    cores: int | None,
+    memory: int | None,
+    cache: Path | None,
+    as_json: bool,
 ) -> None:
     """Run bots of the arenas on a bus: what was handed in there, in the sandbox of this machine.
 
@@ -92,7 +105,7 @@ def command(
         session=secrets.token_hex(8),
         kind=host_kind(),
         cores=cores,
-        memory_mib=machine_mib(),
+        memory_mib=memory or machine_mib(),
         bots=0,
         room=0,
     )
@@ -130,7 +143,7 @@ async def _run(address: BusAddress, report: HostReport, cache: Path, notices: _H
         stack.push_async_callback(programs.close)
         host = BotHost(
             report,
-            lambda limits: fitting_bots(limits, _BUILD_MIB),
+            lambda limits: fitting_bots(limits, _BUILD_MIB, report.memory_mib),
             programs.program,
             hidden,
             LinkOpener(report.host),

@@ -8,6 +8,7 @@ arenas are served in turn, and processes that have nothing to do are asked to ma
 from __future__ import annotations
 
 import asyncio
+import math
 from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 from typing import Protocol
@@ -88,7 +89,7 @@ class BotHost:
         launches: Launches = Launcher,
     ) -> None:
         self.is_draining = False  # as an operator says
-        self.is_leaving = False  # for good, when its bots have played
+        self._left_at = math.inf  # when it was told to leave
         self.gate = ComputeGate(report.cores)
         self._report = report
         self._fitting = fitting
@@ -104,6 +105,11 @@ class BotHost:
         self._loop = asyncio.get_running_loop()
         self._lag = Lag(self._loop.time())
         self._tasks = BackgroundTasks()
+
+    @property
+    def is_leaving(self) -> bool:
+        """Whether it ends when its bots have played."""
+        return self._left_at < math.inf
 
     @property
     def bots(self) -> int:
@@ -162,7 +168,7 @@ class BotHost:
 
     def leave(self) -> None:
         """Take no more bots, for good."""
-        self.is_leaving = True
+        self._left_at = self._loop.time()
 
     def retire_idle(self) -> None:
         """Ask arenas to end all bots that have nothing to do."""
@@ -236,6 +242,7 @@ class BotHost:
                 lambda: self._lag.all_stalls_s(self._loop.time()),
                 lambda has_come: self._changed(guest, has_come),
                 self._launches,
+                lambda: self._left_at,
             )
             guest.is_open.set_result(None)
             self._tell(f"runs bots for {guest.arena}")

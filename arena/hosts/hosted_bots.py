@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import math
 from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
@@ -40,7 +41,7 @@ from arena.sandbox.launcher import LaunchedBot, Launcher, OnFinding
 from arena.sandbox.process import StderrTail
 from arena.server.background import BackgroundTasks
 from protocol.errors import ArenaError
-from protocol.messages import Limits
+from protocol.messages import Ending, Limits
 
 __all__ = ["READING_S", "HostedBots", "Launches", "Programs"]
 
@@ -48,6 +49,8 @@ log = logging.getLogger(__name__)
 
 READING_S = 0.1
 """Between two readings of a bot that has not answered yet."""
+
+_KILLED_S = 1.0  # who ends a whole job signals its processes one after another
 
 Programs: TypeAlias = Callable[[SeatProgram, str, str, Fetch], Awaitable[Program]]
 """(program, game, name of the bot, fetch) → how it is launched, once it was fetched and built."""
@@ -219,6 +222,7 @@ class HostedBots:
         hidden: files that no bot sees.
         lag_s: returns how late this process's event loop has been in all.
         on_change: called with True when a bot comes, and with False when one is gone.
+        left_at: returns when this host was told to leave, infinite if it was not.
     """
 
     def __init__(
@@ -231,6 +235,7 @@ class HostedBots:
         lag_s: Callable[[], float],
         on_change: Callable[[bool], None],
         launches: Launches = Launcher,
+        left_at: Callable[[], float] = lambda: math.inf,
     ) -> None:
         self.link = link
         self.gate = gate
@@ -238,6 +243,7 @@ class HostedBots:
         self._limits = limits
         self._programs = programs
         self._on_change = on_change
+        self._left_at = left_at
         self._launcher = launches(limits, hidden, self._found)
         self._bots: dict[int, _HostedBot] = {}
         self._by_name: dict[str, _HostedBot] = {}
@@ -370,7 +376,17 @@ class HostedBots:
         bot = self._by_name[name]
         bot.tell_stderr()
         bot.finding = finding
-        self._tasks.start(self._stop(bot))
+        crashed = finding.kind is Ending.CRASH
+        self._tasks.start(self._crashed(bot) if crashed else self._stop(bot))
+
+    async def _crashed(self, bot: _HostedBot) -> None:
+        """End what is left of a bot, unless all of this host was killed, which is no offence."""
+        crashed_at = self._loop.time()
+        await asyncio.sleep(_KILLED_S)
+        if abs(self._left_at() - crashed_at) <= _KILLED_S:
+            self.link.cut()
+        else:
+            await self._stop(bot)
 
     def _end(self, bot: _HostedBot) -> None:
         """Nothing is left of a bot."""

@@ -94,8 +94,8 @@ class ProgramCache:
     async def program(self, wanted: SeatProgram, game: str, name: str, fetch: Fetch) -> Program:
         """How a program is launched for a bot of that name, fetched and built if it is not here.
 
-        Raises `NotFetched`, `BuildFailed`, or `UsageError` for what cannot be started here, each
-        with one line. None of them is an offence of the bot.
+        It speaks by pipes. Raises `NotFetched`, `BuildFailed`, or `UsageError` for what cannot be
+        started here, each with one line. None of them is an offence of the bot.
         """
         if isinstance(wanted, HouseBot):
             words = bot_command((game, wanted.bot), name=public_name(name))

@@ -28,15 +28,17 @@ def unsafe_because(limits: Limits) -> tuple[str, ...]:
     return tuple(_reasons(limits))
 
 
-def fitting_bots(limits: Limits, reserved_mib: int = 0) -> int:
-    """How many bots fit into the machine's memory if each takes all that `limits` permit.
+def fitting_bots(limits: Limits, reserved_mib: int = 0, of_mib: int | None = None) -> int:
+    """How many bots fit into `of_mib` of memory if each takes all that `limits` permit.
 
-    `reserved_mib` is kept free, beside what the arena itself needs: for a build.
+    It is all of this machine's by default. `reserved_mib` is kept free, beside what the arena
+    itself needs: for a build.
     """
     each_mib = limits.memory_mib
     if cgroup.probe() is not None:  # else the kernel counts these directories too
         each_mib += (1 + len(bubblewrap.IN_MEMORY)) * bubblewrap.SCRATCH_MIB
-    return max(0, machine_mib() - _RESERVED_MIB - reserved_mib) // each_mib
+    total_mib = machine_mib() if of_mib is None else of_mib
+    return max(0, total_mib - _RESERVED_MIB - reserved_mib) // each_mib
 
 
 def _reasons(limits: Limits) -> list[str]:

@@ -28,7 +28,7 @@ from arena.sandbox.command import Program
 from arena.sandbox.process import StderrTail
 from arena.sandbox.process_usage import Peak
 from protocol.errors import UsageError
-from protocol.messages import Limits
+from protocol.messages import Ending, Limits, Mechanism
 from protocol.version import __version__
 from tests.support.arena_in_memory import HostArena, in_host
 from tests.support.fake_bots import ANY_GAME
@@ -149,6 +149,7 @@ class ScriptedLauncher:
         self._machine = machine
         self._on_finding = on_finding
         self._running: dict[str, ScriptedProcess] = {}
+        machine.launchers.append(self)
 
     async def start(
         self, name: str, program: Program, *, stderr_tail: StderrTail | None = None
@@ -165,6 +166,13 @@ class ScriptedLauncher:
             self._machine.running -= 1
             process.end()
 
+    def kill(self) -> None:
+        """Kill all processes, as somebody else on that machine does."""
+        for name, process in self._running.items():
+            process.end()
+            killed = Finding(kind=Ending.CRASH, text="killed", mechanism=Mechanism.EXIT)
+            self._on_finding(name, killed)
+
     async def close(self) -> None:
         for name in tuple(self._running):
             await self.stop(name)
@@ -178,6 +186,7 @@ class Machine:
         self.think = think
         self.launched = 0
         self.running = 0  # processes
+        self.launchers: list[ScriptedLauncher] = []
         self.bots = 8
         self.cores = 2
         self._bus = bus

@@ -11,6 +11,7 @@ import pytest
 from arena.storage.models import Act
 from protocol.messages import Ending, Limits
 from tests.support.hosted_arena import hosted_arena
+from tests.support.not_none import not_none
 from tests.support.virtual_time import virtual_loop
 
 pytestmark = pytest.mark.virtual_time(limit_s=600)
@@ -75,6 +76,26 @@ async def test_what_a_lost_host_has_begun_is_played_again(fault: str) -> None:
         report = await playing
 
     assert (report.played, report.verdicts) == (48, ())
+
+
+@pytest.mark.parametrize("order", ["bots", "bots host", "host bots"])
+async def test_who_is_killed_with_its_host_is_not_to_blame(order: str) -> None:
+    async with hosted_arena(LIMITS, ann=1, ben=2) as here:
+        first, second = (here.machine(name, lambda name: 0.05) for name in ("h1", "h2"))
+        first.start()
+        playing = here.arena.begin(here.plan("ann", "ben", matches=80))
+        await asyncio.sleep(2)
+        second.start()
+        for killed in order.split():
+            if killed == "host":
+                not_none(first.host).leave()
+            else:
+                first.launchers[0].kill()
+            await asyncio.sleep(0.3)
+        report = await playing
+
+    is_lost = "host" in order
+    assert (report.played == 80, not report.verdicts) == (is_lost, is_lost)
 
 
 @pytest.mark.parametrize("seed", range(int(os.environ.get("HOST_SCHEDULES", "4"))))

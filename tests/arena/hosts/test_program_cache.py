@@ -142,11 +142,11 @@ def built_by(build: str, run: str = "stdio: ./mybot", **files: str) -> Sent:
     return source_of(bot_zip(bot_toml=toml, **files), "bot.zip")
 
 
-def bundle_in(folder: Path, *words: str) -> tuple[Bundle, bytes]:
+def bundle_in(folder: Path, *words: str, stdio: bool = True) -> tuple[Bundle, bytes]:
     tar = io.BytesIO()
-    packed = pack_bundle(Program(words, stdio=True, folder=folder.resolve()), GAME, (), tar)
+    packed = pack_bundle(Program(words, stdio=stdio, folder=folder.resolve()), GAME, (), tar)
     command = packed.command
-    bundle = Bundle(packed.key, packed.size, command.words, True, command.needs, command.is_native)
+    bundle = Bundle(packed.key, packed.size, command.words, stdio, command.needs, command.is_native)
     return bundle, tar.getvalue()
 
 

@@ -78,6 +78,7 @@ def test_as_many_bots_fit_as_memory_is_there_for(monkeypatch: pytest.MonkeyPatch
     assert fitting_bots(LIMITS) == (8_192 - 512) // 512
     assert fitting_bots(LIMITS, reserved_mib=2_048) == (8_192 - 512 - 2_048) // 512
     assert fitting_bots(LIMITS, reserved_mib=100_000) == 0
+    assert fitting_bots(LIMITS, of_mib=2_048) == (2_048 - 512) // 512
     # Without a control group nobody counts three directories in memory.
     monkeypatch.setattr(cgroup, "probe", lambda: "not delegated")
     assert fitting_bots(LIMITS) == (8_192 - 512) // (512 + 3 * 64)
