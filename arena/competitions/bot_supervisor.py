@@ -115,7 +115,7 @@ class SupervisedBot:
     def attach(self, session: BotSession, gate: ComputeGate) -> None:
         """Have the questions of its session wait for a core: at this gate, or on its host."""
         if isinstance(self.launched, LaunchedBot):
-            session.gate = BotGate(gate, self.launched)
+            session.gate = BotGate(gate, self.launched, self._loop.time)
         elif isinstance(self.launched, RemoteBot):
             session.gate = self.launched
             self.launched.on_handed = session.handed

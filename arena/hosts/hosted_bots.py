@@ -176,7 +176,7 @@ class _HostedBot(asyncio.Protocol):
             self._bots.link.tell(on_link(BotStderr(self.seat, new.encode())))
 
     async def connect(self, launched: LaunchedBot) -> None:
-        self._gate = BotGate(self._bots.gate, launched, (self,))
+        self._gate = BotGate(self._bots.gate, launched, self._loop.time, (self,))
         pipes = launched.pipes
         assert pipes is not None, "a host starts what speaks over pipes"
         await pipes.connect(self, _Input(self))

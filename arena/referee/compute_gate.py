@@ -13,7 +13,6 @@ have no core here, so that nobody waits for them.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Hashable, Iterable
 from functools import partial
 from typing import Protocol
@@ -124,8 +123,8 @@ class BotGate:
         self,
         gate: ComputeGate,
         bot: ComputingBot,
+        clock: Callable[[], float],
         asked: Iterable[Hashable] = (),
-        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._gate = gate
         self._bot = bot

@@ -104,7 +104,7 @@ class WatchedGate:
     def __init__(self) -> None:
         self.bot = ComputingFake()
         self.gate = ComputeGate(1)
-        self.its_gate = BotGate(self.gate, self.bot, clock=lambda: self.bot.now)
+        self.its_gate = BotGate(self.gate, self.bot, lambda: self.bot.now)
 
     def plays(self, asked: float, rests: float, at_rest: float, looks: int) -> None:
         """It has a question for `asked` ms, and none for `rests`, in turn; so many looks pass.
