@@ -5,9 +5,9 @@ bot that waits has not been sent, so no clock of its runs (issue 18: nobody is o
 others). A bot that has a core and sleeps loses it to the next one, or it would hold up everybody
 until it is out of time. Once it goes on it does so without a core of its own.
 
-A bot that computes while it has no question takes the cores of others. It is *restless* if it used
-much of a core in such time at `_RESTLESS` looks on end; fewer may be a runtime that compiles. All
-processes of its program run from then on only where nobody else wants to (`arena/sandbox`), and
+A bot that computes while it has no question takes the cores of others. It is *restless* if it ran
+in such time, or was ready to, at `_RESTLESS` looks on end; fewer may be a runtime that compiles.
+From then on all processes of its program run only where nobody else wants to (`arena/sandbox`), and
 have no core here, so that nobody waits for them.
 """
 
@@ -23,7 +23,9 @@ __all__ = ["LOOK_S", "BotGate", "ComputeGate"]
 LOOK_S = 0.2
 """Between two looks at who sleeps; CPU time is counted in steps of 10 ms."""
 _LEAST_SHARE = 0.2  # of the time between two looks: less is sleep
-_REST_SHARE = 0.3  # of the time without a question: less is rest, as a runtime tidies up
+_IDLE_SHARE = 0.05  # of a core between two looks: who used less is not watched more closely
+_REST_SHARE = 0.5  # of the time without a question: less is rest, as a runtime tidies up
+_AGAIN_S = 5.0  # who rests is not watched for so long
 _REST_S = 0.02  # less time without a question says nothing
 _RESTLESS = 10  # looks on end
 
@@ -105,18 +107,21 @@ class ComputingBot(Protocol):
     def cpu_ms(self) -> float:
         """The CPU time of its processes so far."""
 
+    def waited_ms(self) -> float | None:
+        """For how long its threads were ready to run and had no core; None where nobody knows."""
+
     def sampled_cpu_ms(self) -> float:
-        """The same as it was sampled last, which costs nothing."""
+        """`cpu_ms` as it was sampled last, which costs nothing."""
 
     def is_found_restless(self, used_ms: float, of_ms: float) -> None:
-        """It has used so much CPU time in so much time without a question."""
+        """In so much time without a question it ran, or was ready to, for so long in all."""
 
 
 class BotGate:
     """How one bot passes a gate; whether it rests while it has no question is watched here.
 
-    Only what used much CPU time since the last look is read at each question and answer. Of those
-    who have a core already, `asked` are this bot's.
+    What used CPU time since the last look is read at each question and answer, now and then. Of
+    those who have a core already, `asked` are this bot's.
     """
 
     def __init__(
@@ -132,8 +137,9 @@ class BotGate:
         self._asked = set(asked)
         self._is_suspect = False
         self._since: tuple[float, float] | None = None  # a time without a question, and CPU time
-        self._rest_s = self._used_ms = 0.0  # such times, and the CPU time in them
+        self._rest_s = self._used_ms = 0.0  # such times, and for how long it wanted to run
         self._found = 0  # looks on end
+        self._calm_until = 0.0
         self._looked_at, self._sampled_ms = clock(), bot.sampled_cpu_ms()
         gate._bots.add(self)
 
@@ -151,7 +157,7 @@ class BotGate:
         self._gate.leave(who)
         self._asked.discard(who)
         if self._is_suspect and self._since is None and not self._asked:
-            self._since = self._clock(), self._bot.cpu_ms()
+            self._since = self._clock(), self._wanted_ms()
 
     def look(self, now: float) -> None:
         """See whether it has computed without a question since the last look."""
@@ -164,18 +170,19 @@ class BotGate:
             if self._used_ms >= _REST_SHARE * self._rest_s * 1000:
                 self._found += 1
             else:
-                self._found = 0
+                self._found, self._calm_until = 0, now + _AGAIN_S
             if self._found == _RESTLESS:
                 self._bot.is_found_restless(self._used_ms, self._rest_s * 1000)
             self._rest_s = self._used_ms = 0.0
         before, before_ms = self._looked_at, self._sampled_ms
         self._looked_at, self._sampled_ms = now, self._bot.sampled_cpu_ms()
-        least_ms = _REST_SHARE * (now - before) * 1000
-        self._is_suspect = self._sampled_ms - before_ms >= least_ms
-        if not self._is_suspect:
+        least_ms = _IDLE_SHARE * (now - before) * 1000
+        is_idle = self._sampled_ms - before_ms < least_ms
+        self._is_suspect = not is_idle and now >= self._calm_until
+        if is_idle:
             self._found = 0
-        elif not self._asked:
-            self._since = now, self._bot.cpu_ms()
+        elif self._is_suspect and not self._asked:
+            self._since = now, self._wanted_ms()
 
     def _begin(self, who: Hashable, begin: Callable[[], None]) -> None:
         self._asked.add(who)
@@ -189,4 +196,8 @@ class BotGate:
             since, before_ms = self._since
             self._since = None
             self._rest_s += now - since
-            self._used_ms += self._bot.cpu_ms() - before_ms
+            self._used_ms += self._wanted_ms() - before_ms
+
+    def _wanted_ms(self) -> float:
+        """For how long it has run, or was ready to: on a busy machine it runs less."""
+        return self._bot.cpu_ms() + (self._bot.waited_ms() or 0.0)

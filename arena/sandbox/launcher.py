@@ -125,10 +125,10 @@ class LaunchedBot:
         return self.program in self._restless
 
     def is_found_restless(self, used_ms: float, of_ms: float) -> None:
-        """It used so much CPU time in so much time without a question: its owner is told once."""
+        """In so much time without a question it ran, or was ready to, for so long: tell its owner."""
         self._restless.add(self.program)
         text = (
-            f"computed {used_ms:.0f} ms of {of_ms:.0f} ms without a question: "
+            f"computed, or wanted to, for {used_ms:.0f} ms in {of_ms:.0f} ms without a question: "
             "from now on it has only the cores that nobody else wants"
         )
         self.stderr.add(f"card-arena: {text}\n".encode())

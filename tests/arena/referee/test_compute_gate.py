@@ -70,11 +70,11 @@ def test_who_has_lost_its_core_enters_again_with_its_next_question() -> None:
 
 
 class ComputingFake:
-    """A bot that has used `spent_ms`; a clock goes with it."""
+    """A bot that has run for `spent_ms` and waited for `waits_ms`; a clock goes with it."""
 
     def __init__(self) -> None:
         self.now = 0.0
-        self.spent_ms = 0.0
+        self.spent_ms = self.waits_ms = 0.0
         self.reads = 0
         self.found: list[tuple[int, int]] = []
 
@@ -86,16 +86,20 @@ class ComputingFake:
         self.reads += 1
         return self.spent_ms
 
+    def waited_ms(self) -> float | None:
+        return self.waits_ms
+
     def sampled_cpu_ms(self) -> float:
         return self.spent_ms
 
     def is_found_restless(self, used_ms: float, of_ms: float) -> None:
         self.found.append((round(used_ms), round(of_ms)))
 
-    def passes(self, ms: float, cores: float) -> None:
-        """So much time passes, of which it uses so many cores."""
+    def passes(self, ms: float, threads: float) -> None:
+        """So much time passes, in which it would run so many threads, and half a core is free."""
         self.now += ms / 1000
-        self.spent_ms += cores * ms
+        self.spent_ms += min(threads, 0.5) * ms
+        self.waits_ms += max(0.0, threads - 0.5) * ms
 
 
 class WatchedGate:
@@ -109,7 +113,7 @@ class WatchedGate:
     def plays(self, asked: float, rests: float, at_rest: float, looks: int) -> None:
         """It has a question for `asked` ms, and none for `rests`, in turn; so many looks pass.
 
-        It uses a core while it has one, and `at_rest` cores else.
+        It runs a thread while it has one, and `at_rest` threads else.
         """
         for _ in range(looks):
             for _ in range(round(1000 * LOOK_S / (asked + rests))):
@@ -127,9 +131,9 @@ class WatchedGate:
         (0.0, 200.0, 2.0, [(400, 200)]),
         (0.5, 0.5, 2.0, [(200, 100)]),  # asked all the time
         (19.0, 1.0, 2.0, [(40, 20)]),
-        (0.5, 0.5, 0.32, [(32, 100)]),
-        (0.0, 200.0, 0.28, []),  # a runtime tidies up
-        (0.5, 0.5, 0.28, []),
+        (0.5, 0.5, 0.52, [(52, 100)]),
+        (0.0, 200.0, 0.48, []),  # a runtime tidies up
+        (0.5, 0.5, 0.48, []),
         (20.0, 0.0, 0.0, []),  # it thinks for as long as it may
         (0.0, 200.0, 0.0, []),
     ],
@@ -152,11 +156,13 @@ def test_who_computes_for_a_second_as_a_runtime_that_compiles_is_not(asked: floa
     assert not watched.bot.found
 
 
-def test_nothing_is_read_of_who_rests() -> None:
+@pytest.mark.parametrize(("asked", "most"), [(0.04, 0), (0.5, 5 * 400)])
+def test_who_rests_is_read_seldom_or_never(asked: float, most: int) -> None:
+    """Two hundred questions at each of a hundred looks; those of one in 25 are read."""
     watched = WatchedGate()
-    watched.plays(0.1, 0.9, 0.0, looks=20)
+    watched.plays(asked, 1.0 - asked, 0.0, looks=100)
 
-    assert watched.bot.reads == 0
+    assert watched.bot.reads <= most
 
 
 def test_nobody_waits_for_who_is_restless() -> None:
