@@ -125,7 +125,7 @@ class LaunchedBot:
         return self.program in self._restless
 
     def is_found_restless(self, used_ms: float, of_ms: float) -> None:
-        """In so much time without a question it ran, or was ready to, for so long: tell its owner."""
+        """For so long in so much time without a question it ran, or was ready to: say so."""
         self._restless.add(self.program)
         text = (
             f"computed, or wanted to, for {used_ms:.0f} ms in {of_ms:.0f} ms without a question: "
