@@ -22,7 +22,7 @@ from arena.sandbox.worker_pool import usable_cores
 from tests.support.pipe_bot import pipe_bot
 from tests.support.submitted_arena import submitted_arena
 
-HANDS = 100  # of a match: a ladder has pauses, which must not be all that counts
+HANDS = 40  # of a match: a ladder has pauses, which must not be all that counts
 
 SPINS = """
 for _ in range(4):
