@@ -37,7 +37,7 @@ class SubmittedArena:
     ) -> None:
         self.host = host
         self.store = store
-        self.programs: dict[int, str] = {}
+        self.programs: dict[int, str | Program] = {}
         self.stderr: list[tuple[int, str, str]] = []
         self.service = FakeVersionService(**in_play)
         self.gate = ComputeGate(cores)
@@ -66,6 +66,8 @@ class SubmittedArena:
 
     async def _program(self, submission: int) -> Program:
         text = self.programs.get(submission) or pipe_bot()
+        if isinstance(text, Program):
+            return text
         return Program((sys.executable, "-c", text), stdio=True)
 
 
