@@ -19,6 +19,7 @@ import msgspec
 
 from arena.formats.spec import Form
 from arena.sandbox.worker_pool import usable_cores
+from tests.support.fake_bots import ANY_GAME
 from tests.support.pipe_bot import pipe_bot
 from tests.support.submitted_arena import submitted_arena
 
@@ -39,7 +40,7 @@ async def _matches_a_second(first: str, seconds: float) -> tuple[float, float]:
     with tempfile.TemporaryDirectory() as folder:
         async with submitted_arena(Path(folder), cores=cores, ann=1, ben=2, eve=3) as arena:
             arena.programs[3] = pipe_bot(first=first)
-            plan = arena.plan("ace_king_queen", "ann", "ben", "eve", form=Form.LADDER)
+            plan = arena.plan(ANY_GAME, "ann", "ben", "eve", form=Form.LADDER)
             plan = msgspec.structs.replace(plan, settings={**plan.settings, "hands": HANDS})
             ladder = arena.host.compete(plan)
             playing = asyncio.ensure_future(arena.host.play(ladder))
