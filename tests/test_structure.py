@@ -37,7 +37,6 @@ FLOORS = (
     ("server", "results"),
     ("submissions", "hosts"),
     ("competitions",),
-    ("workers",),
     ("authoring", "lab", "web"),
     ("cli",),
 )
