@@ -32,8 +32,6 @@ __all__ = [
     "FRAME_BYTES",
     "PIECE_BYTES",
     "Abort",
-    "Compare",
-    "Comparing",
     "Disable",
     "Download",
     "Enter",
@@ -167,14 +165,6 @@ class Rebuild(Struct, frozen=True, forbid_unknown_fields=True, tag_field="type",
     """An instructor has a submission built and checked again."""
 
     submission: _Number
-
-
-class Compare(Struct, frozen=True, forbid_unknown_fields=True, tag_field="type", tag="compare"):
-    """Two of the owner's versions play each other until it is known which is better."""
-
-    game: Id
-    first: _Version
-    second: _Version
 
 
 class GetStarter(Struct, frozen=True, forbid_unknown_fields=True, tag_field="type", tag="starter"):
@@ -352,14 +342,6 @@ class StarterFiles(Struct, frozen=True, tag_field="type", tag="starter_files"):
     edit: str
 
 
-class Comparing(Struct, frozen=True, tag_field="type", tag="comparing"):
-    """How far a comparison is: the sentence of `arena compare` so far, at last for good."""
-
-    text: str
-    is_over: bool = False
-    position: int | None = None
-
-
 FromSubmitter: TypeAlias = (
     Enter
     | Submit
@@ -372,7 +354,6 @@ FromSubmitter: TypeAlias = (
     | Download
     | Disable
     | Rebuild
-    | Compare
     | GetStarter
 )
 ToSubmitter: TypeAlias = (
@@ -384,7 +365,6 @@ ToSubmitter: TypeAlias = (
     | SubmissionList
     | LogText
     | StarterFiles
-    | Comparing
     | Piece
     | Refused
 )

@@ -10,8 +10,8 @@ from pathlib import Path
 from arena.cli._addresses import urls_for_others
 from arena.cli._bus_options import BusAddress, check_address, needs_nats
 from arena.cli._submissions import cache_folder
-from arena.competitions.arena_host import Host
 from arena.competitions.host_pools import HostPools
+from arena.competitions.live_arena import LiveArena
 from arena.hosts.bus import ARENA_USER, BusDown
 from arena.hosts.directory import HostDirectory
 from arena.hosts.host_control import HostControl
@@ -32,7 +32,7 @@ def programs_folder(store: Store) -> Path:
 
 @contextlib.asynccontextmanager
 async def connected_hosts(
-    arena: Host, where: BusAddress, store: Store, certificate: Path | None = None
+    arena: LiveArena, where: BusAddress, store: Store, certificate: Path | None = None
 ) -> AsyncIterator[None]:
     """Have hosts run the launched bots of an open arena; raises `Unreachable` if the bus is away.
 

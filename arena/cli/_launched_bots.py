@@ -14,7 +14,7 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from itertools import count
 
 from arena.cli._competition_report import Board
-from arena.competitions.arena_host import Host
+from arena.competitions.live_arena import LiveArena
 from arena.sandbox.bot_spec import BotSpec
 from arena.strength.figures import SECONDS, time_of
 from protocol.errors import ArenaError, UsageError, error_line, one_line
@@ -81,7 +81,7 @@ class BotNotices:
 
 @contextlib.asynccontextmanager
 async def launched(
-    host: Host, entries: Sequence[BotSpec], notices: BotNotices
+    arena: LiveArena, entries: Sequence[BotSpec], notices: BotNotices
 ) -> AsyncIterator[None]:
     """Start bots, each with a name, and wait until all have said hello or `hello_ms` is over.
 
@@ -91,30 +91,30 @@ async def launched(
     for entry in entries:
         assert entry.name is not None, "`named` has seen to that"
         try:
-            await host.launch_program(entry.program, entry.name)
+            await arena.launch_program(entry.program, entry.name)
             coming.add(entry.name)
         except UsageError as error:
             raise UsageError(f"{entry.name}: {error}") from None
         except ArenaError as error:
             notices.say(f"{entry.name}: {error}")
-    watching = asyncio.create_task(_tell_ends(host, notices))
+    watching = asyncio.create_task(_tell_ends(arena, notices))
     try:
-        came = await host.wait_for_bots(coming, host.limits.hello_ms / 1000)
-        _tell_ended(host, notices)
-        for name in sorted(coming - came - host.ended.keys()):
-            within = f"within {host.limits.hello_ms:,} ms"
-            notices.say(f"{name} {host.supervisor.no_hello(name, within)}")
+        came = await arena.wait_for_bots(coming, arena.limits.hello_ms / 1000)
+        _tell_ended(arena, notices)
+        for name in sorted(coming - came - arena.ended.keys()):
+            within = f"within {arena.limits.hello_ms:,} ms"
+            notices.say(f"{name} {arena.supervisor.no_hello(name, within)}")
         yield
     finally:
         watching.cancel()
 
 
-async def _tell_ends(host: Host, notices: BotNotices) -> None:
+async def _tell_ends(arena: LiveArena, notices: BotNotices) -> None:
     while True:
-        _tell_ended(host, notices)
-        await host.wait_for_change()
+        _tell_ended(arena, notices)
+        await arena.wait_for_change()
 
 
-def _tell_ended(host: Host, notices: BotNotices) -> None:
-    for name, why in host.ended.items():
+def _tell_ended(arena: LiveArena, notices: BotNotices) -> None:
+    for name, why in arena.ended.items():
         notices.ended(name, why)

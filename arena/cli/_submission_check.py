@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import sys
 from collections.abc import Iterable
 from pathlib import Path
@@ -19,11 +20,12 @@ from arena.authoring.conformance.table import seed_of
 from arena.cli._signals import stops_at_sigterm
 from arena.cli.check import lines_of, summary_of, verdict_on
 from arena.sandbox.command import sealed_program
-from arena.submissions.check_process import CheckJob, CheckVerdict, StepBegun, StepDone, nicer
+from arena.submissions.check_process import CheckJob, CheckStep, CheckVerdict
 
 __all__ = ["main", "passed_games", "verdict"]
 
 _OF_A_GAME = (Step.PLAY, Step.LEGAL)
+_NICE = 10  # it and what it starts work when matches leave time
 
 
 async def main(job: CheckJob) -> CheckVerdict:
@@ -36,7 +38,7 @@ async def main(job: CheckJob) -> CheckVerdict:
         games=job.manifest.games,
         rounds=job.rounds,
         rng=seed_of(job.seed),
-        on_begin=lambda step: _say(StepBegun(step)),
+        on_begin=lambda step: _say(CheckStep(step, "begun")),
         on_step=lambda outcome: _say(_done(outcome)),
     )
     return verdict(msgspec.structs.replace(checked, seed=job.seed))
@@ -77,19 +79,20 @@ def _is_wrong(step: StepOutcome) -> bool:
     return step.status in (StepStatus.FAILED, StepStatus.INCOMPLETE)
 
 
-def _done(outcome: StepOutcome) -> StepDone:
+def _done(outcome: StepOutcome) -> CheckStep:
     lines = tuple(lines_of(outcome))
     is_failed = outcome.status is StepStatus.FAILED
     word = "FAILED" if is_failed else outcome.status.value
     text = "\n".join(line.strip() for line in lines[1:]) if is_failed else outcome.about
-    return StepDone(outcome.name, word, text, lines)
+    return CheckStep(outcome.name, word, text, lines)
 
 
-def _say(said: StepBegun | StepDone | CheckVerdict) -> None:
+def _say(said: CheckStep | CheckVerdict) -> None:
     sys.stdout.buffer.write(msgspec.json.encode(said) + b"\n")
     sys.stdout.buffer.flush()
 
 
 if __name__ == "__main__":
-    nicer()
+    if sys.platform != "win32":
+        os.nice(_NICE)
     _say(asyncio.run(main(msgspec.json.decode(sys.stdin.buffer.readline(), type=CheckJob))))

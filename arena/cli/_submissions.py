@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from arena.cli._addresses import Endpoint
-from arena.competitions.arena_host import Host
+from arena.competitions.live_arena import LiveArena
 from arena.competitions.process_pool import ProcessPool, launches_here
 from arena.games import game_named
 from arena.referee.compute_gate import ComputeGate
@@ -27,7 +27,6 @@ from protocol.submitting import StarterFiles
 __all__ = ["cache_folder", "check_safety", "play_submissions", "submission_requests"]
 
 _STARTER_NAME = "bot"
-_COMPARED = 2  # programs at a time
 _OPTION = "--submissions-without-isolation"
 
 
@@ -79,20 +78,17 @@ def submission_requests(
         cache_folder(store),
         hidden=hidden,
         check=(sys.executable, "-P", "-m", "arena.cli._submission_check"),
-        compare=(sys.executable, "-P", "-m", "arena.cli._submission_compare"),
         unsafe=unsafe,
     )
     return SubmissionRequests(service, tuple(games), _starter)
 
 
-def play_submissions(arena: Host, service: SubmissionService) -> None:
+def play_submissions(arena: LiveArena, service: SubmissionService) -> None:
     """Let the competitions of an arena play submitted bots."""
     settings = service.settings
     cores = settings.cores or max(1, usable_cores() - 1)
-    # Two may be compared beside matches, and one built or checked. A match needs two, whatever else
-    # is on.
-    compared = _COMPARED if settings.comparisons else 0
-    most = max(2, fitting_bots(arena.limits, 2 * settings.build_mib) - compared)
+    # One may be built or checked beside matches. A match needs two, whatever else is on.
+    most = max(2, fitting_bots(arena.limits, 2 * settings.build_mib))
     pool = ProcessPool(
         arena.supervisor,
         arena.gateway,

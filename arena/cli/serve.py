@@ -24,10 +24,10 @@ from arena.cli._limit_options import LimitsCommand, limits_options
 from arena.cli._signals import Stop
 from arena.cli._submissions import cache_folder, check_safety, play_submissions, submission_requests
 from arena.competitions.admin import AdminCommands
-from arena.competitions.arena_host import Host
 from arena.competitions.competition import Competition
 from arena.competitions.config import Config, ServeSection, example, read_config
 from arena.competitions.ledger import CompetitionReport
+from arena.competitions.live_arena import LiveArena
 from arena.competitions.scheduler import OpenGame, Scheduler
 from arena.engine.names import alike
 from arena.engine.rules import Game
@@ -281,7 +281,7 @@ async def _serve(store: Store, endpoint: Endpoint, plan: _ServePlan, stop: Stop)
         log = notices.noting(stack.enter_context(report.match_log(plan.log_file)))
         if plan.bus is not None:
             hidden = (*hidden, programs_folder(store))
-        async with Host(
+        async with LiveArena(
             store,
             address=endpoint.host,
             port=endpoint.port,
@@ -358,7 +358,7 @@ def _say_where(url: str, endpoint: Endpoint, plan: _ServePlan, notices: BotNotic
 
 
 def _scheduler(
-    arena: Host,
+    arena: LiveArena,
     store: Store,
     roster: Roster,
     plan: _ServePlan,

@@ -15,8 +15,6 @@ from arena.cli._submitter import SubmitterConnection, submitter_options
 from arena.strength.figures import time_of
 from protocol.errors import UsageError, one_line
 from protocol.submitting import (
-    Compare,
-    Comparing,
     Disable,
     Download,
     EntryOf,
@@ -179,24 +177,15 @@ def rebuild(number: int, arena: SubmitterConnection, as_json: bool) -> None:
         _show(arena.expect(SubmissionList), as_json)
 
 
-@command.command(name="compare")
-@click.argument("game")
-@click.argument("first", type=_VersionNumber(), metavar="vN")
-@click.argument("second", type=_VersionNumber(), metavar="vM")
-@submitter_options
-@options.json_option
-def compare(game: str, first: int, second: int, arena: SubmitterConnection, as_json: bool) -> None:
-    """Let the arena play two of your versions until it is known which is better.
-
-    --json prints {text, is_over, position}.
-    """
-    progress = SubmissionProgress(quiet=as_json)
-    with arena:
-        arena.send(Compare(game, first, second))
-        while not (answer := arena.expect(Comparing, None)).is_over:
-            progress.passing(answer.text)
-        progress.clear()
-    output.print_result(msgspec.to_builtins(answer), answer.text, as_json=as_json)
+@command.command(
+    name="compare",
+    hidden=True,
+    add_help_option=False,
+    context_settings={"ignore_unknown_options": True},
+)
+@click.argument("words", nargs=-1, expose_value=False)
+def compare() -> None:
+    raise UsageError("arena submissions compare is gone: `arena compare` compares two bots at home")
 
 
 def _show(answer: SubmissionList, as_json: bool) -> None:

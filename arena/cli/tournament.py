@@ -19,9 +19,9 @@ from arena.cli._bus_options import no_bus_options
 from arena.cli._launched_bots import BotNotices
 from arena.cli._limit_options import LimitsCommand, limits_options
 from arena.cli._signals import stops_at_sigterm
-from arena.competitions.arena_host import Host
 from arena.competitions.competition import Competition
 from arena.competitions.ledger import CompetitionReport
+from arena.competitions.live_arena import LiveArena
 from arena.competitions.planned_run import PlannedRun, plan_for
 from arena.engine.rules import Game
 from arena.formats.formats import check_form
@@ -212,23 +212,23 @@ async def _play(store: Store, plan: Plan, log_file: str | None) -> CompetitionRe
     with report.watch() as board, report.match_log(log_file) as log:
         notices = BotNotices(board)
         listener = report.CompetitionLog(log, notices.say)
-        async with Host(
+        async with LiveArena(
             store, limits=plan.limits, listener=listener, on_verdict=notices.ruled
-        ) as host:
-            competition = _started(host, plan, notices)
+        ) as arena:
+            competition = _started(arena, plan, notices)
             board.follow(competition.title, competition)
-            done = await host.play(competition)
-            await host.storage.written()
+            done = await arena.play(competition)
+            await arena.storage.written()
             return msgspec.structs.replace(done, is_written=True)
 
 
-def _started(host: Host, plan: Plan, notices: BotNotices) -> Competition:
+def _started(arena: LiveArena, plan: Plan, notices: BotNotices) -> Competition:
     """Resume the unfinished competition with this plan, or start a new one."""
-    for row in host.unfinished():
+    for row in arena.unfinished():
         if plan == msgspec.structs.replace(
             row.plan, seed=plan.seed, house=plan.house, bots=plan.bots
         ):
-            competition = host.resume(row)
+            competition = arena.resume(row)
             notices.say(f"{row.id} goes on: {competition.played:,} matches played")
             return competition
-    return host.compete(plan)
+    return arena.compete(plan)

@@ -15,9 +15,9 @@ from functools import partial
 
 import msgspec
 
-from arena.competitions.arena_host import Host
 from arena.competitions.competition import Competition
 from arena.competitions.ledger import Ledger
+from arena.competitions.live_arena import LiveArena
 from arena.competitions.scheduler import Scheduler
 from arena.engine.names import alike, spelled
 from arena.formats.spec import Form
@@ -47,7 +47,7 @@ class AdminCommands:
 
     def __init__(
         self,
-        host: Host,
+        arena: LiveArena,
         store: Store,
         reopen: Callable[[Competition], object],
         wall: Callable[[], float] = time.time,
@@ -56,7 +56,7 @@ class AdminCommands:
         roster: Roster,
         lines: Callable[[], Sequence[str]],
     ) -> None:
-        self._host = host
+        self._arena = arena
         self._store = store
         self._reopen = reopen
         self._wall = wall
@@ -68,26 +68,26 @@ class AdminCommands:
         """Carry out a command, now or awaited; after a `UsageError` nothing has changed."""
         match message.action:
             case Action.STATUS:
-                text = f"{len(self._host.competitions)} on"
-                storage = self._host.storage
+                text = f"{len(self._arena.competitions)} on"
+                storage = self._arena.storage
                 late = filter(None, (storage.state, storage.filling))
                 again = filter(None, (each.unplayed for each in self._on))
                 return self._done(text, lines=(*late, *self._starter.waiting, *again))
             case Action.PAUSE | Action.RESUME | Action.STOP:
                 return self._done(self._steer(message, who))
             case Action.VOID:
-                self._host.storage.check()
+                self._arena.storage.check()
                 if message.since is not None:
                     return self._list_away(message, message.since)
                 return self._done(self._void(message, who))
             case Action.REMOVE:
-                self._host.storage.check()
+                self._arena.storage.check()
                 return self._remove(message, who)
             case Action.LOG:
                 lines = self._lines()
                 return self._done(f"{len(lines)} lines", lines=lines)
             case Action.START:
-                self._host.storage.check()
+                self._arena.storage.check()
                 return self._start(message, who)
             case Action.IMPORT:
                 return self._import(message, who)
@@ -101,13 +101,13 @@ class AdminCommands:
     def _done(
         self, text: str, tokens: Sequence[tuple[str, str]] = (), lines: Sequence[str] = ()
     ) -> Done:
-        progress = (competition.progress for competition in self._host.competitions)
+        progress = (competition.progress for competition in self._arena.competitions)
         return Done(text, tuple(progress), tuple(tokens), tuple(lines))
 
     def _control(self) -> HostControl:
-        if self._host.host_control is None:
+        if self._arena.host_control is None:
             raise UsageError("expected an arena with hosts, as `arena serve --bus` has them")
-        return self._host.host_control
+        return self._arena.host_control
 
     def _hosts(self) -> Done:
         control = self._control()
@@ -157,14 +157,14 @@ class AdminCommands:
         name = _given(message.bot, "a name on the roster")
         is_struck = message.action is Action.UNLIST and bool(message.from_running)
         if is_struck:
-            self._host.storage.check()
+            self._arena.storage.check()
         self._check_unused(name, is_struck=is_struck)
         if message.action is Action.UNLIST:
             change = partial(self._roster.remove, name, who, from_running=is_struck)
             outcome = "is on the roster no longer"
         else:
             new = _given(message.text, "the new name")
-            if alike(new) != alike(name) and (use := self._host.here.use_of(new)):
+            if alike(new) != alike(name) and (use := self._arena.here.use_of(new)):
                 raise UsageError(f"expected a name that nobody has: {use}")
             new = unicodedata.normalize("NFC", new.strip())
             change = partial(self._roster.rename, name, new, who)
@@ -186,7 +186,7 @@ class AdminCommands:
                 on[where].remove(bot, self._act(message, who, where, f"removed by {who}"))
 
     def _check_unused(self, name: str, *, is_struck: bool) -> None:
-        use = None if is_struck else self._host.here.use_of(name)
+        use = None if is_struck else self._arena.here.use_of(name)
         if use is None and (run := self._starter.awaiting(name)) is not None:
             use = f"it is among the players of the run {run}, which is still to be played"
         if use is not None:
@@ -249,7 +249,7 @@ class AdminCommands:
             if competition.table(match) or competition.ledger.of_match(match):
                 act = self._act(message, who, competition.id, text)
                 competition.void(match, act)
-                self._host.restore(competition)
+                self._arena.restore(competition)
                 if competition.plan.form is Form.LADDER:
                     return f"{match} is void; {competition.id} is rated without it"
                 return f"{match} is void and played again in {competition.id}"
@@ -268,12 +268,12 @@ class AdminCommands:
             self._store.taken_back(row.id, match, act)
             return f"{match} is void; {row.id}, which is over, is rated without it"
         # Raises `NotInstalled` before anything is changed.
-        competition = self._host.competition(self._host.ledger_of(row))
+        competition = self._arena.competition(self._arena.ledger_of(row))
         again = self._act(message, who, row.id, f"goes on for {match}")
         competition.void(match, act, msgspec.structs.replace(again, what=REOPENED))
         self._reopen(competition)
         launched = (bot.name for bot in row.plan.bots)
-        here = {*self._host.here.taken, *launched, *row.plan.versions, *row.plan.house}
+        here = {*self._arena.here.taken, *launched, *row.plan.versions, *row.plan.house}
         away = [name for name in played.players if name not in here]
         if away:
             are = "is" if len(away) == 1 else "are"
@@ -304,7 +304,7 @@ class AdminCommands:
                 else:
                     row = self._store.competition(match.competition)
                     _check_finished(row)
-                    over = ledgers.get(row.id) or self._host.ledger_of(row)
+                    over = ledgers.get(row.id) or self._arena.ledger_of(row)
                     ledgers.setdefault(row.id, over).check_back(match.id)
             except UsageError as error:
                 return str(error)
@@ -335,7 +335,7 @@ class AdminCommands:
         return listed()
 
     def _remove(self, message: Instruct, who: str) -> Done | Awaitable[Done]:
-        name = self._host.here.spelled(_given(message.bot, "the name of a bot to be removed"))
+        name = self._arena.here.spelled(_given(message.bot, "the name of a bot to be removed"))
         message = msgspec.structs.replace(message, bot=name)
         over = self._over(message.competition)
         if over is not None:
@@ -353,7 +353,7 @@ class AdminCommands:
 
     def _over(self, text: str | None) -> CompetitionRow | None:
         """The competition that `text` names, if it is over; one that is on comes first."""
-        on = self._host.competitions
+        on = self._arena.competitions
         if text is None or any(text in (each.id, each.plan.run) for each in on):
             return None
         try:
@@ -404,7 +404,7 @@ class AdminCommands:
     @property
     def _on(self) -> Sequence[Competition]:
         """The competitions that are on; the host has one for a moment after its end."""
-        return [each for each in self._host.competitions if not each.is_over]
+        return [each for each in self._arena.competitions if not each.is_over]
 
     def _chosen(self, text: str | None) -> Sequence[Competition]:
         """The competitions of that id or name, or all of them without one."""

@@ -26,8 +26,8 @@ from arena.formats.spec import RelaunchSpec
 from arena.hosts.remote_bot import RemoteBot, RemoteLauncher, RemoteProgram
 from arena.referee.bot_session import BotSession
 from arena.referee.clock import CoreWait, LoopLag, start_cap_ms
-from arena.referee.transport import Gate
-from arena.sandbox.launcher import Launcher, Program, bot_command
+from arena.referee.compute_gate import BotGate, ComputeGate
+from arena.sandbox.launcher import LaunchedBot, Launcher, Program, bot_command
 from arena.sandbox.process import StderrTail
 from arena.server.background import BackgroundTasks
 from arena.server.gateway import Gateway
@@ -112,10 +112,11 @@ class SupervisedBot:
     def is_metered(self) -> bool:
         return self.launched is None or self.launched.is_metered
 
-    def attach(self, session: BotSession, gate: Gate) -> None:
+    def attach(self, session: BotSession, gate: ComputeGate) -> None:
         """Have the questions of its session wait for a core: at this gate, or on its host."""
-        session.gate = gate
-        if isinstance(self.launched, RemoteBot):
+        if isinstance(self.launched, LaunchedBot):
+            session.gate = BotGate(gate, self.launched, self._loop.time)
+        elif isinstance(self.launched, RemoteBot):
             session.gate = self.launched
             self.launched.on_handed = session.handed
 

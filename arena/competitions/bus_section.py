@@ -1,4 +1,4 @@
-"""The table `[bus]` of a configuration: the bus of the hosts that run bots."""
+"""The table `[bus]` of a configuration: the bus by which hosts run bots."""
 
 from __future__ import annotations
 

@@ -61,6 +61,10 @@ _NO_WORKERS = (
     "run on one machine, here or on a host (`arena host --help`), so that one clock charges them"
 )
 
+_NO_COMPARISONS = (
+    "expected it left out: the arena compares no versions, `arena compare` does it at home"
+)
+
 _STEP = re.compile(r"\.(\w+)|\[(\d+)\]")  # of a path of msgspec, such as `$.run[0].matches`
 
 T = TypeVar("T")
@@ -265,6 +269,8 @@ def _games(tables: Mapping[str, Any]) -> dict[str, Mapping[str, object]]:
 
 
 def _submissions(table: Mapping[str, Any]) -> SubmissionSettings:
+    if "comparisons" in table:
+        raise UsageError(f"submissions.comparisons: {_NO_COMPARISONS}")
     moments = {}
     for name in ("opens", "closes"):
         if name in table:

@@ -9,10 +9,10 @@ from datetime import UTC, datetime, timedelta
 
 import msgspec
 
-from arena.competitions.arena_host import Host
 from arena.competitions.attendance import SHOWN, Attendance, MissingVersions, Wait, attendance
 from arena.competitions.competition import Competition
 from arena.competitions.config import Config
+from arena.competitions.live_arena import LiveArena
 from arena.competitions.planned_run import (
     Participants,
     PlannedRun,
@@ -49,7 +49,7 @@ class Gathering:
 
     def __init__(
         self,
-        host: Host,
+        arena: LiveArena,
         config: Config,
         *,
         tell: Callable[[str], None],
@@ -58,7 +58,7 @@ class Gathering:
     ) -> None:
         self.latest: dict[str, Competition] = {}
         self.has_failed = False
-        self._host = host
+        self._arena = arena
         self._config = config
         self._tell = tell
         self._teams = teams
@@ -70,12 +70,12 @@ class Gathering:
         return await read_again(lambda: (self._names(), self._teams()))
 
     def attendance(self, run: PlannedRun, roster: Sequence[str]) -> Attendance:
-        versions = self._host.versions_in_play(run.game)
-        return attendance(run, self._host.here.names(run.game), roster, versions)
+        versions = self._arena.versions_in_play(run.game)
+        return attendance(run, self._arena.here.names(run.game), roster, versions)
 
     async def too_late(self, run: PlannedRun, left_s: float) -> MissingVersions | None:
         """The versions that cannot all be decided in the time left, at the mean of the latest."""
-        each_s = self._host.decision_s
+        each_s = self._arena.decision_s
         if run.take is Take.CONNECTED or each_s is None:
             return None
         names, _ = await self.roster()
@@ -90,8 +90,8 @@ class Gathering:
         names, _ = await self.roster()
         read_at = local_now()
         while self.latest.get(run.name) is before:  # else the instructor was quicker
-            was_held = self._host.storage.is_late
-            await self._host.storage.goes_on()
+            was_held = self._arena.storage.is_late
+            await self._arena.storage.goes_on()
             wait.came = came = self.attendance(run, names)
             # What kept results from the disk takes no run its time.
             if wait.is_over(local_now()) and not (was_held and came.is_enough):
@@ -105,7 +105,7 @@ class Gathering:
                 names, teams = await self.roster()
                 came = wait.came = self.attendance(run, names)
                 is_other = self.latest.get(run.name) is not before
-                if not came.is_enough or is_other or self._host.storage.is_late:
+                if not came.is_enough or is_other or self._arena.storage.is_late:
                     continue  # a bot has left meanwhile, for instance
                 try:
                     return self.set_up(run, came, teams, wait.moment)
@@ -128,8 +128,8 @@ class Gathering:
     ) -> Competition:
         """Set up a run's competition with those who came; `UsageError` if they cannot play it."""
         tables = min(HOUSE_TABLES, self._config.limits.tables)
-        versions = self._host.versions_in_play(run.game)
-        taken = {*came.players, *self._host.here.taken}
+        versions = self._arena.versions_in_play(run.game)
+        taken = {*came.players, *self._arena.here.taken}
         if run.take is not Take.CONNECTED:
             taken |= versions.keys()
         guests = house_bots_of(run, taken, tables)
@@ -146,7 +146,7 @@ class Gathering:
             not_there=not_there,
             versions={name: versions[name] for name in came.submitted if name in versions},
         )
-        competition = self._host.compete(plan)
+        competition = self._arena.compete(plan)
         self.latest[run.name] = competition
         if not_there:
             self._tell(f"{run.name} starts without {some(not_there, SHOWN)}: not there")
@@ -154,13 +154,13 @@ class Gathering:
 
     def of_all(self, plan: Plan, teams: Mapping[str, str]) -> Competition:
         """Set up a competition of all bots that play its game; `UsageError` for too few."""
-        names = self._host.here.names(plan.game)
+        names = self._arena.here.names(plan.game)
         least = 1 if plan.form is Form.LEAGUE else 2
         if len(names) < least:
             raise UsageError(
                 f"expected at least {least} connected bots that play {plan.game}, got {len(names)}"
             )
-        return self._host.compete(
+        return self._arena.compete(
             msgspec.structs.replace(plan, players=names, teams=teams_of(names, teams))
         )
 
@@ -168,7 +168,7 @@ class Gathering:
         """Wait until a bot comes or goes, or something else has to be looked at."""
         try:
             async with asyncio.timeout(min(LOOK_S, wait.left_s(local_now()))):
-                await self._host.wait_for_change()
+                await self._arena.wait_for_change()
         except TimeoutError:
             return
         await asyncio.sleep(_CALM_S)
@@ -182,7 +182,7 @@ class Gathering:
         while (left_s := (end - local_now()).total_seconds()) > 0:
             if self.latest.get(run.name) is not latest:
                 return  # it was started by hand
-            wait.undecided = self._host.undecided_before(before.timestamp())
+            wait.undecided = self._arena.undecided_before(before.timestamp())
             if not wait.undecided:
                 return
             wait.came = self.attendance(run, names)
@@ -190,7 +190,7 @@ class Gathering:
                 self._tell(line)
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(min(LOOK_S, left_s)):
-                    await self._host.wait_for_change()
+                    await self._arena.wait_for_change()
         wait.undecided = ()
 
     async def _gathered(self, run: PlannedRun, wait: Wait, names: Sequence[str]) -> None:
@@ -207,10 +207,10 @@ class Gathering:
         await asyncio.sleep(rejoin_s)
         for _ in range(_GATHERS):
             wait.came = self.attendance(run, names)
-            here = self._host.here.names(run.game)
+            here = self._arena.here.names(run.game)
             await asyncio.sleep(GATHER_S)
-            is_calm = self._host.here.names(run.game) == here
-            if is_calm and not self._host.here.is_awaiting(run.game):
+            is_calm = self._arena.here.names(run.game) == here
+            if is_calm and not self._arena.here.is_awaiting(run.game):
                 return
 
 

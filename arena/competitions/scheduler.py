@@ -13,12 +13,12 @@ from datetime import UTC, datetime, timedelta
 
 import msgspec
 
-from arena.competitions.arena_host import Host
 from arena.competitions.attendance import MissingVersions, Upcoming, Wait
 from arena.competitions.competition import Competition
 from arena.competitions.config import Config
 from arena.competitions.gathering import GATHER_S, LOOK_S, Gathering, local_now
 from arena.competitions.ledger import CompetitionReport
+from arena.competitions.live_arena import LiveArena
 from arena.competitions.planned_run import Participants, PlannedRun, teams_of
 from arena.competitions.start import Startable, plan_by_hand, startable
 from arena.competitions.storage_watch import read_again
@@ -57,7 +57,7 @@ class Scheduler:
 
     def __init__(
         self,
-        host: Host,
+        arena: LiveArena,
         store: Store,
         config: Config,
         *,
@@ -68,13 +68,13 @@ class Scheduler:
         names: Callable[[], Sequence[str]] = lambda: (),
         once: bool = False,
     ) -> None:
-        self._host = host
+        self._arena = arena
         self._store = store
         self._config = config
         self._on_start = on_start
         self._on_report = on_report
         self._tell = tell
-        self._gathering = Gathering(host, config, tell=tell, teams=teams, names=names)
+        self._gathering = Gathering(arena, config, tell=tell, teams=teams, names=names)
         self._once = once
         self._runs: Mapping[str, PlannedRun] = {}
         self._games: Mapping[str, Plan] = {}
@@ -99,7 +99,7 @@ class Scheduler:
         before: dict[str, asyncio.Task[None]] = {}
         self._runs = {run.name: run for run in runs}
         self._games = {game.plan.game: game.plan for game in games}
-        for row in self._host.unfinished():
+        for row in self._arena.unfinished():
             try:
                 competition = self._resumed(row)
             except ArenaError as error:
@@ -121,11 +121,11 @@ class Scheduler:
         if not self._tasks and self._once:
             return
         try:
-            await self._host.storage.guard(self._end)
+            await self._arena.storage.guard(self._end)
         finally:
             soon = (local_now() + _SOON).timestamp()
             if self._waits or any(0 < (run.next_at or 0) < soon for run in self.upcoming):
-                self._host.will_go_on()
+                self._arena.will_go_on()
             self._tasks.cancel()
             await self._tasks.ended()
 
@@ -250,7 +250,7 @@ class Scheduler:
         """Play a competition and report it; if it cannot go on, the others do."""
         self._on_start(competition)
         try:
-            self._on_report(await self._host.play(competition))
+            self._on_report(await self._arena.play(competition))
         except StoreFailed:
             raise
         except ArenaError as error:
@@ -258,7 +258,7 @@ class Scheduler:
             self._tell(f"{competition.id} cannot go on: {error}")
 
     def _resumed(self, row: CompetitionRow) -> Competition:
-        competition = self._host.resume(row)
+        competition = self._arena.resume(row)
         competition.started_at = row.started_at
         state = " (paused)" if competition.is_paused else ""
         scheduled = competition.progress.scheduled
@@ -348,7 +348,7 @@ class Scheduler:
 
     async def _open(self, game: OpenGame, before: asyncio.Task[None] | None) -> None:
         """Play a game over and over, after `before`, when enough bots are there and one is new."""
-        name, presence = game.plan.game, self._host.here
+        name, presence = game.plan.game, self._arena.here
         if before is not None:
             await asyncio.wait([before])
             if self._once:
@@ -356,8 +356,8 @@ class Scheduler:
             presence.saw(name, presence.names(name))
         while True:
             while presence.count(name) < game.least or not presence.has_new(name):
-                await self._host.wait_for_change()
-            await self._host.storage.goes_on()
+                await self._arena.wait_for_change()
+            await self._arena.storage.goes_on()
             await asyncio.sleep(GATHER_S)
             _, teams = await self._gathering.roster()
             names = presence.names(name)
@@ -366,7 +366,7 @@ class Scheduler:
             presence.saw(name, names)
             plan = msgspec.structs.replace(game.plan, players=names, teams=teams_of(names, teams))
             try:
-                competition = self._host.compete(plan)
+                competition = self._arena.compete(plan)
             except UsageError as error:  # they are too few, for instance
                 self._has_failed = True
                 self._tell(f"{name} cannot be played: {error}")

@@ -71,12 +71,14 @@ class HostControl:
     async def drain(self, host: str, is_draining: bool) -> None:
         """Have a host take no more bots of any arena, or take them again.
 
-        It returns once the host says so. Raises UsageError if there is no host of that name, or it
+        It returns once the host says so. Raises UsageError if no host of that name reports, or it
         cannot be told.
         """
-        known = {each.report.host: each for each in self._directory.hosts()}
-        if host not in known:
-            raise UsageError(f"expected a host ({', '.join(known) or 'none'}), got {host!r}")
+        now = self._clock()
+        there = [each.report.host for each in self._directory.hosts() if each.is_alive(now)]
+        if host not in there:  # else it would obey when it comes back
+            names = ", ".join(there) or "none"
+            raise UsageError(f"expected a host that reports ({names}), got {host!r}")
         for _ in range(_TRIES):
             try:
                 await self._bus.drain(host, encode(DrainHost(is_draining)))

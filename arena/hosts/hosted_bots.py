@@ -8,6 +8,7 @@ asked waits for a core, and its time begins when it has one.
 from __future__ import annotations
 
 import asyncio
+import logging
 import math
 from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
@@ -34,7 +35,8 @@ from arena.hosts.messages import (
     on_link,
 )
 from arena.hosts.program_cache import Fetch
-from arena.referee.compute_gate import ComputeGate
+from arena.referee.compute_gate import BotGate, ComputeGate
+from arena.referee.transport import Gate
 from arena.sandbox.command import Program
 from arena.sandbox.launcher import LaunchedBot, Launcher, OnFinding
 from arena.sandbox.process import StderrTail
@@ -43,6 +45,8 @@ from protocol.errors import ArenaError
 from protocol.messages import Ending, Limits
 
 __all__ = ["READING_S", "HostedBots", "Launches", "Programs"]
+
+log = logging.getLogger(__name__)
 
 READING_S = 0.1
 """Between two readings of a bot that has not answered yet."""
@@ -67,6 +71,7 @@ class _HostedBot(asyncio.Protocol):
         self.is_asked = False  # and has not written a line since
         self.finding: Finding | None = None
         self._bots = bots
+        self._gate: Gate = bots.gate
         self._loop = asyncio.get_running_loop()
         self._queued = deque[tuple[bool, bytes]]()  # input that waits for a core, and what follows
         self._inward: asyncio.ReadTransport | None = None
@@ -109,21 +114,21 @@ class _HostedBot(asyncio.Protocol):
     async def core(self) -> None:
         """Wait for a core, which it has until it has written a line."""
         has_core = self._loop.create_future()
-        self._bots.gate.enter(self, partial(has_core.set_result, None), self._used_ms)
+        self._gate.enter(self, partial(has_core.set_result, None), self._used_ms)
         await has_core
         self.is_asked = True
 
     def let_go(self) -> None:
         """Give its core to others, and wait for none."""
         self.is_asked = self._is_waiting = False
-        self._bots.gate.leave(self)
+        self._gate.leave(self)
 
     def _hand_on(self) -> None:
         """Hand over what is queued, up to a question that has to wait for a core."""
         while self._queued and not self._is_waiting:
             if self._queued[0][0] and not self.is_asked:
                 self._is_waiting = True
-                self._bots.gate.enter(self, self._begin, self._used_ms)
+                self._gate.enter(self, self._begin, self._used_ms)
                 return
             self._hand_over()
         if self._is_ending and not self._queued and self._outward is not None:
@@ -177,7 +182,7 @@ class _HostedBot(asyncio.Protocol):
             self._bots.link.tell(on_link(BotStderr(self.seat, new.encode())))
 
     async def connect(self, launched: LaunchedBot) -> None:
-        self.launched = launched
+        self._gate = BotGate(self._bots.gate, launched, self._loop.time, (self,))
         pipes = launched.pipes
         assert pipes is not None, "a host starts what speaks over pipes"
         await pipes.connect(self, _Input(self))
@@ -350,7 +355,9 @@ class HostedBots:
             )
             await bot.connect(launched)
             self.read_later(bot)
-        except (ArenaError, OSError) as error:
+        except Exception as error:  # whatever it is: the arena waits for an answer
+            if not isinstance(error, ArenaError | OSError):
+                log.exception("%s cannot be started", message.name)
             if bot.launched is not None:
                 await self._launcher.stop(message.name)
             self._forget(bot)

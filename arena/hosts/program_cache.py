@@ -98,9 +98,8 @@ class ProgramCache:
         started here, each with one line. None of them is an offence of the bot.
         """
         if isinstance(wanted, HouseBot):
-            return over_pipes(
-                Program(tuple(bot_command((game, wanted.bot), name=public_name(name))))
-            )
+            words = bot_command((game, wanted.bot), name=public_name(name))
+            return over_pipes(Program(tuple(words)))
         if not _KEY.fullmatch(wanted.key):
             raise NotFetched(f"expected the SHA-256 of a program, got {shorten(wanted.key)}")
         while (found := await asyncio.to_thread(self._find, wanted)) is None:
@@ -176,15 +175,12 @@ class ProgramCache:
         if wanted.size > MOST_BUNDLED:
             most = MOST_BUNDLED >> 20
             raise NotFetched(f"expected a program of at most {most} MiB, got {wanted.size:,} bytes")
-        digest = hashlib.sha256()
-        with tar.open("wb") as file:
-
-            def write(data: bytes) -> None:
-                file.write(data)
-                digest.update(data)
-
+        with tar.open("w+b") as file:
             while (offset := file.tell()) < wanted.size:
-                await asyncio.to_thread(write, await _part(wanted.size - offset, offset, fetch))
+                part = await _part(wanted.size - offset, offset, fetch)
+                await asyncio.to_thread(file.write, part)
+            file.seek(0)
+            digest = await asyncio.to_thread(hashlib.file_digest, file, "sha256")
         key = digest.hexdigest()
         if isinstance(wanted, Bundle):
             key = bundle_key(wanted.words, wanted.stdio, game, key)

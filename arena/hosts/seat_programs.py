@@ -2,8 +2,8 @@
 
 A submission is its source, which is in the database. A bot that was launched is packed into a
 bundle once: what hosts run is what its folder had when it was first needed there, until it is
-launched again. Tars lie as files in a folder of the arena's cache, by their keys, so that any part
-can be read; what is there too long without being read makes room, and is made again when needed.
+launched again. Tars lie in a folder of the arena's cache, by their keys, so that any part can be
+read; what is there too long without being read makes room, and is made again when needed.
 """
 
 from __future__ import annotations
@@ -11,8 +11,7 @@ from __future__ import annotations
 import asyncio
 import os
 import re
-import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 from typing import BinaryIO, Protocol, TypeVar
 
@@ -22,6 +21,7 @@ from arena.formats.spec import RelaunchSpec
 from arena.hosts.messages import Bundle, HouseBot, SeatProgram, Source
 from arena.sandbox.bundle import pack_bundle, portable_command
 from arena.sandbox.command import Program
+from arena.sandbox.folder_cache import FolderCache
 from arena.storage.submission_rows import Submission
 from protocol.errors import UsageError
 
@@ -32,7 +32,7 @@ PART_BYTES = 512 << 10
 
 _MOST_BYTES = 4 << 30  # of tars of earlier bundles and of submissions
 _KEY = re.compile(r"[0-9a-f]{64}")
-_SUFFIX = ".tar"
+_TAR = "program.tar"  # in the folder of its key
 
 _Tarred = TypeVar("_Tarred", Bundle, Source)
 
@@ -83,7 +83,8 @@ class SeatPrograms:
         self._submissions = submissions
         self._folder = folder
         self._hidden = (*hidden, folder)
-        self._most_bytes = most_bytes
+        self._folders = FolderCache(folder, self._kept, most_bytes)
+        self._latest = ""
         self._by_name: dict[str, _Launched] = {}
         self._sources: dict[int, Source] = {}
         self._is_swept = False
@@ -114,12 +115,12 @@ class SeatPrograms:
         """
         if not _KEY.fullmatch(key) or not 0 <= offset < _MOST_BYTES:
             raise UsageError(f"expected a program and an offset in it, got {key!r} and {offset}")
-        file = self._file(key)
+        tar = self._folder / key / _TAR
         try:
-            return await asyncio.to_thread(_read, file, offset)
+            return await asyncio.to_thread(_read, tar, offset)
         except FileNotFoundError:
-            await self._spool(key, file)
-            return await asyncio.to_thread(_read, file, offset)
+            await self._spool(key)
+            return await asyncio.to_thread(_read, tar, offset)
 
     # --- what it is ---
 
@@ -175,21 +176,21 @@ class SeatPrograms:
             )
 
         try:
-            found.bundles[game] = await asyncio.to_thread(self._write, write)
+            found.bundles[game] = await self._write(write)
         except (UsageError, OSError) as error:
             found.why = str(error)
 
     # --- its tar ---
 
-    async def _spool(self, key: str, file: Path) -> None:
+    async def _spool(self, key: str) -> None:
         """Have a tar again that is not in the folder."""
         async with self._writing:
             for found in self._by_name.values():
                 for game, bundle in tuple(found.bundles.items()):
-                    if bundle.key == key and not file.exists():
+                    if bundle.key == key and not self._is_there(key):
                         del found.bundles[game]
                         await self._pack(found, game)
-            if not file.exists():
+            if not self._is_there(key):
                 await self._spool_source(key)
 
     async def _spool_source(self, key: str) -> None:
@@ -202,49 +203,32 @@ class SeatPrograms:
             return Source(key, tar.tell(), "")
 
         try:
-            await asyncio.to_thread(self._write, write)
+            await self._write(write)
         except OSError as error:
             raise UsageError(f"cannot write a program to {self._folder}: {error}") from error
 
-    def _write(self, write: Callable[[BinaryIO], _Tarred]) -> _Tarred:
-        """Have a tar written, move it to its key when it is whole, and make room."""
+    async def _write(self, write: Callable[[BinaryIO], _Tarred]) -> _Tarred:
+        """Have a tar written, and move it to its key when it is whole."""
         if not self._is_swept:
-            self._sweep()
-        opened, name = tempfile.mkstemp(prefix=".", dir=self._folder)
-        try:
-            with os.fdopen(opened, "wb") as tar:
-                written = write(tar)
-                tar.flush()
-                os.fsync(opened)  # the next arena takes it for whole
-            os.replace(name, self._file(written.key))
-        except BaseException:
-            os.unlink(name)
-            raise
-        self._make_room(written.key)
+            await asyncio.to_thread(self._folders.sweep)
+            self._is_swept = True
+        async with self._folders.work() as work:
+            made = work / "made"
+            made.mkdir()
+            written = await asyncio.to_thread(_write, write, made / _TAR)
+            self._latest = written.key
+            if not self._is_there(written.key):
+                self._folders.add(written.key, made)
         return written
 
-    def _sweep(self) -> None:
-        """Remove what an arena that was killed has left half written."""
-        self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        for path in self._folder.glob(".*"):
-            path.unlink()
-        self._is_swept = True
-
-    def _make_room(self, latest: str) -> None:
-        """Remove what was not read for the longest, but for what bots have that run now."""
+    def _kept(self) -> Collection[str]:
+        """The programs of bots that run now, and the one that was written last."""
         launched = tuple(self._by_name.values())
-        kept = {bundle.key for bot in launched for bundle in tuple(bot.bundles.values())} | {latest}
-        found = {path: path.stat() for path in self._folder.glob(f"[!.]*{_SUFFIX}")}
-        spare = [path for path in found if path.name.removesuffix(_SUFFIX) not in kept]
-        total = sum(found[path].st_size for path in spare)
-        for path in sorted(spare, key=lambda path: found[path].st_mtime):
-            if total <= self._most_bytes:
-                break
-            path.unlink()
-            total -= found[path].st_size
+        kept = {bundle.key for bot in launched for bundle in tuple(bot.bundles.values())}
+        return kept | {self._latest}
 
-    def _file(self, key: str) -> Path:
-        return self._folder / (key + _SUFFIX)
+    def _is_there(self, key: str) -> bool:
+        return self._folders.find(key) is not None
 
 
 def _refused(spec: RelaunchSpec) -> str:
@@ -258,8 +242,17 @@ def _refused(spec: RelaunchSpec) -> str:
 
 
 def _read(file: Path, offset: int) -> bytes:
+    """Bytes of a tar, whose folder is used now."""
     with file.open("rb") as tar:
         tar.seek(offset)
         data = tar.read(PART_BYTES)
-    os.utime(file)
+    os.utime(file.parent)
     return data
+
+
+def _write(write: Callable[[BinaryIO], _Tarred], file: Path) -> _Tarred:
+    with file.open("wb") as tar:
+        written = write(tar)
+        tar.flush()
+        os.fsync(tar.fileno())  # the next arena takes it for whole
+    return written

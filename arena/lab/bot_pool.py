@@ -17,7 +17,7 @@ from pathlib import Path, PurePath
 
 import msgspec
 
-from arena.competitions.arena_host import Host
+from arena.competitions.live_arena import LiveArena
 from arena.engine.match import MatchResult, MatchState
 from arena.engine.rules import Game
 from arena.formats.spec import HOUSE_TABLES
@@ -48,14 +48,14 @@ class PoolBot(msgspec.Struct, frozen=True):
 
 
 @contextlib.asynccontextmanager
-async def private_arena(limits: Limits, hidden: Sequence[Path] = ()) -> AsyncIterator[Host]:
+async def private_arena(limits: Limits, hidden: Sequence[Path] = ()) -> AsyncIterator[LiveArena]:
     """Start an arena on a temporary database; its bots do not see the files in `hidden`."""
     with (
         tempfile.TemporaryDirectory(prefix="arena-") as folder,
         Store(Path(folder) / "arena.db") as store,
     ):
-        async with Host(store, limits=limits, hidden=hidden) as host:
-            yield host
+        async with LiveArena(store, limits=limits, hidden=hidden) as arena:
+            yield arena
 
 
 @contextlib.asynccontextmanager
@@ -70,8 +70,8 @@ async def gathered(
         UsageError: a bot's command can never work here.
         ArenaError: a bot cannot be started on this machine.
     """
-    async with private_arena(limits, hidden) as host:
-        pool = BotPool(host, game)
+    async with private_arena(limits, hidden) as arena:
+        pool = BotPool(arena, game)
         for bot in bots:
             await pool.launch(bot, copies)
         await pool.gather()
@@ -85,8 +85,8 @@ class BotPool:
     once, with several tables.
     """
 
-    def __init__(self, host: Host, game: Game) -> None:
-        self._host = host
+    def __init__(self, arena: LiveArena, game: Game) -> None:
+        self._arena = arena
         self._game = game
         self._processes: list[list[str]] = []  # by bot: the names of its processes
         self._launched: set[str] = set()
@@ -95,7 +95,7 @@ class BotPool:
 
     async def launch(self, bot: PoolBot, copies: int) -> None:
         """Start a bot, often enough to take this many seats at a table."""
-        if bot.is_house and self._host.limits.tables >= copies:
+        if bot.is_house and self._arena.limits.tables >= copies:
             copies = 1
         names = [self._new_name(bot.name) for _ in range(copies)]
         self._processes.append(names)
@@ -104,7 +104,7 @@ class BotPool:
 
     async def gather(self) -> None:
         """Wait until all have come or ended, at most `start_ms` and `hello_ms` together."""
-        self._came = await self._host.wait_for_bots(self._launched, self._patience_ms / 1000)
+        self._came = await self._arena.wait_for_bots(self._launched, self._patience_ms / 1000)
 
     def seats(self, bots: Iterable[int]) -> tuple[str, ...] | None:
         """Reserve a process of each of these bots, by seat; None if one has no table free."""
@@ -146,11 +146,11 @@ class BotPool:
     async def _start(self, bot: PoolBot, name: str) -> None:
         try:
             if bot.is_house:
-                tables = min(HOUSE_TABLES, self._host.limits.tables)
-                await self._host.launch((self._game.name, bot.name), name, tables=tables)
+                tables = min(HOUSE_TABLES, self._arena.limits.tables)
+                await self._arena.launch((self._game.name, bot.name), name, tables=tables)
             else:
-                program = bot.program or strategy_program(bot.name, url=self._host.url, name=name)
-                await self._host.launch_program(program, name)
+                program = bot.program or strategy_program(bot.name, url=self._arena.url, name=name)
+                await self._arena.launch_program(program, name)
         except UsageError as error:
             raise UsageError(f"{bot.name}: {error}") from None
         except ArenaError as error:
@@ -158,23 +158,23 @@ class BotPool:
 
     @property
     def _patience_ms(self) -> int:
-        return self._host.limits.start_ms + self._host.limits.hello_ms
+        return self._arena.limits.start_ms + self._arena.limits.hello_ms
 
     def _tables(self, name: str) -> int:
         """At how many tables a process may sit at once."""
         if self._missing(name) is not None:  # it loses its first match, without a wait
             return self._game.seats
-        return self._host.gateway.players[name].tables
+        return self._arena.gateway.players[name].tables
 
     def _missing(self, name: str) -> str | None:
         """Why a process cannot play its match; None if it can."""
-        player = self._host.gateway.players.get(name)
+        player = self._arena.gateway.players.get(name)
         if player is None or player.leaving or player.session.finishing:
-            why = self._host.ended.get(name)
+            why = self._arena.ended.get(name)
             if name in self._came:
                 return why or "left before the match"
             within = f"within {self._patience_ms:,} ms"
-            late = self._host.supervisor.no_hello(name, within)
+            late = self._arena.supervisor.no_hello(name, within)
             return late if why is None else f"did not say hello: {why}"
         if self._game.name not in player.games:
             plays = ", ".join(sorted(player.games))
@@ -196,10 +196,10 @@ class BotPool:
             if not over.done():  # else the caller was cancelled, and the match is void
                 over.set_result((result, verdict))
 
-        host = self._host
-        players = [host.gateway.players[name] for name in names]
-        table = host.referee.open(game, settings, players, host.limits, on_over)
+        arena = self._arena
+        players = [arena.gateway.players[name] for name in names]
+        table = arena.referee.open(game, settings, players, arena.limits, on_over)
         try:
             return await over
         finally:
-            host.referee.void(table, "it was stopped")
+            arena.referee.void(table, "it was stopped")

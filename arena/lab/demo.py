@@ -1,6 +1,6 @@
 """A small class competition in every game, over WebSocket, with three bots that misbehave.
 
-Only the field belongs to the demo. The host, the competition and the store are those of a class.
+Only the field belongs to the demo. The arena, the competition and the store are those of a class.
 """
 
 from __future__ import annotations
@@ -10,9 +10,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import msgspec
 
-from arena.competitions.arena_host import Host
 from arena.competitions.competition import Competition
 from arena.competitions.ledger import CompetitionReport
+from arena.competitions.live_arena import LiveArena
 from arena.formats.spec import WITH_MATCHES, form_of, plan_of
 from arena.games import GAMES, competition_settings, game_named
 from arena.storage.store import Store
@@ -79,15 +79,15 @@ async def demo(
     `on_start` is called with the title of each game and its competition, as that starts. Raises
     `ArenaError` if bots do not connect or a competition cannot be finished.
     """
-    async with Host(store, limits=LIMITS) as host:
+    async with LiveArena(store, limits=LIMITS) as arena:
         for contest in contests:
-            await _launch(host, contest)
+            await _launch(arena, contest)
         reports = []
         for contest in contests:
             names = tuple(name for name, _ in _entries(contest))
-            await _connected(host, names)
+            await _connected(arena, names)
             game = game_named(contest.game)
-            competition = host.compete(
+            competition = arena.compete(
                 plan_of(
                     game,
                     competition_settings(game, contest.settings),
@@ -98,7 +98,7 @@ async def demo(
                 )
             )
             on_start(game.vocabulary.title, competition)
-            reports.append(await host.play(competition))
+            reports.append(await arena.play(competition))
         await asyncio.to_thread(store.flush)
         return reports
 
@@ -112,10 +112,10 @@ def _entries(contest: DemoGame) -> Iterator[tuple[str, str]]:
         yield f"{short}-{bot}{again}", bot
 
 
-async def _launch(host: Host, contest: DemoGame) -> None:
+async def _launch(arena: LiveArena, contest: DemoGame) -> None:
     """Start the bots: every second one speaks msgpack, every third one plays at few tables."""
     for index, (name, bot) in enumerate(_entries(contest)):
-        await host.launch(
+        await arena.launch(
             (contest.game, bot),
             name,
             tables=contest.few if index % 3 == 0 else contest.many,
@@ -123,10 +123,10 @@ async def _launch(host: Host, contest: DemoGame) -> None:
         )
 
 
-async def _connected(host: Host, names: Sequence[str]) -> None:
-    missing = sorted(set(names) - await host.wait_for_bots(names, _CONNECT_S))
+async def _connected(arena: LiveArena, names: Sequence[str]) -> None:
+    missing = sorted(set(names) - await arena.wait_for_bots(names, _CONNECT_S))
     for name in names:
-        if name in host.ended:
-            raise ArenaError(f"{name} has ended: {host.ended[name]}")
+        if name in arena.ended:
+            raise ArenaError(f"{name} has ended: {arena.ended[name]}")
     if missing:
         raise ArenaError(f"expected {', '.join(missing)} to connect within {_CONNECT_S:.0f} s")

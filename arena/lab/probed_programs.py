@@ -12,7 +12,7 @@ from typing import Any
 
 import msgspec
 
-from arena.competitions.arena_host import Host
+from arena.competitions.live_arena import LiveArena
 from arena.engine.analysis import Analyser, Analysis, ProbedMatch, ProbeMatch, SeatDecision
 from arena.engine.match import MatchState
 from arena.engine.rules import EVERYONE, Game
@@ -49,10 +49,10 @@ async def analyse_programs(
         UsageError: a command can never work here.
         ArenaError: a program cannot be started on this machine.
     """
-    async with private_arena(limits) as host:
-        referee = referee_of(host)
+    async with private_arena(limits) as arena:
+        referee = referee_of(arena)
         there = [
-            await _started(host, number, bot, limits) if isinstance(bot, ProbedProgram) else bot
+            await _started(arena, number, bot, limits) if isinstance(bot, ProbedProgram) else bot
             for number, bot in enumerate(bots)
         ]
         steps = ProbeSteps(analyser, on_match)
@@ -65,10 +65,10 @@ async def analyse_programs(
         return steps.analysis
 
 
-async def _started(host: Host, number: int, bot: ProbedProgram, limits: Limits) -> BotSession:
+async def _started(arena: LiveArena, number: int, bot: ProbedProgram, limits: Limits) -> BotSession:
     name = f"{bot.name}-{number}" if number else bot.name  # it may be analysed against itself
-    await host.launch_program(bot.program, name)
-    player = await arrived(host, name, limits)
+    await arena.launch_program(bot.program, name)
+    player = await arrived(arena, name, limits)
     if isinstance(player, BotFailed):
         raise ProbeFailed(number, player.text, player.stderr)
     return player

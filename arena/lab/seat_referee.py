@@ -16,7 +16,7 @@ from typing import Any
 
 import msgspec
 
-from arena.competitions.arena_host import Host
+from arena.competitions.live_arena import LiveArena
 from arena.engine.match import MatchState
 from arena.engine.verdict import Finding
 from arena.referee.bot_session import BotSession
@@ -75,22 +75,22 @@ class AskedSeat(ABC):
         """What the bot is told at the end."""
 
 
-def referee_of(host: Host) -> SeatReferee:
+def referee_of(arena: LiveArena) -> SeatReferee:
     """Replace an arena's own referee by a `SeatReferee`, and return that."""
-    referee = SeatReferee(host.limits, asyncio.get_running_loop().time)
-    gateway: Any = host.gateway
+    referee = SeatReferee(arena.limits, asyncio.get_running_loop().time)
+    gateway: Any = arena.gateway
     gateway.referee = gateway.dismissals.referee = referee
     return referee
 
 
-async def arrived(host: Host, name: str, limits: Limits) -> BotSession | BotFailed:
+async def arrived(arena: LiveArena, name: str, limits: Limits) -> BotSession | BotFailed:
     """Wait for the `hello` of a bot that was launched."""
     within_s = (limits.start_ms + limits.hello_ms) / 1000
-    await host.wait_for_bots([name], within_s)
-    player: BotSession | None = host.gateway.players.get(name)
+    await arena.wait_for_bots([name], within_s)
+    player: BotSession | None = arena.gateway.players.get(name)
     if player is None:
-        late = host.supervisor.no_hello(name, f"within {within_s:,.0f} s")
-        return BotFailed(host.ended.get(name, late))
+        late = arena.supervisor.no_hello(name, f"within {within_s:,.0f} s")
+        return BotFailed(arena.ended.get(name, late))
     return player
 
 

@@ -17,7 +17,6 @@ import msgspec
 
 from arena.engine.match import MatchResult, Record, Result
 from arena.engine.shuffle import commitment
-from arena.engine.statistics import UnitSums
 from arena.games import game_named, mistaken_package, other_rules
 from arena.games.replay import is_dealt, reopened, replay
 from arena.records.digest import sealed
@@ -52,7 +51,6 @@ class RecordCheck(msgspec.Struct, frozen=True):
     asked: OpenQuestion | None = None  # when an offence ended it; None if nothing was asked
     events: tuple[str, ...] = ()  # of that offence, and of the others out with the offender
     versions: tuple[str, ...] | None = None  # by seat; None if there is no telling
-    units: UnitSums | None = None  # of a record alone, if it fits and has any
 
 
 class PlannedMatch(msgspec.Struct, frozen=True):
@@ -101,23 +99,13 @@ def check(document: MatchDocument, expected: PlannedMatch | None = None) -> Reco
     )
 
 
-def check_record(record: Record, expected: PlannedMatch | None = None) -> RecordCheck:
-    """Check a record alone: commitment, nonces, and that cards and answers make its result.
-
-    With `expected` also that it is a match of that game, with these settings.
-    """
+def check_record(record: Record) -> RecordCheck:
+    """Check a record alone: commitment, nonces, and that cards and answers make its result."""
     unverified = other_rules(record.game, record.package)
     asked = _asked(record) if unverified is None else None
-    again = _again(record)
-    reasons = [] if expected is None else list(_planned(record, expected))
-    reasons += _fitting(record, record.to_json(), None, asked, again)
+    reasons = list(_fitting(record, record.to_json(), None, asked, _again(record)))
     return RecordCheck(
-        _few(reasons),
-        unverified,
-        record.commitment is not None,
-        is_dealt(record),
-        asked=asked,
-        units=again.units if isinstance(again, MatchResult) else None,
+        _few(reasons), unverified, record.commitment is not None, is_dealt(record), asked=asked
     )
 
 

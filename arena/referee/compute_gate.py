@@ -4,17 +4,30 @@ Who enters waits for a core, first come, first served, and has it until it leave
 bot that waits has not been sent, so no clock of its runs (issue 18: nobody is out for the load of
 others). A bot that has a core and sleeps loses it to the next one, or it would hold up everybody
 until it is out of time. Once it goes on it does so without a core of its own.
+
+A bot that computes while it has no question takes the cores of others. It is *restless* if it ran
+in such time, or was ready to, at `_RESTLESS` looks on end; fewer may be a runtime that compiles.
+From then on all processes of its program run only where nobody else wants to (`arena/sandbox`), and
+have no core here, so that nobody waits for them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Iterable
+from functools import partial
+from typing import Protocol
+from weakref import WeakSet
 
-__all__ = ["LOOK_S", "ComputeGate"]
+__all__ = ["LOOK_S", "BotGate", "ComputeGate"]
 
 LOOK_S = 0.2
 """Between two looks at who sleeps; CPU time is counted in steps of 10 ms."""
 _LEAST_SHARE = 0.2  # of the time between two looks: less is sleep
+_IDLE_SHARE = 0.05  # of a core between two looks: who used less is not watched more closely
+_REST_SHARE = 0.5  # of the time without a question: less is rest, as a runtime tidies up
+_AGAIN_S = 5.0  # who rests is not watched for so long
+_REST_S = 0.02  # less time without a question says nothing
+_RESTLESS = 10  # looks on end
 
 
 class _Holder:
@@ -42,6 +55,7 @@ class ComputeGate:
         self._computing: dict[Hashable, _Holder] = {}
         # In the order in which they came.
         self._waiting: dict[Hashable, tuple[Callable[[], None], _Holder]] = {}
+        self._bots = WeakSet[BotGate]()
 
     @property
     def waiting(self) -> int:
@@ -66,7 +80,12 @@ class ComputeGate:
         self._admit()
 
     def look(self, now: float) -> None:
-        """Take the cores of those that sleep, if others wait; to be called every `LOOK_S`."""
+        """Take the cores of those that sleep, if others wait, and see which bots are restless.
+
+        To be called every `LOOK_S`.
+        """
+        for bot in tuple(self._bots):
+            bot.look(now)
         if self._waiting:
             for who in [who for who, holder in self._computing.items() if holder.sleeps(now)]:
                 del self._computing[who]
@@ -77,3 +96,108 @@ class ComputeGate:
             who = next(iter(self._waiting))
             begin, self._computing[who] = self._waiting.pop(who)
             begin()
+
+
+class ComputingBot(Protocol):
+    """A launched bot on this machine."""
+
+    @property
+    def is_restless(self) -> bool: ...
+
+    def cpu_ms(self) -> float:
+        """The CPU time of its processes so far."""
+
+    def waited_ms(self) -> float | None:
+        """For how long its threads were ready to run and had no core; None where nobody knows."""
+
+    def sampled_cpu_ms(self) -> float:
+        """`cpu_ms` as it was sampled last, which costs nothing."""
+
+    def is_found_restless(self, used_ms: float, of_ms: float) -> None:
+        """In so much time without a question it ran, or was ready to, for so long in all."""
+
+
+class BotGate:
+    """How one bot passes a gate; whether it rests while it has no question is watched here.
+
+    What used CPU time since the last look is read at each question and answer, now and then. Of
+    those who have a core already, `asked` are this bot's.
+    """
+
+    def __init__(
+        self,
+        gate: ComputeGate,
+        bot: ComputingBot,
+        clock: Callable[[], float],
+        asked: Iterable[Hashable] = (),
+    ) -> None:
+        self._gate = gate
+        self._bot = bot
+        self._clock = clock
+        self._asked = set(asked)
+        self._is_suspect = False
+        self._since: tuple[float, float] | None = None  # a time without a question, and CPU time
+        self._rest_s = self._used_ms = 0.0  # such times, and for how long it wanted to run
+        self._found = 0  # looks on end
+        self._calm_until = 0.0
+        self._looked_at, self._sampled_ms = clock(), bot.sampled_cpu_ms()
+        gate._bots.add(self)
+
+    def enter(
+        self, who: Hashable, begin: Callable[[], None], used_ms: Callable[[], float] | None = None
+    ) -> None:
+        """Call `begin` once there is a core; at once if it is restless."""
+        if self._bot.is_restless:
+            begin()
+        else:
+            self._gate.enter(who, partial(self._begin, who, begin), used_ms)
+
+    def leave(self, who: Hashable) -> None:
+        """It has answered, or is asked nothing any more."""
+        self._gate.leave(who)
+        self._asked.discard(who)
+        if self._is_suspect and self._since is None and not self._asked:
+            self._since = self._clock(), self._wanted_ms()
+
+    def look(self, now: float) -> None:
+        """See whether it has computed without a question since the last look."""
+        if self._bot.is_restless:
+            for who in tuple(self._asked):
+                self.leave(who)
+            return
+        self._count(now)
+        if self._rest_s >= _REST_S:
+            if self._used_ms >= _REST_SHARE * self._rest_s * 1000:
+                self._found += 1
+            else:
+                self._found, self._calm_until = 0, now + _AGAIN_S
+            if self._found == _RESTLESS:
+                self._bot.is_found_restless(self._used_ms, self._rest_s * 1000)
+            self._rest_s = self._used_ms = 0.0
+        before, before_ms = self._looked_at, self._sampled_ms
+        self._looked_at, self._sampled_ms = now, self._bot.sampled_cpu_ms()
+        least_ms = _IDLE_SHARE * (now - before) * 1000
+        is_idle = self._sampled_ms - before_ms < least_ms
+        self._is_suspect = not is_idle and now >= self._calm_until
+        if is_idle:
+            self._found = 0
+        elif self._is_suspect and not self._asked:
+            self._since = now, self._wanted_ms()
+
+    def _begin(self, who: Hashable, begin: Callable[[], None]) -> None:
+        self._asked.add(who)
+        if self._since is not None:
+            self._count(self._clock())
+        begin()
+
+    def _count(self, now: float) -> None:
+        """The time without a question ends."""
+        if self._since is not None:
+            since, before_ms = self._since
+            self._since = None
+            self._rest_s += now - since
+            self._used_ms += self._wanted_ms() - before_ms
+
+    def _wanted_ms(self) -> float:
+        """For how long it has run, or was ready to: on a busy machine it runs less."""
+        return self._bot.cpu_ms() + (self._bot.waited_ms() or 0.0)

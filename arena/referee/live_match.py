@@ -69,7 +69,6 @@ class LiveMatch:
         by_seat: Sequence[Limits] = (),
         forgives: Forgives = lambda bot, kind, event: False,
         versions: Sequence[str] = (),
-        seed: bytes | None = None,
         spares_away: bool = False,
         teams: Mapping[str, str] = {},
     ) -> None:
@@ -80,7 +79,7 @@ class LiveMatch:
         self.on_over = on_over
         self.forgives = forgives
         self.opened_at = now
-        self.seed = secrets.token_bytes(32) if seed is None else seed
+        self.seed = secrets.token_bytes(32)
         self.commitment = commitment(self.seed)
         self.match: MatchState | None = None
         self.names = tuple(player.public_name for player in players)

@@ -106,7 +106,6 @@ class Referee:
         by_seat: Sequence[Limits] = (),
         forgives: Forgives = lambda bot, kind, event: False,
         versions: Sequence[str] = (),
-        drawn: tuple[str, bytes] | None = None,
         spares_away: bool = False,
         teams: Mapping[str, str] = {},
     ) -> LiveMatch:
@@ -114,15 +113,13 @@ class Referee:
 
         With `by_seat` each seat has limits of its own, as a person does not think as fast as a bot.
         `forgives` says whether an offence costs no more than the match, `versions` by seat which
-        version of its bot plays (`Record.versions`), `drawn` the id and seed of a match whose
-        commitment is known elsewhere already, and `teams` the team of each bot that has one. With
-        `spares_away` a bot that is away makes the match void, and is not blamed.
+        version of its bot plays (`Record.versions`), and `teams` the team of each bot that has one.
+        With `spares_away` a bot that is away makes the match void, and is not blamed.
         """
         self._numbers += 1
-        number, seed = drawn or (f"{self._run}-{self._numbers}", None)
         now = self._clock()
         table = LiveMatch(
-            number,
+            f"{self._run}-{self._numbers}",
             game,
             settings,
             players,
@@ -132,7 +129,6 @@ class Referee:
             by_seat,
             forgives,
             versions,
-            seed,
             spares_away,
             teams,
         )

@@ -170,7 +170,8 @@ def _command(word: str, folder: Path) -> str:
 def sealed_program(folder: Path, manifest: ProgramManifest) -> Program:
     """How a submission is launched: it sees all of `folder`, has no network, and speaks by pipes.
 
-    Raises `UsageError` if there is no such program.
+    A program that speaks WebSocket runs behind `arena/sandbox/relay.py`. Raises `UsageError` if
+    there is no such program.
     """
     folder = folder.resolve()
     program, *arguments = manifest.command
@@ -183,7 +184,7 @@ def sealed_program(folder: Path, manifest: ProgramManifest) -> Program:
 
 
 def over_pipes(program: Program) -> Program:
-    """The same bot, which speaks by pipes; for WebSocket it is behind `arena/sandbox/relay.py`."""
+    """A program for where no network is: one that speaks WebSocket has the relay before it."""
     if program.stdio:
         return program
     return msgspec.structs.replace(program, stdio=True, script=_RELAY)
@@ -235,18 +236,16 @@ def strategy_program(file: str, *, name: str, url: str | None = None, tables: in
 
 
 def views(program: Program, hidden: Iterable[Path]) -> tuple[VisiblePath, ...]:
-    """What a program is shown: parts of its folder, what its words name by absolute paths, its
-    script.
+    """What a program is shown: parts of its folder, and what its words name by absolute paths.
 
     It does not see `hidden` files or folders, which need not exist yet. Raises `UsageError` if it
     names something above its folder, or its folder has too many entries.
     """
-    folder, script = program.folder, program.script
-    ours = () if script is None else (VisiblePath(script, script),)
-    if folder is None:
-        return ours
+    folder = program.folder
     secret = tuple(path.resolve() for path in hidden)
-    if program.sealed:
+    if folder is None:
+        exposed, todo = list[tuple[Path, Path]](), ""
+    elif program.sealed:
         # Built programs lie in a folder that is hidden from all others.
         secret = tuple(path for path in secret if not folder.is_relative_to(path))
         exposed = [(folder / name, Path(name)) for name in _names_in(folder)]
@@ -264,7 +263,9 @@ def views(program: Program, hidden: Iterable[Path]) -> tuple[VisiblePath, ...]:
             f"expected at most {_MOST_SHOWN:,} files beside the bot, "
             f"got {len(shown):,} in {folder}; {todo}"
         )
-    return (*shown.values(), *ours)
+    if program.script is not None:
+        shown[program.script] = VisiblePath(program.script, program.script)
+    return tuple(shown.values())
 
 
 def _exposed(words: Sequence[str], folder: Path) -> list[tuple[Path, Path]]:

@@ -26,7 +26,7 @@ class FolderCache:
 
     Attributes:
         kept: says which keys must not make room for others; called in a thread.
-        most_bytes: of all folders together, without those that are kept.
+        most_bytes: of all folders together; those that are kept count, and stay.
     """
 
     def __init__(

@@ -14,11 +14,13 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import logging
 import os
 import signal
 import sys
 import tempfile
 from collections.abc import Callable, Iterable
+from functools import partial
 from pathlib import Path
 
 import msgspec
@@ -46,6 +48,8 @@ _OPEN_HEAP = (
     "machine's memory"
 )
 
+log = logging.getLogger(__name__)
+
 _KIND = PlainProcess if os.name == "nt" else Process
 
 OnFinding = Callable[[str, Finding], None]
@@ -69,6 +73,7 @@ class LaunchedBot:
         process: Process | PlainProcess,
         sampler: Sampler | None,
         program: Program,
+        restless: set[Program],
     ) -> None:
         self.name = name
         self.program = program
@@ -80,6 +85,7 @@ class LaunchedBot:
         self._prepared = prepared
         self._process = process
         self._sampler = sampler
+        self._restless = restless  # the programs, of all bots
         self._is_muted = False  # it is known already why it ends
         self._final_cpu_ms: float | None = None
         self._final_peak: Peak | None = None
@@ -103,6 +109,30 @@ class LaunchedBot:
         if self._prepared.group is not None:
             return self._prepared.group.cpu_ms()
         return 0.0 if self._sampler is None else self._sampler.cpu_ms(self.name)
+
+    def sampled_cpu_ms(self) -> float:
+        """The same as it was sampled last; 0 where nothing is sampled."""
+        if self._final_cpu_ms is not None or self._sampler is None:
+            return self._final_cpu_ms or 0.0
+        return self._sampler.sampled_cpu_ms(self.name)
+
+    @property
+    def is_restless(self) -> bool:
+        """Whether a process of its program was found to compute without a question.
+
+        All of them run behind all others of the machine from then on.
+        """
+        return self.program in self._restless
+
+    def is_found_restless(self, used_ms: float, of_ms: float) -> None:
+        """For so long in so much time without a question it ran, or was ready to: say so."""
+        self._restless.add(self.program)
+        text = (
+            f"computed, or wanted to, for {used_ms:.0f} ms in {of_ms:.0f} ms without a question: "
+            "from now on it has only the cores that nobody else wants"
+        )
+        self.stderr.add(f"card-arena: {text}\n".encode())
+        log.warning("%s %s", public_name(self.name), text)
 
     def waited_ms(self) -> float | None:
         """For how long its processes were ready to run and had no core; None where nobody knows."""
@@ -149,6 +179,7 @@ class Launcher:
         self._scratch_mib = scratch_mib
         self._bots: dict[str, LaunchedBot] = {}
         self._starting: set[str] = set()
+        self._restless: set[Program] = set()
         self._root: Path | None = None
         self._sampler: Sampler | None = None
         self._closed = False
@@ -256,8 +287,11 @@ class Launcher:
             if self._sampler is None:
                 self._sampler = Sampler(self._limits, self._on_sampled, reader(NICENESS))
                 self._sampler.start()
-            self._sampler.watch(name, process.supervisor_pid)
-        bot = self._bots[name] = LaunchedBot(name, prepared, process, self._sampler, program)
+            is_restless = partial(self._restless.__contains__, program)
+            self._sampler.watch(name, process.supervisor_pid, is_restless)
+        bot = self._bots[name] = LaunchedBot(
+            name, prepared, process, self._sampler, program, self._restless
+        )
         bot._watcher = asyncio.create_task(self._watch(bot))
         return bot
 

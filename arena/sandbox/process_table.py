@@ -87,12 +87,16 @@ class Processes(Protocol):
 
     def cpu(self, pid: int) -> ProcessCpu | None: ...
 
-    def waits(self, pid: int) -> Mapping[int, float]:
+    def waits(self, pid: int, *, are_behind: bool = False) -> Mapping[int, float]:
         """For how many ms each thread of a process was ready to run and had no core, by its id.
 
         Without threads that have put themselves behind those of others: their wait says nothing
-        about a bot that sleeps. Empty if the process is gone, or the system does not tell.
+        about a bot that sleeps. If the arena has put them there, they count. Empty if the process
+        is gone, or the system does not tell.
         """
+
+    def put_behind(self, pid: int) -> None:
+        """Let a process, with what it starts from now on, run where nobody else wants to."""
 
 
 class Stat(NamedTuple):
@@ -182,16 +186,22 @@ class LinuxProcesses:
         reaped_ms = stat.reaped_ticks * self._tick_ms
         return ProcessCpu(pid, stat.entry.started, own_ms, reaped_ms)
 
-    def waits(self, pid: int) -> Mapping[int, float]:
+    def waits(self, pid: int, *, are_behind: bool = False) -> Mapping[int, float]:
         folder = f"/proc/{pid}/task"
         waits: dict[int, float] = {}
         with suppress(OSError):  # it has ended
             for thread in os.listdir(folder):
                 # on a core, ready without one (both in ns), and how often
                 fields = (_read(f"{folder}/{thread}/schedstat") or b"").split()
-                if len(fields) > 1 and self._is_ordinary(int(thread)):
+                if len(fields) > 1 and (are_behind or self._is_ordinary(int(thread))):
                     waits[int(thread)] = int(fields[1]) / 1e6
         return waits
+
+    def put_behind(self, pid: int) -> None:
+        with suppress(OSError):  # it has ended
+            for thread in os.listdir(f"/proc/{pid}/task"):
+                with suppress(OSError):
+                    os.sched_setscheduler(int(thread), os.SCHED_IDLE, os.sched_param(0))
 
     def _is_ordinary(self, thread: int) -> bool:
         """Whether it wants a core as the arena itself does, not one that nobody else wants."""
@@ -305,9 +315,14 @@ class PsutilProcesses:
             return ProcessCpu(pid, process.create_time(), own_ms, reaped_s * 1000)
         return None
 
-    def waits(self, pid: int) -> Mapping[int, float]:
+    def waits(self, pid: int, *, are_behind: bool = False) -> Mapping[int, float]:
         """Always empty, as psutil does not know."""
         return {}
+
+    def put_behind(self, pid: int) -> None:
+        with suppress(self._psutil.Error):
+            lowest = getattr(self._psutil, "IDLE_PRIORITY_CLASS", 19)  # Windows has classes
+            self._psutil.Process(pid).nice(lowest)
 
 
 def probe() -> str | None:

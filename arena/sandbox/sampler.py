@@ -47,8 +47,11 @@ log = logging.getLogger(__name__)
 class _WatchedBot:
     """A bot that is watched; `lock` guards `meter`, `waits` and `pids`."""
 
-    def __init__(self, name: str, supervisor: int, started: float | None) -> None:
+    def __init__(
+        self, name: str, supervisor: int, started: float | None, is_behind: Callable[[], bool]
+    ) -> None:
         self.name = name
+        self.is_behind = is_behind
         self.supervisor = supervisor
         self.started = started  # of the supervisor, None if it was gone by then
         self.lock = threading.Lock()
@@ -89,10 +92,16 @@ class Sampler:
         if self._thread.is_alive():
             self._thread.join(JOIN_S)
 
-    def watch(self, name: str, supervisor_pid: int) -> None:
-        """Watch all processes below this one as a bot, in place of an earlier bot of that name."""
+    def watch(
+        self, name: str, supervisor_pid: int, is_behind: Callable[[], bool] = lambda: False
+    ) -> None:
+        """Watch all processes below this one as a bot, in place of an earlier bot of that name.
+
+        They are put behind all others of the machine as long as `is_behind`.
+        """
         supervisor = self._processes.cpu(supervisor_pid)
-        bot = _WatchedBot(name, supervisor_pid, supervisor.started if supervisor else None)
+        started = supervisor.started if supervisor else None
+        bot = _WatchedBot(name, supervisor_pid, started, is_behind)
         if supervisor is not None:
             bot.meter.read([supervisor._replace(own_ms=0.0)])
             bot.meter.total_ms = 0.0  # what the supervisor had waited for is not the bot's
@@ -113,6 +122,10 @@ class Sampler:
             self._meter(bot)
             return bot.meter.total_ms
 
+    def sampled_cpu_ms(self, name: str) -> float:
+        """That as it was read last, or a `KeyError`."""
+        return self._bots[name].meter.total_ms
+
     def waited_ms(self, name: str) -> float:
         """For how long the bot's processes have waited for a core so far, or a `KeyError`.
 
@@ -124,7 +137,7 @@ class Sampler:
                 self._find(bot, self._processes.table())
             waits: dict[int, float] = {}
             for pid in bot.pids:
-                waits |= self._processes.waits(pid)
+                waits |= self._processes.waits(pid, are_behind=bot.is_behind())
             bot.waits.read(waits)
             return bot.waits.total_ms
 
@@ -174,6 +187,9 @@ class Sampler:
             tree, structure = self._find(bot, table)
             self._meter(bot)
             bot.meter.forgive()
+        if bot.is_behind():  # each time, as a process may have been started meanwhile
+            for pid in bot.pids:
+                self._processes.put_behind(pid)
         if bot.is_found:
             return
         living = [entry.pid for entry in tree if not entry.is_zombie]

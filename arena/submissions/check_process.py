@@ -8,13 +8,10 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import os
-import sys
 import tempfile
 from asyncio.subprocess import PIPE
-from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import asynccontextmanager
-from typing import BinaryIO, TypeAlias
+from collections.abc import Callable, Sequence
+from typing import TypeAlias
 
 import msgspec
 from msgspec import Struct
@@ -24,16 +21,7 @@ from arena.sandbox.supervisor import ends_with_this
 from protocol.errors import ArenaError, UsageError, one_line
 from protocol.messages import Limits
 
-__all__ = [
-    "CheckJob",
-    "CheckVerdict",
-    "StepBegun",
-    "StepDone",
-    "check",
-    "last_words",
-    "nicer",
-    "worker",
-]
+__all__ = ["CheckJob", "CheckStep", "CheckVerdict", "check"]
 
 _LINE_BYTES = 1 << 20
 _LONGEST = 500  # letters of what it wrote on stderr, for the error
@@ -51,19 +39,16 @@ class CheckJob(Struct, frozen=True, kw_only=True):
     seed: int
 
 
-class StepBegun(Struct, frozen=True, tag_field="type", tag="begun"):
-    """A step has begun."""
+class CheckStep(Struct, frozen=True, tag_field="type", tag="step"):
+    """A step has begun, with the status `begun`, or is over.
 
-    step: str
-
-
-class StepDone(Struct, frozen=True, tag_field="type", tag="done"):
-    """A step is over: `lines` are those of `arena check`, `text` what is of interest in them."""
+    `lines` are those of `arena check`, `text` what is of interest in them.
+    """
 
     step: str
     status: str
-    text: str
-    lines: tuple[str, ...]
+    text: str = ""
+    lines: tuple[str, ...] = ()
 
 
 class CheckVerdict(Struct, frozen=True, tag_field="type", tag="verdict"):
@@ -74,39 +59,18 @@ class CheckVerdict(Struct, frozen=True, tag_field="type", tag="verdict"):
     lines: tuple[str, ...]
 
 
-_Said: TypeAlias = StepBegun | StepDone | CheckVerdict
+_Said: TypeAlias = CheckStep | CheckVerdict
 
 
 async def check(
-    command: Sequence[str],
-    job: CheckJob,
-    within_s: float,
-    tell: Callable[[StepBegun | StepDone], None],
+    command: Sequence[str], job: CheckJob, within_s: float, tell: Callable[[CheckStep], None]
 ) -> CheckVerdict:
     """Run a check and return what came of it.
 
+    In the end its process is killed; it is the arena's own, and the programs that it has started
+    end too.
+
     Raises `UsageError` if it takes longer than `within_s`, and `ArenaError` if the process fails.
-    """
-    async with worker(command, job) as (said_lines, errors):
-        try:
-            async with asyncio.timeout(within_s):
-                while line := await said_lines.readline():
-                    said = msgspec.json.decode(line, type=_Said)
-                    if isinstance(said, CheckVerdict):
-                        return said
-                    tell(said)
-        except TimeoutError:
-            raise UsageError(f"the check took longer than {within_s:,.0f} s") from None
-        raise ArenaError(f"the check has failed: {last_words(errors)}")
-
-
-@asynccontextmanager
-async def worker(
-    command: Sequence[str], job: Struct
-) -> AsyncIterator[tuple[asyncio.StreamReader, BinaryIO]]:
-    """A process that is told its job in a line: what it says, and what it writes on stderr.
-
-    In the end it is killed; it is the arena's own, and the programs that it has started end too.
     """
     with tempfile.TemporaryFile() as errors:
         process = await asyncio.create_subprocess_exec(
@@ -122,21 +86,18 @@ async def worker(
         assert process.stdout is not None, "it was started with one"
         try:
             process.stdin.write(msgspec.json.encode(job) + b"\n")
-            yield process.stdout, errors
+            async with asyncio.timeout(within_s):
+                while line := await process.stdout.readline():
+                    said = msgspec.json.decode(line, type=_Said)
+                    if isinstance(said, CheckVerdict):
+                        return said
+                    tell(said)
+        except TimeoutError:
+            raise UsageError(f"the check took longer than {within_s:,.0f} s") from None
         finally:
             with contextlib.suppress(ProcessLookupError):
                 process.kill()
             await process.wait()
-
-
-def last_words(errors: BinaryIO) -> str:
-    """The end of what a worker has written on stderr, in a line."""
-    errors.seek(0)
-    text = errors.read().decode(errors="replace").strip()[-_LONGEST:]
-    return one_line(text, _LONGEST)
-
-
-def nicer(by: int = 10) -> None:
-    """Have this process and what it starts work when matches leave time for it."""
-    if sys.platform != "win32":
-        os.nice(by)
+        errors.seek(0)
+        last_words = errors.read().decode(errors="replace").strip()[-_LONGEST:]
+        raise ArenaError(f"the check has failed: {one_line(last_words, _LONGEST)}")

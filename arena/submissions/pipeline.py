@@ -16,22 +16,25 @@ from collections import defaultdict, deque
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from pathlib import Path
 from statistics import fmean, median
+from typing import TypeAlias
 
 from arena.sandbox.build_cache import BuildCache, BuildFailed, BuiltProgram
 from arena.sandbox.scarcity import is_scarce
 from arena.server.fair_queue import FairQueue
 from arena.storage.submissions import InPlay, Submission, Submissions, SubmissionState
 from arena.storage.writer import can_pass
-from arena.submissions.check_process import CheckJob, CheckVerdict, StepBegun, StepDone, check
-from arena.submissions.progress import ProgressFeed
+from arena.submissions.check_process import CheckJob, CheckStep, CheckVerdict, check
 from arena.submissions.settings import SubmissionSettings
 from protocol.errors import ArenaError, UsageError
 from protocol.messages import Limits
 from protocol.submitting import Progressing
 
-__all__ = ["Pipeline", "stays_in_play"]
+__all__ = ["Follower", "Pipeline"]
 
 log = logging.getLogger(__name__)
+
+Follower: TypeAlias = Callable[[Progressing], None]
+"""Is told of a submission until it is decided."""
 
 _ROUNDS = 20  # of each game, against house bots or the dealer
 _LATEST = 20  # submissions, of which the mean is expected for the next
@@ -40,6 +43,31 @@ _AGAIN_S = 5.0  # until one is decided again that the database or the machine ke
 _MEDIANS = 2  # that one may take while others wait: half of them take longer than the median
 _AFTER_OTHERS = "it takes longer than others, which are decided first; then it is begun again"
 _UNKNOWN_S = 120.0  # instead, before others are known: thirty of that length fit into an hour
+
+
+class _Undecided:
+    """A submission that waits or is being decided.
+
+    Attributes:
+        spent_s: the seconds of its turns that were interrupted.
+        said: what its followers were told since it waits.
+    """
+
+    def __init__(self, submission: Submission) -> None:
+        self.submission = submission
+        self.number = submission.number
+        self.owner = submission.owner
+        self.spent_s = 0.0
+        self.said: list[Progressing] = []
+        self.followers = dict[Follower, None]()
+
+    def say(self, progress: Progressing) -> None:
+        """Tell the followers. What waits begins anew: nothing that was said before counts."""
+        for tell in tuple(self.followers):
+            tell(progress)
+        if progress.position is not None:
+            self.said.clear()
+        self.said.append(progress)
 
 
 class Pipeline:
@@ -61,7 +89,6 @@ class Pipeline:
         hidden: Sequence[Path],
         on_decided: Callable[[], Awaitable[None]],
     ) -> None:
-        self.feed = ProgressFeed()
         self._submissions = submissions
         self._builds = builds
         self._check = check
@@ -69,29 +96,43 @@ class Pipeline:
         self._limits = limits
         self._hidden = tuple(map(str, hidden))
         self._on_decided = on_decided
-        self._undecided: dict[int, Submission] = {}
+        self._undecided: dict[int, _Undecided] = {}
         self._used_s = defaultdict[str, float](float)  # by owner, since the queue was last empty
-        self._spent_s = defaultdict[int, float](float)  # on those that were interrupted
-        self._queue = FairQueue[Submission](self._used_s)
+        self._queue = FairQueue[_Undecided](self._used_s)
         self._news = asyncio.Event()
         self._took_s = deque[tuple[str, float]](maxlen=_LATEST)  # with the owner
         self._clock = asyncio.get_running_loop().time
         self._began_at = 0.0  # of the one that is being decided
-        self._turn: tuple[Submission, asyncio.Timeout] | None = None  # while it can be interrupted
+        self._turn: tuple[_Undecided, asyncio.Timeout] | None = None  # while it can be interrupted
 
     @property
     def undecided(self) -> Iterable[Submission]:
         """In no special order."""
-        return self._undecided.values()
+        return (one.submission for one in self._undecided.values())
 
     def add(self, submission: Submission) -> None:
         """Have a submission decided in its turn; one that is in the queue stays where it is."""
         if submission.number not in self._undecided:
-            self._undecided[submission.number] = submission
-            self._queue.put(submission.owner, submission)
+            one = self._undecided[submission.number] = _Undecided(submission)
+            self._queue.put(one.owner, one)
             self._limit_turn()
             self._say_positions()
             self._news.set()
+
+    def follow(self, number: int, follower: Follower) -> bool:
+        """Tell all from the beginning, and what comes; False if it is decided or unknown."""
+        one = self._undecided.get(number)
+        if one is None:
+            return False
+        for progress in one.said:
+            follower(progress)
+        one.followers[follower] = None
+        return True
+
+    def forget(self, follower: Follower) -> None:
+        """Tell this one nothing any more."""
+        for one in self._undecided.values():
+            one.followers.pop(follower, None)
 
     def expected_s(self, number: int) -> float | None:
         """Roughly how long until a submission is decided; None before any was."""
@@ -123,29 +164,27 @@ class Pipeline:
                 self._used_s.clear()  # it has cost nobody a turn
                 self._news.clear()
                 await self._news.wait()
-            submission = self._queue.take()
-            number, owner = submission.number, submission.owner
+            one = self._queue.take()
             self._began_at = self._clock()
             try:
-                is_decided = await self._decide(submission)
+                is_decided = await self._decide(one)
             except Exception as error:
                 if _can_pass(error):
-                    log.warning("submission %d is decided later: %s", number, error)
-                    self._used_s[owner] += self._clock() - self._began_at
-                    self._queue.put(owner, submission)
+                    log.warning("submission %d is decided later: %s", one.number, error)
+                    self._used_s[one.owner] += self._clock() - self._began_at
+                    self._queue.put(one.owner, one)
                     await asyncio.sleep(_AGAIN_S)
                     continue
-                log.exception("submission %d cannot be decided", number)
-                self._undecided.pop(number, None)
+                log.exception("submission %d cannot be decided", one.number)
+                self._undecided.pop(one.number, None)
                 is_decided = True
             took_s = self._clock() - self._began_at
-            self._used_s[owner] += took_s
+            self._used_s[one.owner] += took_s
             if is_decided:
-                self._took_s.append((owner, took_s))
-                self._spent_s.pop(number, None)
+                self._took_s.append((one.owner, took_s))
             else:
-                self._spent_s[number] += took_s
-                self._queue.put(owner, submission)
+                one.spent_s += took_s
+                self._queue.put(one.owner, one)
             self._say_positions()
 
     # --- within ---
@@ -154,7 +193,7 @@ class Pipeline:
     def _is_busy(self) -> bool:
         return len(self._undecided) > len(self._queue)
 
-    def _in_order(self) -> Iterable[Submission]:
+    def _in_order(self) -> Iterable[_Undecided]:
         """What waits, in the order in which it is expected to be taken."""
         return self._queue.in_order(self.mean_s or _UNKNOWN_S)
 
@@ -165,10 +204,10 @@ class Pipeline:
         """
         if self._turn is None:
             return
-        submission, turn = self._turn
+        one, turn = self._turn
         if turn.expired():
             return  # its process is being ended
-        owner = submission.owner
+        owner = one.owner
         waiting = [self._used_s[other] for other in self._queue.users if other != owner]
         if not waiting:
             turn.reschedule(None)
@@ -177,83 +216,77 @@ class Pipeline:
         # On a slow machine all may take longer than is usual.
         took = took or [used for other, used in self._used_s.items() if used and other != owner]
         share_s = _MEDIANS * median(took) if took else _UNKNOWN_S
-        share_s += self._spent_s.get(submission.number, 0.0)
+        share_s += one.spent_s
         # Until then it would be this owner's turn again.
         least_s = min(waiting) - self._used_s[owner]
         turn.reschedule(self._began_at + max(share_s, least_s))
 
-    async def _decide(self, submission: Submission) -> bool:
+    async def _decide(self, one: _Undecided) -> bool:
         """Build and check a submission, and write the outcome; False if others come first."""
-        number = submission.number
         try:
             async with asyncio.timeout(None) as turn:
                 try:
-                    self._turn = submission, turn
+                    self._turn = one, turn
                     self._limit_turn()
-                    built = await self._built(submission)
-                    verdict = await self._checked(submission, built)
+                    built = await self._built(one)
+                    verdict = await self._checked(one, built)
                 finally:
                     self._turn = None
             if not verdict.games:
                 raise UsageError(verdict.why)
         except Exception as error:
             if turn.expired():
-                await self._write_state(submission, SubmissionState.WAITING)
+                await self._write_state(one, SubmissionState.WAITING)
                 return False
             if _can_pass(error):
                 raise
-            if isinstance(error, ArenaError):
-                await self._refuse(submission, str(error))
-                return True
-            log.exception("the arena failed at submission %d", number)
-            await self._refuse(submission, "the arena failed at this; its instructor can say why")
+            why = str(error)
+            if not isinstance(error, ArenaError):
+                log.exception("the arena failed at submission %d", one.number)
+                why = "the arena failed at this; its instructor can say why"
+            await self._refuse(one, why)
             return True
         decided = await asyncio.to_thread(
             self._submissions.accepted,
-            number,
+            one.number,
             built.manifest,
             verdict.games,
             f"passed the check in {', '.join(verdict.games)}",
             time.time(),
         )
-        in_play = [
-            row.game for row in await self._in_play(submission.owner) if row.submission == number
-        ]
+        in_play = [row.game for row in await self._in_play(one) if row.submission == one.number]
         where = f"in play in {', '.join(in_play)}" if in_play else "not in play: a later one is"
-        await self._decided(decided, f"v{decided.version} is {where}")
+        await self._decided(one, decided, f"v{decided.version} is {where}")
         return True
 
-    async def _built(self, submission: Submission) -> BuiltProgram:
-        await self._begin(submission, SubmissionState.BUILDING)
+    async def _built(self, one: _Undecided) -> BuiltProgram:
+        await self._begin(one, SubmissionState.BUILDING)
         try:
-            built = await self._builds.built(submission.program)
+            built = await self._builds.built(one.submission.program)
         except BuildFailed as error:
-            await self._log(submission, "build", error.log)
+            await self._log(one, "build", error.log)
             raise
         if built.log:  # one that was begun again after its build is not built twice
-            await self._log(submission, "build", built.log)
+            await self._log(one, "build", built.log)
         languages = self._settings.languages
         if languages and built.manifest.language not in languages:
             taken = ", ".join(languages)
             raise UsageError(f"expected a bot in {taken}, got one in {built.manifest.language}")
         return built
 
-    async def _checked(self, submission: Submission, built: BuiltProgram) -> CheckVerdict:
-        await self._begin(submission, SubmissionState.CHECKING)
+    async def _checked(self, one: _Undecided, built: BuiltProgram) -> CheckVerdict:
+        await self._begin(one, SubmissionState.CHECKING)
         lines: list[str] = []
 
-        def tell(said: StepBegun | StepDone) -> None:
-            if isinstance(said, StepDone):
-                lines.extend(said.lines)
-                self._say(submission, "checking", said.step, said.status, said.text)
-            else:
-                self._say(submission, "checking", said.step, "begun")
+        def tell(said: CheckStep) -> None:
+            lines.extend(said.lines)
+            self._say(one, "checking", said.step, said.status, said.text)
 
         job = CheckJob(
             folder=str(built.folder),
             manifest=built.manifest,
             hidden=self._hidden,
-            name=submission.owner,
+            name=one.owner,
             rounds=_ROUNDS,
             limits=self._limits,
             seed=secrets.randbits(_SEED_BITS),
@@ -262,66 +295,57 @@ class Pipeline:
             verdict = await check(self._check, job, self._settings.check_s, tell)
             lines += verdict.lines
         finally:
-            await self._log(submission, "check", "\n".join(lines))
+            await self._log(one, "check", "\n".join(lines))
         return verdict
 
-    async def _refuse(self, submission: Submission, why: str) -> None:
-        number = submission.number
-        others = [row for row in await self._in_play(submission.owner) if row.submission != number]
-        text = f"{why.rstrip('.')}; {stays_in_play(row.version for row in others)}"
-        await asyncio.to_thread(self._submissions.refused, number, text, time.time())
-        await self._builds.folders.drop(submission.program)
-        await self._decided(await asyncio.to_thread(self._submissions.get, number), text)
+    async def _refuse(self, one: _Undecided, why: str) -> None:
+        others = {row.version for row in await self._in_play(one) if row.submission != one.number}
+        stay = " and ".join(f"v{version}" for version in sorted(others))
+        stay = f"{stay} {'stay' if len(others) > 1 else 'stays'} in play"
+        text = f"{why.rstrip('.')}; {stay if others else 'nothing of yours is in play yet'}"
+        await asyncio.to_thread(self._submissions.refused, one.number, text, time.time())
+        await self._builds.folders.drop(one.submission.program)
+        decided = await asyncio.to_thread(self._submissions.get, one.number)
+        await self._decided(one, decided, text)
 
-    async def _in_play(self, owner: str) -> list[InPlay]:
-        return [
-            row for row in await asyncio.to_thread(self._submissions.in_play) if row.owner == owner
-        ]
+    async def _in_play(self, one: _Undecided) -> list[InPlay]:
+        """What its owner has in play."""
+        in_play = await asyncio.to_thread(self._submissions.in_play)
+        return [row for row in in_play if row.owner == one.owner]
 
-    async def _decided(self, submission: Submission, text: str) -> None:
-        self._undecided.pop(submission.number, None)
+    async def _decided(self, one: _Undecided, decided: Submission, text: str) -> None:
+        self._undecided.pop(one.number, None)
         await self._on_decided()
-        self.feed.say(
-            Progressing(submission.number, submission.state, text=text, version=submission.version)
-        )
+        one.say(Progressing(one.number, decided.state, text=text, version=decided.version))
 
-    async def _begin(self, submission: Submission, state: SubmissionState) -> None:
-        await self._write_state(submission, state)
-        self._say(submission, state)
+    async def _begin(self, one: _Undecided, state: SubmissionState) -> None:
+        await self._write_state(one, state)
+        self._say(one, state)
 
-    async def _write_state(self, submission: Submission, state: SubmissionState) -> None:
-        await asyncio.to_thread(self._submissions.began, submission.number, state)
+    async def _write_state(self, one: _Undecided, state: SubmissionState) -> None:
+        await asyncio.to_thread(self._submissions.began, one.number, state)
 
-    async def _log(self, submission: Submission, kind: str, text: str) -> None:
-        await asyncio.to_thread(self._submissions.log, submission.number, kind, text)
+    async def _log(self, one: _Undecided, kind: str, text: str) -> None:
+        await asyncio.to_thread(self._submissions.log, one.number, kind, text)
 
     def _say(
-        self, submission: Submission, state: str, step: str = "", status: str = "", text: str = ""
+        self, one: _Undecided, state: str, step: str = "", status: str = "", text: str = ""
     ) -> None:
-        number = submission.number
-        expected_s = self.expected_s(number)
-        self.feed.say(Progressing(number, state, step, status, text, expected_s=expected_s))
+        expected_s = self.expected_s(one.number)
+        one.say(Progressing(one.number, state, step, status, text, expected_s=expected_s))
 
     def _say_positions(self) -> None:
-        for position, waiting in enumerate(self._in_order(), 1):
-            number = waiting.number
-            last = self.feed.last(number)
-            if last is None or last.position != position:
-                text = _AFTER_OTHERS if number in self._spent_s else ""
-                expected_s = self.expected_s(number)
-                self.feed.say(
+        for position, one in enumerate(self._in_order(), 1):
+            if not one.said or one.said[-1].position != position:
+                one.say(
                     Progressing(
-                        number, "waiting", text=text, position=position, expected_s=expected_s
+                        one.number,
+                        "waiting",
+                        text=_AFTER_OTHERS if one.spent_s else "",
+                        position=position,
+                        expected_s=self.expected_s(one.number),
                     )
                 )
-
-
-def stays_in_play(versions: Iterable[int]) -> str:
-    """What an owner has in play after a submission was refused, for people."""
-    known = [f"v{version}" for version in sorted(set(versions))]
-    if not known:
-        return "nothing of yours is in play yet"
-    return f"{' and '.join(known)} {'stay' if len(known) > 1 else 'stays'} in play"
 
 
 def _can_pass(error: BaseException) -> bool:

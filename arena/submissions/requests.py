@@ -6,24 +6,23 @@ To an owner a submission of somebody else is one that does not exist. An instruc
 from __future__ import annotations
 
 import asyncio
-import logging
 import re
 import tempfile
-from collections import defaultdict
+from collections import defaultdict, deque
 from collections.abc import Callable, Sequence
 from typing import BinaryIO
 
 from arena.games import game_named
+from arena.records.visibility import Viewer, ViewerKind
+from arena.referee.transport import Caller
 from arena.sandbox.archive import MOST_BYTES, as_zip
 from arena.storage.submissions import Submission
 from arena.submissions.service import SubmissionService
-from arena.submissions.socket import Submitter
 from arena.submissions.uploads import Upload
-from protocol.errors import ArenaError, UsageError
-from protocol.messages import Refused
+from protocol.codec import Encoding
+from protocol.errors import UsageError
 from protocol.submitting import (
     PIECE_BYTES,
-    Compare,
     Disable,
     Download,
     Enter,
@@ -43,16 +42,67 @@ from protocol.submitting import (
     StarterFiles,
     StderrOf,
     SubmissionList,
+    ToSubmitter,
     Use,
+    encode_to_submitter,
 )
 
-__all__ = ["SubmissionRequests"]
-
-log = logging.getLogger(__name__)
+__all__ = ["SubmissionRequests", "Submitter"]
 
 # As JSON writes them they take six times as long, and nobody can read them.
 _UNREADABLE = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f]")
 _MOST_LISTED = 500  # of all owners', for an instructor: what a frame and a page can hold
+
+
+class Submitter:
+    """One peer.
+
+    Attributes:
+        viewer: the public until it has entered with its token.
+        receiving: takes its latest upload in.
+        stray_bytes: of an upload that was refused: they were sent before it was known.
+        requests: what waits for an answer.
+    """
+
+    def __init__(self, connection: Caller, *, entered_by: float, ping_at: float) -> None:
+        self.connection = connection
+        self.viewer = Viewer()
+        self.token = ""
+        self.upload: Upload | None = None
+        self.receiving: asyncio.Task[None] | None = None
+        self.stray_bytes = 0
+        self.requests = deque[FromSubmitter]()
+        self.is_working = False
+        self.entered_by = entered_by
+        self.ping_at = ping_at
+        self.awaits_pong = False
+        self.behind_since: float | None = None
+        self._read = asyncio.Event()
+
+    @property
+    def owner(self) -> str | None:
+        """The name on the roster; None for an instructor."""
+        return self.viewer.name if self.viewer.kind is ViewerKind.OWNER else None
+
+    @property
+    def has_entered(self) -> bool:
+        return self.viewer.kind is not ViewerKind.PUBLIC
+
+    def tell(self, message: ToSubmitter) -> None:
+        """Send a message; does nothing if the connection is closing."""
+        self.connection.send(encode_to_submitter(message), Encoding.JSON)
+
+    def drained(self) -> None:
+        """It has read what was sent, or is gone."""
+        self.behind_since = None
+        self._read.set()
+
+    async def has_read(self) -> bool:
+        """Wait until more can be sent; False if the connection is closed."""
+        while self.connection.is_open and self.connection.is_behind:
+            self._read.clear()
+            await self._read.wait()
+        return self.connection.is_open
 
 
 class SubmissionRequests:
@@ -72,7 +122,6 @@ class SubmissionRequests:
         self.service = service
         self._games = tuple(games)
         self._starter = starter
-        self._comparing: dict[Submitter, asyncio.Task[None]] = {}
         # A zip takes a core, which matches need: one at a time, and of each who asks at most one
         # waits with those of others.
         self._zipping = asyncio.Lock()
@@ -84,12 +133,7 @@ class SubmissionRequests:
         await self._follow(submitter, submission.number)  # it may be decided by now
 
     def disconnected(self, submitter: Submitter) -> None:
-        self.service.pipeline.feed.forget(submitter)
-        if (comparing := self._comparing.pop(submitter, None)) is not None:
-            comparing.cancel()
-
-    def roster_changed(self) -> None:
-        self.service.roster_changed()
+        self.service.pipeline.forget(submitter.tell)
 
     async def answer(self, submitter: Submitter, message: FromSubmitter) -> None:
         """Do what a message asks for, and say so; raises `ArenaError` if that cannot be."""
@@ -112,8 +156,6 @@ class SubmissionRequests:
                 await self._disable(submitter, message)
             case Rebuild():
                 await self._rebuild(submitter, message.submission)
-            case Compare():
-                self._begin_comparison(submitter, message)
             case GetStarter():
                 submitter.tell(
                     await asyncio.to_thread(self._starter, message.game, message.language)
@@ -156,7 +198,7 @@ class SubmissionRequests:
 
     async def _follow(self, submitter: Submitter, number: int) -> None:
         await self._visible(submitter, number)
-        if not self.service.pipeline.feed.follow(number, submitter):
+        if not self.service.pipeline.follow(number, submitter.tell):
             one = await self._visible(submitter, number)  # it may have been decided meanwhile
             said = Progressing(number, one.state, text=one.text, version=one.version)
             submitter.tell(said)
@@ -246,28 +288,6 @@ class SubmissionRequests:
             tar.seek(0)
             as_zip(tar, zipped)
         zipped.seek(0)
-
-    def _begin_comparison(self, submitter: Submitter, message: Compare) -> None:
-        """Play it beside other requests; it ends with its connection."""
-        if submitter.owner is None:
-            raise UsageError("expected a student's token: each has versions of its own")
-        if submitter in self._comparing:
-            raise UsageError("another comparison of yours is played; wait for its end")
-        work = self._compare(submitter, submitter.owner, message)
-        self._comparing[submitter] = asyncio.create_task(work)
-
-    async def _compare(self, submitter: Submitter, owner: str, message: Compare) -> None:
-        versions = (message.first, message.second)
-        try:
-            game = game_named(message.game).name
-            await self.service.compare(owner, game, versions, submitter.tell)
-        except ArenaError as error:
-            submitter.tell(Refused("submit", str(error)))
-        except Exception:
-            log.exception("the arena failed at a comparison of %s", owner)
-            submitter.tell(Refused("submit", "the arena failed at this; its log says why"))
-        finally:
-            self._comparing.pop(submitter, None)
 
     async def _disable(self, submitter: Submitter, message: Disable) -> None:
         who = self._instructor(submitter)

@@ -10,8 +10,10 @@ import asyncio
 import logging
 import tempfile
 import time
+from collections import defaultdict, deque
 from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 from typing import BinaryIO
 
@@ -25,13 +27,11 @@ from arena.sandbox.toolchains import Toolchain, installed
 from arena.server.background import BackgroundTasks
 from arena.storage.programs import Programs
 from arena.storage.submissions import InPlay, Submission, Submissions
-from arena.submissions.comparisons import ComparedVersion, ComparisonJob, Comparisons
 from arena.submissions.pipeline import Pipeline
 from arena.submissions.settings import SubmissionSettings
 from arena.submissions.uploads import Upload, Uploads
 from protocol.errors import ArenaError, UsageError
 from protocol.messages import Limits
-from protocol.submitting import Comparing
 
 __all__ = ["SubmissionService"]
 
@@ -44,7 +44,7 @@ class SubmissionService:
     Args:
         folder: for spooled uploads and built programs; made if it is not there.
         hidden: what no build may see, besides that folder.
-        check, compare: the command lines of the processes that check one, and compare two.
+        check: the command line of the process that checks one.
         unsafe: what every student could read, where programs are not isolated; else empty.
 
     Attributes:
@@ -66,7 +66,6 @@ class SubmissionService:
         *,
         hidden: Sequence[Path],
         check: Sequence[str],
-        compare: Sequence[str] = (),
         unsafe: str = "",
     ) -> None:
         self.settings = settings
@@ -77,22 +76,21 @@ class SubmissionService:
         self.check_storage: Callable[[], None] = lambda: None
         self.submissions = Submissions(engine)
         self._programs = Programs(engine)
-        self._limits = limits
-        self._hidden = (*hidden, folder)
-        self._comparisons = Comparisons(compare, settings.comparisons)
+        hidden = (*hidden, folder)
         self._uploads = Uploads(folder / "uploads")
         self._builds = BuildCache(
             FolderCache(folder / "builds", self._needed_programs),
             self._programs.open,
-            self._hidden,
+            hidden,
             build_s=settings.build_s,
             build_mib=settings.build_mib,
         )
         self.pipeline = Pipeline(
-            self.submissions, self._builds, check, settings, limits, self._hidden, self._changed
+            self.submissions, self._builds, check, settings, limits, hidden, self._changed
         )
         self._in_play: tuple[InPlay, ...] = ()
-        self._arrivals: dict[str, list[float]] = {}  # of an owner, today
+        latest = partial(deque[float], maxlen=settings.a_day)
+        self._arrivals = defaultdict[str, deque[float]](latest)  # by owner
         self._canonical = asyncio.Lock()  # one at a time: it takes a core and memory
         self._tasks = BackgroundTasks()
         self._languages: asyncio.Task[tuple[Toolchain, ...]] | None = None
@@ -157,7 +155,7 @@ class SubmissionService:
     async def receive(self, upload: Upload) -> Submission:
         """Take a program in: when this returns it has arrived, and will be decided.
 
-        Raises `UsageError` if it is not taken, and `UploadEnded` if it is given up.
+        Raises `UsageError` if it is not taken.
         """
         if not 0 < upload.submit.size <= MOST_BYTES:
             most = MOST_BYTES >> 20
@@ -166,7 +164,12 @@ class SubmissionService:
         async with self._uploads.receive(upload) as sent:
             # By then it may be closed. What is begun now is done to its end.
             await self._check_open(upload.owner)
-            return await self._arrive(upload, sent)
+            async with self._canonical:
+                submission = await asyncio.to_thread(self._store, upload, sent, time.time())
+            self.pipeline.add(submission)
+            self._arrivals[upload.owner].append(submission.arrived_at)
+            await asyncio.to_thread(self._make_room, upload.owner)
+            return submission
 
     async def languages(self) -> tuple[Toolchain, ...]:
         """The languages that programs can be in here, and what is missing for others."""
@@ -181,7 +184,7 @@ class SubmissionService:
         mine = await asyncio.to_thread(self.submissions.of, owner)
         stored = sum(one.arrived_at >= midnight for one in mine)
         # Large ones may have made room for each other already.
-        seen = sum(at >= midnight for at in self._arrivals.get(owner, ()))
+        seen = sum(at >= midnight for at in self._arrivals[owner])
         return max(0, self.settings.a_day - max(stored, seen))
 
     async def use(self, owner: str, version: int, game: str | None) -> None:
@@ -201,30 +204,6 @@ class SubmissionService:
         await self._builds.folders.forget(submission.program)
         self.on_rebuild(number)
         self.pipeline.add(submission)
-
-    async def compare(
-        self, owner: str, game: str, versions: Sequence[int], tell: Callable[[Comparing], None]
-    ) -> None:
-        """Let two versions of an owner play each other; raises `ArenaError` if they cannot."""
-        mine = await asyncio.to_thread(self.submissions.of, owner)
-        compared = []
-        for version in versions:
-            one = next((one for one in mine if one.version == version), None)
-            if one is None or game not in one.games:
-                raise UsageError(f"expected a version of yours that plays {game}, got v{version}")
-            built = await self._builds.built(one.program)
-            compared.append(ComparedVersion(f"v{version}", str(built.folder), built.manifest))
-        first, second = compared
-        if first == second:
-            raise UsageError("expected two versions to compare, got one twice")
-        self._comparisons.spend(owner)
-        job = ComparisonJob(
-            game=game,
-            hidden=tuple(map(str, self._hidden)),
-            versions=(first, second),
-            limits=self._limits,
-        )
-        await self._comparisons.run(owner, job, tell)
 
     def open_program(self, sha256: str, into: BinaryIO) -> None:
         """Write the tar of a program; to be called in a thread."""
@@ -249,20 +228,6 @@ class SubmissionService:
             raise UsageError(why)
         if not await self.left_today(owner):
             raise UsageError(f"expected at most {settings.a_day} submissions a day; try tomorrow")
-
-    async def _arrive(self, upload: Upload, sent: BinaryIO) -> Submission:
-        """Keep what was sent, and acknowledge it."""
-        async with self._canonical:
-            submission = await asyncio.to_thread(self._store, upload, sent, time.time())
-        self.pipeline.add(submission)
-        self._count(submission)
-        await asyncio.to_thread(self._make_room, upload.owner)
-        return submission
-
-    def _count(self, submission: Submission) -> None:
-        arrivals = self._arrivals.setdefault(submission.owner, [])
-        arrivals.append(submission.arrived_at)
-        del arrivals[: -self.settings.a_day]
 
     def _make_room(self, owner: str) -> None:
         self.submissions.make_room(owner, tuple(self.in_use()))

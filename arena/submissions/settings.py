@@ -27,7 +27,6 @@ class SubmissionSettings(Struct, frozen=True, kw_only=True, forbid_unknown_field
         build_mib: its memory, and as much again for the files that it writes.
         check_s: how long a check may take.
         wait_s: how long one may take until a run no longer waits for what arrived before it.
-        comparisons: how many comparisons of an owner a day.
     """
 
     opens: float | None = None
@@ -41,7 +40,6 @@ class SubmissionSettings(Struct, frozen=True, kw_only=True, forbid_unknown_field
     build_mib: Annotated[int, Meta(ge=16, le=65_536)] = 1_024
     check_s: Annotated[int, Meta(ge=10, le=3_600)] = 300
     wait_s: Annotated[float, Meta(ge=0, le=_A_DAY_S)] = 600.0
-    comparisons: Annotated[int, Meta(ge=0, le=1_000)] = 5
 
     def closed(self, now: float) -> str:
         """Why nothing can be handed in at a time, or an empty string."""

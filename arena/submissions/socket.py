@@ -8,21 +8,21 @@ is disconnected, and no match notices.
 
 from __future__ import annotations
 
-import asyncio
 import logging
-from collections import Counter, deque
-from typing import TYPE_CHECKING
+from collections import Counter
+from collections.abc import Coroutine
+from typing import Any
 
 from websockets.http11 import Request
 
-from arena.records.visibility import Viewer, ViewerKind
 from arena.referee.transport import Caller, Wire
 from arena.server.admission import TOKEN_NEEDED, Admission, Unwelcome
 from arena.server.background import BackgroundTasks
 from arena.server.entrance import send
 from arena.server.reply import text
 from arena.server.throttle import Allowance, Throttle
-from arena.submissions.uploads import Upload, UploadEnded
+from arena.submissions.requests import SubmissionRequests, Submitter
+from arena.submissions.uploads import Upload
 from protocol.codec import Encoding
 from protocol.errors import ArenaError, Malformed, OutOfTurn, ProtocolError, UsageError
 from protocol.messages import CLOSE_CRASHED, CLOSE_PROTOCOL, CLOSE_REFUSED, Refused
@@ -34,15 +34,10 @@ from protocol.submitting import (
     FromSubmitter,
     Piece,
     Submit,
-    ToSubmitter,
     decode_from_submitter,
-    encode_to_submitter,
 )
 
-if TYPE_CHECKING:
-    from arena.submissions.requests import SubmissionRequests
-
-__all__ = ["Submitter", "SubmitterSockets"]
+__all__ = ["SubmitterSockets"]
 
 log = logging.getLogger(__name__)
 
@@ -59,49 +54,6 @@ _BUFFER_BYTES = 4 * 1024 * 1024
 _BEHIND_S = 20.0
 _PING_S = 20.0  # proxies and routers close connections that are idle for a minute or so
 _LOOK_S = 1.0
-
-
-class Submitter:
-    """One peer; `viewer` is the public until it has entered with its token."""
-
-    def __init__(self, connection: Caller, now: float) -> None:
-        self.connection = connection
-        self.viewer = Viewer()
-        self.token = ""
-        self.upload: Upload | None = None
-        self.stray_bytes = 0  # of an upload that was refused: they were sent before it was known
-        self.requests = deque[FromSubmitter]()
-        self.is_working = False
-        self.entered_by = now + _ENTER_S
-        self.ping_at = now + _PING_S
-        self.awaits_pong = False
-        self.behind_since: float | None = None
-        self._read = asyncio.Event()
-
-    @property
-    def owner(self) -> str | None:
-        """The name on the roster; None for an instructor."""
-        return self.viewer.name if self.viewer.kind is ViewerKind.OWNER else None
-
-    @property
-    def has_entered(self) -> bool:
-        return self.viewer.kind is not ViewerKind.PUBLIC
-
-    def tell(self, message: ToSubmitter) -> None:
-        """Send a message; does nothing if the connection is closing."""
-        self.connection.send(encode_to_submitter(message), Encoding.JSON)
-
-    def drained(self) -> None:
-        """It has read what was sent, or is gone."""
-        self.behind_since = None
-        self._read.set()
-
-    async def has_read(self) -> bool:
-        """Wait until more can be sent; False if the connection is closed."""
-        while self.connection.is_open and self.connection.is_behind:
-            self._read.clear()
-            await self._read.wait()
-        return self.connection.is_open
 
 
 class SubmitterSockets:
@@ -129,7 +81,8 @@ class SubmitterSockets:
             return
         caller.accept(request)
         if caller.is_open:
-            self._submitters[caller] = Submitter(caller, self._now)
+            entered_by, ping_at = self._now + _ENTER_S, self._now + _PING_S
+            self._submitters[caller] = Submitter(caller, entered_by=entered_by, ping_at=ping_at)
             self._near[caller.address] += 1
             caller.hand_to(self, frame_bytes=FRAME_BYTES, buffer_bytes=_BUFFER_BYTES)
 
@@ -144,7 +97,7 @@ class SubmitterSockets:
 
     def roster_changed(self) -> None:
         """Disconnect those whose token is now another's, or nobody's."""
-        self._requests.roster_changed()
+        self._requests.service.roster_changed()
         for submitter in tuple(self._submitters.values()):
             if submitter.has_entered and not self._is_same(submitter):
                 submitter.connection.close(CLOSE_REFUSED, "the token was replaced")
@@ -222,7 +175,7 @@ class SubmitterSockets:
         if not self._near[connection.address]:
             del self._near[connection.address]
         if submitter.upload is not None:
-            submitter.upload.end()
+            self._give_up(submitter, submitter.upload)
         submitter.requests.clear()
         submitter.drained()
         self._requests.disconnected(submitter)
@@ -241,7 +194,7 @@ class SubmitterSockets:
                 try:
                     upload.feed(piece.data)
                 except UsageError:
-                    self._end(submitter, upload)
+                    self._give_up(submitter, upload)
                     raise
             return True
         if 0 < size <= submitter.stray_bytes:
@@ -265,7 +218,7 @@ class SubmitterSockets:
                 raise UsageError("expected pieces only after `send`")
             case Abort():
                 if submitter.upload is not None:
-                    self._end(submitter, submitter.upload)
+                    self._give_up(submitter, submitter.upload)
                 return
             case Submit():
                 self._begin(submitter, message)
@@ -284,25 +237,28 @@ class SubmitterSockets:
             raise UsageError("another upload is on over this connection")
         submitter.stray_bytes = 0
         submitter.upload = Upload(submitter.owner, message, submitter.tell)
-        self._tasks.start(self._receive(submitter, submitter.upload))
+        work = self._receive(submitter, submitter.upload)
+        submitter.receiving = self._tasks.start(work)
 
     async def _receive(self, submitter: Submitter, upload: Upload) -> None:
         try:
-            await self._requests.receive(upload, submitter)
-        except UploadEnded:
-            pass
-        except ArenaError as error:
-            submitter.tell(Refused("submit", str(error)))
-        except Exception:
-            log.exception("the arena failed at an upload of %s", upload.owner)
-            submitter.tell(Refused("submit", "the arena failed at this; its log says why"))
+            await self._answered(submitter, "an upload", self._requests.receive(upload, submitter))
         finally:
             if submitter.upload is upload:
                 self._end(submitter, upload)
 
+    def _give_up(self, submitter: Submitter, upload: Upload) -> None:
+        """The sender gives its upload up, or is gone, or has sent too much.
+
+        Once all bytes are here that changes nothing: the program arrives.
+        """
+        self._end(submitter, upload)
+        if upload.got != upload.submit.size and submitter.receiving is not None:
+            submitter.receiving.cancel()
+
     def _end(self, submitter: Submitter, upload: Upload) -> None:
         """An upload is over for its sender, who may begin another one."""
-        upload.end()
+        upload.is_on = False
         submitter.upload = None
         # What is on its way and in buffers; an honest client sends no more than that.
         submitter.stray_bytes = max(0, upload.submit.size - upload.got) + PIECE_BYTES
@@ -311,14 +267,21 @@ class SubmitterSockets:
         """Answer the requests of one connection until none waits."""
         while submitter.requests:
             message = submitter.requests.popleft()
-            try:
-                await self._requests.answer(submitter, message)
-            except ArenaError as error:
-                submitter.tell(Refused("submit", str(error)))
-            except Exception:
-                log.exception("the arena failed at a request of %s", submitter.viewer.name)
-                submitter.tell(Refused("submit", "the arena failed at this; its log says why"))
+            answer = self._requests.answer(submitter, message)
+            await self._answered(submitter, "a request", answer)
         submitter.is_working = False
+
+    async def _answered(
+        self, submitter: Submitter, asked: str, work: Coroutine[Any, Any, None]
+    ) -> None:
+        """Do what a submitter has asked for, and say what has kept the arena from it."""
+        try:
+            await work
+        except ArenaError as error:
+            submitter.tell(Refused("submit", str(error)))
+        except Exception:
+            log.exception("the arena failed at %s of %s", asked, submitter.viewer.name)
+            submitter.tell(Refused("submit", "the arena failed at this; its log says why"))
 
     def _is_same(self, submitter: Submitter) -> bool:
         try:

@@ -15,70 +15,44 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import BinaryIO
 
-from protocol.errors import ArenaError, UsageError
+from protocol.errors import UsageError
 from protocol.submitting import PIECE_BYTES, Got, Send, Submit, ToSubmitter, UploadTurn
 
-__all__ = ["Upload", "UploadEnded", "Uploads"]
+__all__ = ["Upload", "Uploads"]
 
 _AT_ONCE = 4
 _STALLED_S = 60.0  # without a byte
 _SLOWEST_BYTES_PER_S = 16 * 1024  # on the average: a trickle would hold a turn for days
 
 
-class UploadEnded(ArenaError):
-    """The sender has given the upload up, or is gone; nobody needs to be told."""
-
-
 class Upload:
-    """One program that an owner sends; `tell` answers it."""
+    """One program that an owner sends.
+
+    Attributes:
+        tell: answers the sender.
+        is_on: whether its pieces are taken: from `send` until the last one has come.
+        got: how many bytes have come.
+    """
 
     def __init__(self, owner: str, submit: Submit, tell: Callable[[ToSubmitter], None]) -> None:
         self.owner = owner
         self.submit = submit
         self.tell = tell
         self.is_on = False
-        """Whether its pieces are taken: from `send` until the last one has come."""
-        self.has_ended = False
-        """Whether it was given up, or too much has come: another one may begin."""
         self.got = 0
-        self._pending = bytearray()
-        self._news = asyncio.Event()
+        self._reader = asyncio.StreamReader()
 
     def feed(self, data: bytes) -> None:
-        """Take a piece; raises `UsageError`, which ends the upload, if more comes than was said."""
+        """Take a piece; raises `UsageError` if more comes than was said."""
         self.got += len(data)
-        if self.got > self.submit.size:
-            self._give_up()
-            raise UsageError(f"expected {self.submit.size:,} bytes, got more")
         self.is_on = self.got < self.submit.size
-        self._pending += data
-        self._news.set()
+        if self.got > self.submit.size:
+            raise UsageError(f"expected {self.submit.size:,} bytes, got more")
+        self._reader.feed_data(data)
 
-    def end(self) -> None:
-        """The sender gives it up, or is gone; once all bytes are here that changes nothing."""
-        if self.got < self.submit.size:
-            self._give_up()
-
-    def notify(self) -> None:
-        """Have the upload look at its place in the queue."""
-        self._news.set()
-
-    def _give_up(self) -> None:
-        self.has_ended, self.is_on = True, False
-        self._news.set()
-
-    async def wait(self) -> None:
-        """Wait until something has happened; raises `UploadEnded` if the sender gives it up."""
-        await self._news.wait()
-        self._news.clear()
-        if self.has_ended:
-            raise UploadEnded("the upload was given up")
-
-    def take(self) -> bytes:
-        """What has come since the last call."""
-        data = bytes(self._pending)
-        self._pending.clear()
-        return data
+    async def read(self) -> bytes:
+        """What has come since the last call; waits until something has."""
+        return await self._reader.read(self.submit.size)
 
 
 class Uploads:
@@ -87,6 +61,7 @@ class Uploads:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self._uploads: list[Upload] = []  # the first few are on, the others wait
+        self._one_left = asyncio.Event()  # set when the next one leaves the list
 
     def sweep(self) -> None:
         """Remove what an arena that was killed has left; to be called in a thread."""
@@ -97,10 +72,10 @@ class Uploads:
     async def receive(self, upload: Upload) -> AsyncIterator[BinaryIO]:
         """All that is sent, in a file that goes away at the end, as does the owner's turn.
 
-        Raises `UsageError` if the owner sends another one just now, or it comes too slowly, and
-        `UploadEnded` if it is given up.
+        Raises `UsageError` if the owner sends another one just now, or it comes too slowly. It is
+        cancelled if the sender gives it up.
         """
-        if any(one.owner == upload.owner and not one.has_ended for one in self._uploads):
+        if any(one.owner == upload.owner for one in self._uploads):
             raise UsageError("another upload of yours is on; wait until it has arrived")
         with tempfile.TemporaryFile(dir=self.folder) as file:
             self._uploads.append(upload)
@@ -110,8 +85,8 @@ class Uploads:
                 yield file
             finally:
                 self._uploads.remove(upload)
-                for other in self._uploads:
-                    other.notify()
+                self._one_left.set()
+                self._one_left = asyncio.Event()
 
     async def _wait_for_turn(self, upload: Upload) -> None:
         said = None
@@ -119,7 +94,7 @@ class Uploads:
             if position != said:
                 upload.tell(UploadTurn(position))
                 said = position
-            await upload.wait()
+            await self._one_left.wait()
 
     async def _spool(self, upload: Upload, file: BinaryIO) -> None:
         size, written = upload.submit.size, 0
@@ -129,8 +104,7 @@ class Uploads:
             async with asyncio.timeout(_STALLED_S + size / _SLOWEST_BYTES_PER_S):
                 while written < size:
                     async with asyncio.timeout(_STALLED_S):
-                        await upload.wait()
-                    data = upload.take()
+                        data = await upload.read()
                     await asyncio.to_thread(file.write, data)
                     written += len(data)
                     upload.tell(Got(written))

@@ -28,9 +28,9 @@ from protocol.strategy import house_bots
 from protocol.version import __version__
 
 if TYPE_CHECKING:
-    from arena.competitions.arena_host import Host
     from arena.competitions.competition import Competition
     from arena.competitions.ledger import Ledger
+    from arena.competitions.live_arena import LiveArena
     from arena.web.spectators import Spectators
 
 __all__ = [
@@ -187,20 +187,20 @@ class LatestMatches(deque[LobbyResult]):
 
 
 def lobby(
-    host: Host,
+    arena: LiveArena,
     spectators: Spectators,
     latest: Iterable[LobbyResult] = (),
     upcoming: Iterable[Upcoming] = (),
 ) -> bytes:
     """The document as it is now; `latest` begins with the newest result."""
-    competitions = host.competitions
-    players = host.gateway.players
-    guests = host.non_competing
+    competitions = arena.competitions
+    players = arena.gateway.players
+    guests = arena.non_competing
     submitted = _submitted(competitions, players)
     bots = (_bot(bot) for name, bot in players.items() if name not in guests)
     count = len(players) - sum(name in players for name in guests) + len(submitted)
     now = asyncio.get_running_loop().time()
-    tables = tuple(host.referee.tables)
+    tables = tuple(arena.referee.tables)
     matches = _slowest(tables, now)
     competition_of = {
         table.id: competition.id for competition in competitions for table in competition.tables
@@ -214,14 +214,14 @@ def lobby(
     document = Lobby(
         arena=LobbyArena(
             version=__version__,
-            practice=host.referee.practice,
+            practice=arena.referee.practice,
             page_since=_SINCE,
             games=_games(),
-            requires_token=host.gateway.admission.requires_token,
-            submissions=host.gateway.entrance.submitters is not None,
-            hosts=host.host_control is not None,
-            unwritten=host.storage.state,
-            filling=host.storage.filling,
+            requires_token=arena.gateway.admission.requires_token,
+            submissions=arena.gateway.entrance.submitters is not None,
+            hosts=arena.host_control is not None,
+            unwritten=arena.storage.state,
+            filling=arena.storage.filling,
         ),
         competitions=tuple(map(_competition, competitions)),
         bots=tuple(islice(chain(bots, submitted), _BOTS)),

@@ -1,6 +1,6 @@
 """The spectators of an arena: which match each of them watches, and the frames that they get.
 
-A watched match is replayed once (`arena/competitions/watched_match.py`), and each frame is made
+A watched match is replayed once (`arena/web/watched_match.py`), and each frame is made
 once for each view of it. All of that happens in `tick`, which the gateway calls about every 50 ms.
 A tick takes a few milliseconds of them; what does not fit waits for the next one. Spectators never
 slow a match: one that does not read misses frames and starts again with the present round.
@@ -16,11 +16,10 @@ from typing import NamedTuple, Protocol
 
 import msgspec
 
-from arena.competitions.watched_match import EventCut, WatchedMatch
-from arena.records.replay_events import Event
 from arena.records.visibility import Viewer
 from arena.referee.live_match import LiveMatch
 from arena.referee.referee import Referee
+from arena.web.watched_match import EventCut, WatchedMatch
 from protocol.watching import Gone, View, Watch, encode_lobby, encode_to_viewer
 
 __all__ = ["Spectator", "Spectators"]
@@ -251,7 +250,7 @@ class Spectators:
         if audience.watched.is_over and audience.gone_at is None:
             audience.gone_at = now + _GONE_S
 
-    def _pause_s(self, cut: EventCut[Event] | None) -> float:
+    def _pause_s(self, cut: EventCut | None) -> float:
         if cut is None:
             return 0.0
         is_fast = cut.skipped > 0 or len(cut.events) > _FAST

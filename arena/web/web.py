@@ -38,8 +38,8 @@ from arena.web.viewer_socket import Viewers
 from protocol.version import __version__
 
 if TYPE_CHECKING:
-    from arena.competitions.arena_host import Host
     from arena.competitions.ledger import Ledger
+    from arena.competitions.live_arena import LiveArena
 
 __all__ = ["Web"]
 
@@ -52,26 +52,26 @@ _MATCHES = "/api/matches/"
 class Web:
     """The page of one host; `upcoming` gives the runs to come, `startable` what can be chosen."""
 
-    def __init__(self, host: Host, store: Store) -> None:
-        self._host = host
-        self._gateway = host.gateway
+    def __init__(self, arena: LiveArena, store: Store) -> None:
+        self._arena = arena
+        self._gateway = arena.gateway
         self._store = store
         self._clock = asyncio.get_running_loop().time
         self._lobby_until = 0.0
         self._latest = LatestMatches()
         self.upcoming: Callable[[], Sequence[Upcoming]] = tuple
         self.startable: Callable[[], Sequence[Startable]] = tuple
-        self.people = PeopleTables(host)
+        self.people = PeopleTables(arena)
         self._reader = ReaderClient(store)
         self._luck = LuckFiller(store)
         self._analyses = AnalysisClient(store, self._reader)
         self._asks = 0  # of launched bots, at the last look
-        self._spectators = Spectators(host.referee, self._competition_of, self.lobby, self._clock)
+        self._spectators = Spectators(arena.referee, self._competition_of, self.lobby, self._clock)
         self._viewers = Viewers(self._gateway, self._spectators, self.people, self._clock())
         files = page_files()
         self._site = Site(files, ManualPages(files.version), self, self._gateway)
         # At the start, as the first one is slow: it looks for all installed house bots.
-        self._lobby = lobby(host, self._spectators)
+        self._lobby = lobby(arena, self._spectators)
 
     def match_finished(self, ledger: Ledger, match: str, pairing: Pairing, result: Result) -> None:
         self._latest.match_finished(ledger, match, pairing, result)
@@ -110,7 +110,7 @@ class Web:
         """The lobby's document, at most one second old."""
         now = self._clock()
         if now >= self._lobby_until:
-            self._lobby = lobby(self._host, self._spectators, self._latest, self.upcoming())
+            self._lobby = lobby(self._arena, self._spectators, self._latest, self.upcoming())
             self._lobby_until = now + _LOBBY_S
         return self._lobby
 
@@ -122,19 +122,19 @@ class Web:
 
     def failure(self) -> str | None:
         """A line if results do not reach the disk, else None; it names no path or server."""
-        state = self._host.storage.state
+        state = self._arena.storage.state
         return f"{state}; the arena's log says why" if state else None
 
     def metrics(self) -> bytes:
         players = self._gateway.players
-        referee, throttle = self._host.referee, self._gateway.login.throttle
-        control = self._host.host_control
+        referee, throttle = self._arena.referee, self._gateway.login.throttle
+        control = self._arena.host_control
         figures = Figures(
             version=__version__,
             here=players.here,
             away=len(players) - players.here,
             matches=len(referee.tables),
-            competitions=len(self._host.competitions),
+            competitions=len(self._arena.competitions),
             decisions=referee.decisions,
             lag_s=referee.lag.total_s(self._clock()),
             viewers=len(self._viewers),
@@ -164,7 +164,7 @@ class Web:
         return self._asks != before or any(player.pending for player in launched)
 
     def _competition_of(self, table: LiveMatch) -> str | None:
-        for competition in self._host.competitions:
+        for competition in self._arena.competitions:
             if competition.table(table.id):
                 return competition.id
         return None

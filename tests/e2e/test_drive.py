@@ -61,7 +61,7 @@ def test_nothing_is_lost_when_hosts_and_the_bus_are_killed(tmp_path: Path) -> No
         kinds=("submitted",),
         games=(ROBIN,),
         matches=4,
-        faults={"host": 1, "bus": 1, "kill": 1},
+        faults={"host-kill": 1, "bus-kill": 1, "kill": 1},
         every_s=2.0,
         away_s=0.5,
         hosts=2,
@@ -70,7 +70,7 @@ def test_nothing_is_lost_when_hosts_and_the_bus_are_killed(tmp_path: Path) -> No
     report = Drive(tmp_path, options).run()
 
     assert report.faults == []
-    assert report.done == {"host": 1, "bus": 1, "kill": 1}
+    assert report.done.items() >= {"host-kill": 1, "bus-kill": 1, "kill": 1}.items()
 
 
 # --- the audit sees what is wrong ---

@@ -34,8 +34,9 @@ from websockets.asyncio.server import ServerConnection, serve
 from arena.authoring.conformance import CheckReport, Step, StepStatus
 from arena.authoring.conformance.bot import BotUnderTest
 from arena.authoring.conformance.run import run as check_run
-from arena.competitions.arena_host import Host
 from arena.competitions.ledger import CompetitionReport
+from arena.competitions.live_arena import LiveArena
+from arena.competitions.process_pool import SeatBot
 from arena.engine.match import MatchResult
 from arena.formats.spec import plan_of
 from arena.games import GAMES
@@ -52,8 +53,9 @@ from protocol.messages import VERSION, Ending, Hello, Limits, Welcome
 from protocol.strategy import house_bots
 from tests.e2e.test_tls import make as certify
 from tests.support.gateway_bots import Message
-from tests.support.long import LONG
+from tests.support.long import LONG, sized
 from tests.support.needs import found, make_options, missing, skip_without
+from tests.support.submitted_arena import submitted_arena
 
 pytestmark = [pytest.mark.e2e, pytest.mark.shares_processes, pytest.mark.timeout(1_000)]
 
@@ -260,7 +262,7 @@ class ExamplesOutcome(NamedTuple):
 
 
 async def compete(
-    host: Host, game: str, players: tuple[str, ...], settings: dict[str, object]
+    host: LiveArena, game: str, players: tuple[str, ...], settings: dict[str, object]
 ) -> CompetitionReport:
     """One competition, in the form in which that game is played."""
     read = GAMES[game].vocabulary.read_settings(settings)
@@ -269,7 +271,7 @@ async def compete(
 
 async def play_all(store: Store, examples: Mapping[str, Example]) -> ExamplesOutcome:
     """All examples in one arena: the duels, and a competition of each other game."""
-    async with asyncio.timeout(TIMEOUT_S), Host(store, limits=LIMITS) as host:
+    async with asyncio.timeout(TIMEOUT_S), LiveArena(store, limits=LIMITS) as host:
         names = []
         for language, example in examples.items():
             for line in example.lines:
@@ -707,3 +709,29 @@ def assert_passed(checked: CheckReport) -> None:
     assert failed == []
     assert checked.passed
     assert checked.report.decisions > ROUNDS
+
+
+KEEP_ALIVE = ("go", "java", "javascript")  # their libraries do that in threads and timers of theirs
+
+
+async def test_who_waits_for_long_is_neither_restless_nor_out(
+    tmp_path: Path, builds: Builds, caplog: pytest.LogCaptureFixture
+) -> None:
+    numbers = {language: number for number, language in enumerate(KEEP_ALIVE, start=1)}
+    async with (
+        asyncio.timeout(TIMEOUT_S),
+        submitted_arena(tmp_path, cores=2, limits=LIMITS, **numbers) as arena,
+    ):
+        for language, number in numbers.items():
+            example = example_of(language, builds)
+            arena.programs[number] = read_program(example.lines[0], example.folder)
+        plan = arena.plan("ace_king_queen", *KEEP_ALIVE)
+        reports = [await arena.play(plan)]
+        await asyncio.sleep(sized(60, 6))
+        bots = [SeatBot(name, number, "ace_king_queen") for name, number in numbers.items()]
+        stayed = arena.pool.warm(bots)
+        reports.append(await arena.play(plan))
+
+    assert [(report.played, report.verdicts) for report in reports] == [(3, ()), (3, ())]
+    assert stayed == len(KEEP_ALIVE)
+    assert "without a question" not in caplog.text

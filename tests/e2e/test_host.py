@@ -14,8 +14,8 @@ import msgspec
 import pytest
 from websockets.asyncio.client import ClientConnection, connect
 
-from arena.competitions.arena_host import Host
 from arena.competitions.ledger import CompetitionReport
+from arena.competitions.live_arena import LiveArena
 from arena.formats.spec import Form, Plan, RelaunchSpec, plan_of
 from arena.games import GAMES
 from arena.sandbox.command import Program
@@ -46,18 +46,18 @@ def program(*words: str) -> Program:
 
 
 @asynccontextmanager
-async def arena(tmp_path: Path) -> AsyncIterator[Host]:
+async def arena(tmp_path: Path) -> AsyncIterator[LiveArena]:
     with Store(tmp_path / "arena.db") as store:
-        async with asyncio.timeout(TIMEOUT_S), Host(store, limits=LIMITS) as host:
+        async with asyncio.timeout(TIMEOUT_S), LiveArena(store, limits=LIMITS) as host:
             yield host
 
 
-async def come(host: Host, *names: str) -> None:
+async def come(host: LiveArena, *names: str) -> None:
     while set(names) - set(host.gateway.players):
         await host.wait_for_change()
 
 
-async def refusal(host: Host, name: str) -> tuple[str, str]:
+async def refusal(host: LiveArena, name: str) -> tuple[str, str]:
     """The type and the code of the answer to another bot's hello with this name."""
     async with connect(host.url) as websocket:
         answer = await hello(websocket, name)
@@ -80,7 +80,7 @@ def plan_for(
     return plan_of(rules, rules.vocabulary.read_settings(settings), players, *form, **fields)
 
 
-def league(host: Host, game: str, *players: str, **settings: object) -> Any:
+def league(host: LiveArena, game: str, *players: str, **settings: object) -> Any:
     return host.play(host.compete(plan_for(game, settings, players)))
 
 
@@ -165,7 +165,9 @@ async def forgiving(
     with Store(folder / "arena.db") as store:
         async with (
             asyncio.timeout(TIMEOUT_S),
-            Host(store, limits=LIMITS, on_verdict=lambda verdict: (marks / mark).touch()) as host,
+            LiveArena(
+                store, limits=LIMITS, on_verdict=lambda verdict: (marks / mark).touch()
+            ) as host,
         ):
             report = await host.play(host.compete(plan))
             await store.flushed()

@@ -17,7 +17,7 @@ from uuid import uuid4
 import pytest
 
 import bots
-from arena.competitions.arena_host import Host
+from arena.competitions.live_arena import LiveArena
 from arena.engine.verdict import Finding
 from arena.sandbox import process, supervisor
 from arena.sandbox.cgroup import Cgroup
@@ -441,7 +441,7 @@ async def test_java_without_a_heap_limit_is_advised_to_set_one(
         " Thread.sleep(60_000); } }"
     )
     with Store(tmp_path / "arena.db") as store:
-        async with Host(store, limits=Limits(memory_mib=256)) as host:
+        async with LiveArena(store, limits=Limits(memory_mib=256)) as host:
             await host.launch_program(read_program(f"java {option}Hog.java", tmp_path), "hog")
             await host.wait_for_bots(["hog"], 100)
             ended = host.ended["hog"]

@@ -23,8 +23,8 @@ from uuid import uuid4
 import msgspec
 import pytest
 
-from arena.competitions.arena_host import Host
 from arena.competitions.ledger import CompetitionReport
+from arena.competitions.live_arena import LiveArena
 from arena.engine.match import Record
 from arena.formats.spec import plan_of
 from arena.games import GAMES
@@ -139,7 +139,7 @@ class BotMatch(NamedTuple):
     was_gone: bool | None
 
 
-async def compete(host: Host, limits: Limits, hands: int, *names: str) -> CompetitionReport:
+async def compete(host: LiveArena, limits: Limits, hands: int, *names: str) -> CompetitionReport:
     game = GAMES["ace_king_queen"]
     settings = game.vocabulary.read_settings({"hands": hands})
     wait_s = (limits.start_ms + limits.grace_ms) / 1000
@@ -165,7 +165,7 @@ async def play_season(
         gone = await asyncio.to_thread(are_gone, name) if deed != "hello" else None
         return BotMatch(deed, name, rival, report, gone)
 
-    async with asyncio.timeout(TIMEOUT_S), Host(store, limits=LIMITS) as host:
+    async with asyncio.timeout(TIMEOUT_S), LiveArena(store, limits=LIMITS) as host:
         python = built("python", folder)
         for deed, name in rivals.items():
             line = f"stdio: {shlex.join([*python, deed])}"

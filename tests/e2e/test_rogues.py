@@ -19,8 +19,8 @@ from typing import Any, NamedTuple
 import msgspec
 import pytest
 
-from arena.competitions.arena_host import Host
 from arena.competitions.ledger import CompetitionReport
+from arena.competitions.live_arena import LiveArena
 from arena.engine.match import MatchResult, Record
 from arena.formats.spec import Form, plan_of
 from arena.games import GAMES
@@ -113,14 +113,14 @@ async def _python(*words: str, **options: Any) -> asyncio.subprocess.Process:
     return await asyncio.create_subprocess_exec(sys.executable, *words, **options)
 
 
-def _behave(host: Host) -> list[asyncio.Task[object]]:
+def _behave(host: LiveArena) -> list[asyncio.Task[object]]:
     """Bots that behave, each in all games, with room for a match with every rogue."""
     strategies = {game: find(game, next(iter(house_bots(game)))) for game in GAMES}
     bots = (Client(host.url, name, strategies, tables=64) for name in HONEST)
     return [asyncio.create_task(bot.run()) for bot in bots]
 
 
-async def _compete(host: Host, game: str, *names: str) -> CompetitionReport:
+async def _compete(host: LiveArena, game: str, *names: str) -> CompetitionReport:
     """Play one competition; honest bots take the seats that are left."""
     players = (*names, *HONEST)[: GAMES[game].seats]
     limits = OF_ALONE if {*names} & {*ALONE} else LIMITS
@@ -130,7 +130,7 @@ async def _compete(host: Host, game: str, *names: str) -> CompetitionReport:
     return await host.play(host.compete(plan))
 
 
-async def _launch(host: Host, names: Iterable[str]) -> None:
+async def _launch(host: LiveArena, names: Iterable[str]) -> None:
     for name in names:
         words = (sys.executable, ROGUE, name, "--game", KINDS[name].game, "--after", "2")
         await host.launch_program(read_program(shlex.join(words)), name)
@@ -142,7 +142,7 @@ async def _play(store: Store) -> Season:
     early = [name for name in LAUNCHED if name not in late]
     async with (
         asyncio.timeout(TIMEOUT_S),
-        Host(store, limits=LIMITS) as host,
+        LiveArena(store, limits=LIMITS) as host,
         contextlib.AsyncExitStack() as ends,
     ):
         beside = {name: await _rogue(name, host.url) for name in (*MATCHED, *STRANGERS)}

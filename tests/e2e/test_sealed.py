@@ -16,7 +16,7 @@ from uuid import uuid4
 import pytest
 
 from arena.authoring.starter import starter
-from arena.competitions.arena_host import Host
+from arena.competitions.live_arena import LiveArena
 from arena.engine.verdict import Finding
 from arena.games import GAMES
 from arena.sandbox.command import sealed_program
@@ -152,7 +152,7 @@ async def test_a_starter_is_built_and_plays(
     program = await submitted(starter(game, language, "mine").files, folder)
 
     with Store(tmp_path / "arena.db") as store:
-        async with asyncio.timeout(TIMEOUT_S), Host(store) as host:
+        async with asyncio.timeout(TIMEOUT_S), LiveArena(store) as host:
             report = await play(host, game, program)
         await store.flushed()
 

@@ -3,17 +3,28 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import sys
+from collections import Counter
 from pathlib import Path
 
 import pytest
 
 from arena.storage.store import CompetitionState
 from protocol.messages import Ending
+from tests.support.bot_processes import living
+from tests.support.pipe_bot import pipe_bot
 from tests.support.submitted_arena import submitted_arena
 
 pytestmark = pytest.mark.e2e
 
 TIMEOUT_S = 60.0
+SPINS = """
+for _ in range(4):
+    if os.fork() == 0:
+        os.close(1)
+        while True: pass
+"""
 CRASHES = "import sys; sys.exit('no such model')"
 
 
@@ -49,3 +60,30 @@ async def test_a_program_that_does_not_start_is_out_with_what_it_said(tmp_path: 
     assert "no such model" in (verdict.stderr or "")
     assert [text for *_, text in arena.stderr if "model" in text]
     assert {row.name for row in report.standings if not row.eliminated} == {"ann", "ben"}
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="this is not Linux")
+async def test_who_computes_out_of_turn_has_only_the_cores_that_nobody_else_wants(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Its owner and the log are told once; nobody is out, and all that it has started is behind."""
+    async with asyncio.timeout(TIMEOUT_S), submitted_arena(tmp_path, ann=11, eve=21) as arena:
+        arena.programs[21] = pipe_bot(first=SPINS)
+        report = await arena.play(arena.plan("ace_king_queen", "ann", "eve"))
+        while "without a question" not in caplog.text:
+            await asyncio.sleep(0.1)
+        await asyncio.sleep(0.3)  # for a look of the sampler
+        behind = {name: policies(name) for name in ("ann", "eve")}
+        again = await arena.play(arena.plan("ace_king_queen", "ann", "eve"))
+
+    assert not report.verdicts + again.verdicts
+    assert set(behind["ann"]) == {os.SCHED_OTHER}
+    assert behind["eve"][os.SCHED_OTHER] == 1, "its supervisor"
+    assert behind["eve"][os.SCHED_IDLE] >= 5
+    assert caplog.text.count("eve computed, or") == caplog.text.count(" without a question") == 1
+    assert [number for number, _, text in arena.stderr if "without a question" in text] == [21]
+
+
+def policies(name: str) -> Counter[int]:
+    """How the processes of a bot are scheduled."""
+    return Counter(map(os.sched_getscheduler, living(name)))

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from websockets.asyncio.client import ClientConnection, connect
 
-from arena.competitions.arena_host import Host
+from arena.competitions.live_arena import LiveArena
 from arena.formats.spec import plan_of
 from arena.games import GAMES
 from arena.records.check_transcript import check
@@ -100,7 +100,7 @@ async def competition(file: Path, game: str, *names: str) -> dict[str, LoggedBot
     bots: dict[str, LoggedBot] = {}
     with Store(file) as store:
         async with asyncio.timeout(TIMEOUT_S), AsyncExitStack() as stack:
-            async with Host(store, limits=LIMITS) as host:
+            async with LiveArena(store, limits=LIMITS) as host:
                 for name in names:
                     opened = connect(host.url, compression=None)
                     bots[name] = LoggedBot(await stack.enter_async_context(opened), name)

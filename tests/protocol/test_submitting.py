@@ -18,8 +18,6 @@ from protocol.submitting import (
     FRAME_BYTES,
     PIECE_BYTES,
     Abort,
-    Compare,
-    Comparing,
     Disable,
     Download,
     Enter,
@@ -66,7 +64,6 @@ SAID: list[FromSubmitter] = [
     Disable(3),
     Disable(3, again=True),
     Rebuild(3),
-    Compare("blackjack", 1, 2),
     GetStarter("blackjack", "go"),
 ]
 ENTRY = EntryOf(
@@ -95,7 +92,6 @@ HEARD: list[ToSubmitter] = [
     SubmissionList((ENTRY,), (InPlayEntry("ann", "blackjack", 3, 1.5, "ann"),)),
     LogText(7, "built", "checked", (StderrOf("bj-1", 1.5, 3, "oops"),)),
     StarterFiles({"bot.py": "pass"}, "bot.py"),
-    Comparing("v2 is better", is_over=True),
     Piece(b""),
     Refused("submit", "closed"),
 ]

@@ -1,4 +1,4 @@
-"""A whole arena in virtual time: a `Host` with its database and writer, and bots by hand.
+"""A whole arena in virtual time: a `LiveArena` with its database and writer, and bots by hand.
 
 Nobody is launched here, as a process has a clock of its own.
 """
@@ -11,9 +11,9 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-from arena.competitions.arena_host import Host
 from arena.competitions.competition import Competition
 from arena.competitions.ledger import CompetitionReport
+from arena.competitions.live_arena import LiveArena
 from arena.formats.spec import Form, Plan, plan_of
 from arena.games import GAMES
 from arena.storage.store import Store
@@ -27,7 +27,7 @@ __all__ = ["HostArena", "in_host", "plan_for"]
 class HostArena(GatewayArena):
     """A host, its store, and the bots that connect to it."""
 
-    def __init__(self, host: Host, store: Store) -> None:
+    def __init__(self, host: LiveArena, store: Store) -> None:
         super().__init__(host.gateway, int(host.url.rpartition(":")[2]))
         self.host = host
         self.store = store
@@ -76,14 +76,14 @@ class HostArena(GatewayArena):
 async def in_host(
     folder: Path | None = None, *, limits: Limits = LIMITS, **options: Any
 ) -> AsyncIterator[HostArena]:
-    """An arena with a database in this folder, or in one of its own; options are those of `Host`."""
+    """An arena with a database in this folder, or in one of its own; options are those of `LiveArena`."""
     if folder is None:
         with memory_folder() as folder:
             async with in_host(folder, limits=limits, **options) as arena:
                 yield arena
         return
     with Store(folder / "arena.db") as store:
-        async with Host(store, limits=limits, **options) as host:
+        async with LiveArena(store, limits=limits, **options) as host:
             arena = HostArena(host, store)
             try:
                 yield arena

@@ -14,7 +14,7 @@ import pytest
 from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 
-from arena.competitions.arena_host import Host
+from arena.competitions.live_arena import LiveArena
 from arena.storage.store import Store
 from arena.web.web import Web
 from tests.support.gateway_bots import LIMITS, GatewayArena, RawBot
@@ -56,7 +56,9 @@ class PagePeer:
 
     def asks(self, path: str, method: str = "GET", **said: str) -> None:
         """Send a request, and wait for nothing."""
-        headers = {"Host": "localhost"} | {key.replace("_", "-"): it for key, it in said.items()}
+        headers = {"LiveArena": "localhost"} | {
+            key.replace("_", "-"): it for key, it in said.items()
+        }
         lines = "".join(f"{name}: {value}\r\n" for name, value in headers.items())
         self.writer.write(f"{method} {path} HTTP/1.1\r\n{lines}\r\n".encode())
 
@@ -78,7 +80,7 @@ class PagePeer:
 class ArenaWithPage(GatewayArena):
     """A host with its page, and its clients."""
 
-    def __init__(self, host: Host, trust: ssl.SSLContext | None = None) -> None:
+    def __init__(self, host: LiveArena, trust: ssl.SSLContext | None = None) -> None:
         super().__init__(host.gateway, urlsplit(host.url).port or 0)
         self.host = host
         self.url = host.url
@@ -110,7 +112,7 @@ class ArenaWithPage(GatewayArena):
     async def get(self, path: str, **said: str) -> HttpResponse:
         """A document, over a connection of its own."""
         async with self.peer() as client:
-            host = {"Host": f"127.0.0.1:{self.port}", "Connection": "close"}
+            host = {"LiveArena": f"127.0.0.1:{self.port}", "Connection": "close"}
             return await client.gets(path, **{**host, **said})
 
     @asynccontextmanager
@@ -173,9 +175,9 @@ class ArenaWithPage(GatewayArena):
 async def in_page_host(
     folder: Path, trust: ssl.SSLContext | None = None, **options: Any
 ) -> AsyncIterator[ArenaWithPage]:
-    """An arena with its page and a database in a folder; options are those of `Host`."""
+    """An arena with its page and a database in a folder; options are those of `LiveArena`."""
     with Store(folder / "arena.db") as store:
-        async with Host(store, **{"limits": LIMITS, "page": Web, **options}) as host:
+        async with LiveArena(store, **{"limits": LIMITS, "page": Web, **options}) as host:
             yield ArenaWithPage(host, trust)
 
 

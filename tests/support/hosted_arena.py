@@ -56,6 +56,7 @@ class ScriptedProcess(asyncio.Transport):
 
     enforced = "time (script)"
     is_metered = True
+    is_restless = False
     lag = None
 
     def __init__(self, name: str, think: Callable[[str], float], stderr: StderrTail) -> None:
@@ -86,6 +87,9 @@ class ScriptedProcess(asyncio.Transport):
     def cpu_ms(self) -> float:
         running = 0.0 if self._since is None else self._loop.time() - self._since
         return 1000 * (self._used_s + running)
+
+    def sampled_cpu_ms(self) -> float:
+        return self.cpu_ms()
 
     def waited_ms(self) -> float | None:
         return 0.0

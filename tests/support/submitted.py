@@ -6,8 +6,8 @@ import io
 from collections.abc import Mapping
 from pathlib import Path
 
-from arena.competitions.arena_host import Host
 from arena.competitions.ledger import CompetitionReport
+from arena.competitions.live_arena import LiveArena
 from arena.engine.rules import Game
 from arena.formats.spec import plan_of
 from arena.sandbox import archive
@@ -45,7 +45,7 @@ async def submitted(files: Mapping[str, str], folder: Path) -> Program:
     return sealed_program(built, manifest)
 
 
-async def play(host: Host, game: Game, program: Program) -> CompetitionReport:
+async def play(host: LiveArena, game: Game, program: Program) -> CompetitionReport:
     """A short competition of a program with itself, a process for each seat."""
     names = tuple(f"copy{number}" for number in range(game.seats))
     for name in names:

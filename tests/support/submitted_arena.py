@@ -11,8 +11,8 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any, cast
 
-from arena.competitions.arena_host import Host
 from arena.competitions.ledger import CompetitionReport
+from arena.competitions.live_arena import LiveArena
 from arena.competitions.process_pool import ProcessPool, launches_here
 from arena.formats.spec import Plan, Take, plan_of
 from arena.games import GAMES
@@ -33,11 +33,11 @@ class SubmittedArena:
     """An arena with submissions; those that are not among `programs`, by number, play legally."""
 
     def __init__(
-        self, host: Host, store: Store, cores: int, most: int, in_play: dict[str, int]
+        self, host: LiveArena, store: Store, cores: int, most: int, in_play: dict[str, int]
     ) -> None:
         self.host = host
         self.store = store
-        self.programs: dict[int, str] = {}
+        self.programs: dict[int, str | Program] = {}
         self.stderr: list[tuple[int, str, str]] = []
         self.service = FakeVersionService(**in_play)
         self.gate = ComputeGate(cores)
@@ -66,6 +66,8 @@ class SubmittedArena:
 
     async def _program(self, submission: int) -> Program:
         text = self.programs.get(submission) or pipe_bot()
+        if isinstance(text, Program):
+            return text
         return Program((sys.executable, "-c", text), stdio=True)
 
 
@@ -75,5 +77,5 @@ async def submitted_arena(
 ) -> AsyncIterator[SubmittedArena]:
     """An arena with a database in a folder, in which these submissions are in play, by owner."""
     with Store(folder / "arena.db") as store:
-        async with Host(store, limits=limits) as host:
+        async with LiveArena(store, limits=limits) as host:
             yield SubmittedArena(host, store, cores, most, in_play)

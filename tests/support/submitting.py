@@ -25,7 +25,7 @@ from arena.storage.roster import Roster
 from arena.storage.roster_csv import Student
 from arena.storage.store import Store
 from arena.storage.submissions import Submission
-from arena.submissions.check_process import CheckJob, CheckVerdict, StepDone
+from arena.submissions.check_process import CheckJob, CheckStep, CheckVerdict
 from arena.submissions.requests import SubmissionRequests
 from arena.submissions.service import SubmissionService
 from arena.submissions.settings import SubmissionSettings
@@ -48,7 +48,6 @@ from tests.support.page_sockets import FakePageConnection, PageSockets
 
 __all__ = [
     "QUICK_CHECK",
-    "QUICK_COMPARE",
     "FakeFollower",
     "FakeSubmitterConnection",
     "RunningSubmissions",
@@ -70,29 +69,14 @@ if "breaks" in text:
     sys.exit("the check broke")
 def say(**said):
     print(json.dumps(said), flush=True)
-say(type="begun", step="starts")
-say(type="done", step="starts", status="ok", text="at once", lines=[" 1 starts ok"])
+say(type="step", step="starts", status="begun")
+say(type="step", step="starts", status="ok", text="at once", lines=[" 1 starts ok"])
 games = [word for word in ("ace_king_queen", "blackjack") if word in text]
 why = "" if games else "starts: it plays nothing. Play."
 say(type="verdict", games=games, why=why, lines=["1 step"])
 """
 QUICK_CHECK = (sys.executable, "-I", "-S", "-c", _CHECK)
 """In place of the process that checks a program: it plays the games that its text names."""
-
-
-_COMPARE = """
-import json, sys, time
-job = json.loads(sys.stdin.readline())
-first, second = (version["name"] for version in job["versions"])
-if job["game"] == "blackjack":
-    sys.exit("no cards")
-print(json.dumps({"type": "comparing", "text": "not known yet"}), flush=True)
-text = f"{first} is better than {second}"
-print(json.dumps({"type": "comparing", "text": text, "is_over": True}), flush=True)
-time.sleep(600)
-"""
-QUICK_COMPARE = (sys.executable, "-I", "-S", "-c", _COMPARE)
-"""In place of the process that compares two programs: the first is better."""
 
 _OWNERS = ("ann", "bob", "cem", "dan", "eve", "fay")
 
@@ -117,8 +101,8 @@ def pass_time(monkeypatch: pytest.MonkeyPatch) -> None:
             tar.add(source, ".")
         return BuildOutcome("a warning", "")
 
-    async def check(_: object, job: CheckJob, __: float, tell: Callable[[StepDone], None]) -> Any:
-        tell(StepDone("starts", "ok", "at once", ()))
+    async def check(_: object, job: CheckJob, __: float, tell: Callable[[CheckStep], None]) -> Any:
+        tell(CheckStep("starts", "ok", "at once", ()))
         await asyncio.sleep(float(Path(job.folder, "bot.py").read_text().split()[0]))
         return CheckVerdict(("ace_king_queen",), "", ())
 
@@ -176,7 +160,6 @@ class RunningSubmissions:
             folder,
             hidden=(),
             check=check,
-            compare=QUICK_COMPARE,
         )
 
     async def __aenter__(self) -> RunningSubmissions:

@@ -2,10 +2,10 @@
 
 `arena serve` plays a competition in every game, each again as soon as it is over, until the time is
 up and each was played once. The bots of the class are of several kinds, in turns (`--kinds`). With
-`--hosts` what is handed in runs on hosts, too, over a `nats-server`. Meanwhile the arena is
-killed and started again, stopped (SIGSTOP) and continued, its network cut, hosts and the bus are
-killed, each as often as is asked, in random order. Rogues misbehave, each in its own way; others
-guess tokens and watch matches.
+`--hosts` what is launched or handed in runs on hosts, too, over a `nats-server`. Meanwhile the arena,
+hosts and the bus are killed and started again, stopped (SIGSTOP) and continued, or cut off, each as
+often as is asked, in random order. What was void three times is resumed. Rogues misbehave, each in
+its own way; others guess tokens and watch matches.
 
 Afterwards `tests/support/independent_audit.py` reads the database: every pairing must count once,
 nothing written before a kill may be lost, the standings must fit, exactly the rogues may be out,
@@ -20,6 +20,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import csv
+import itertools
 import json
 import os
 import random
@@ -60,14 +61,19 @@ __all__ = ["FAULTS", "KINDS", "Drive", "DriveOptions", "Report", "main"]
 KINDS = ("house", "python", "javascript", "launched", "pipes", "submitted")
 """House bots under students' names, the examples in two languages, programs that the arena launches
 with a connection and on pipes, and what students hand in."""
-FAULTS = ("kill", "stop", "cut", "host", "bus")
+FAULTS = (
+    *("kill", "stop", "cut"),
+    *("host-kill", "host-stop", "host-cut"),
+    *("bus-kill", "bus-stop", "bus-cut"),
+)
+"""The first three are done to the arena; `cut` cuts the way of those that connect by themselves."""
 
 _ROGUES = ("illegal", "garbage-json", "huge-frame", "goodbye", "vanish", "stall", "flood")
 _PROGRAMS = ("launched", "pipes", "submitted")
 _LATER = ("absent", "disconnect")  # words that are right for a rogue that offends between matches
 _STUDENTS = 20  # of the kind `house` in one process
 _STARTS_S, _ENDS_S, _PLAYS_S = 300.0, 30.0, 900.0
-_LOOK_S = 0.1
+_LOOK_S, _LOOK_AFTER_S = 0.1, 5.0
 _SPARE_SOCKETS = 6  # spectators, the bus and the page, which come and go
 _EXAMPLES = arena_process.ROOT / "bots" / "examples"
 _VENDOR = arena_process.ROOT / "bots" / "vendor"
@@ -75,6 +81,7 @@ _VENDOR = arena_process.ROOT / "bots" / "vendor"
 # Nobody is to be out because sixty bots share two cores.
 _CONFIG = """
 [serve]
+host = "{host}"
 port = {port}
 db = "class.db"
 
@@ -137,6 +144,7 @@ class Report(msgspec.Struct, kw_only=True):
     Attributes:
         took_ms: the median of what decisions took on the arena's clock, 99 % of them, and the most.
         memory_mib: of the arena's process, when the bots were there and at the end.
+        hosted: how many bots were on hosts at once, at most.
         out: words of the offences, by bot.
     """
 
@@ -148,6 +156,7 @@ class Report(msgspec.Struct, kw_only=True):
     memory_mib: tuple[float, float]
     guesses: dict[str, int]
     watched: int
+    hosted: int
     done: dict[str, int]
     out: dict[str, list[str]]
     faults: list[str]
@@ -174,13 +183,16 @@ class Drive:
         self._port, self._bus_port = arena_process.free_port(), arena_process.free_port()
         self._proxy = StallingProxy(self._port)
         self._url = f"ws://127.0.0.1:{self._proxy.port}"
+        self._bus_way = StallingProxy(self._bus_port)  # of the arena
+        self._host_ways: dict[str, tuple[StallingProxy, StallingProxy]] = {}  # to bus and arena
         self._tokens: dict[str, str] = {}
         self._instructor = ""
         self._processes: dict[str, subprocess.Popen[bytes]] = {}
         self._started: set[RunningProcess] = set()
         self._book = AuditedDatabase("ok", (), {}, ())
         self._guessed: Counter[str] = Counter()
-        self._watched = 0
+        self._watched = self._most_hosted = 0
+        self._look_at = 0.0
         self._is_over = threading.Event()
 
     def run(self) -> Report:
@@ -191,7 +203,12 @@ class Drive:
             if self._options.hosts:
                 self._start_bus()
             for number in range(self._options.hosts):
-                self._start_host(f"host-{number + 1}")
+                name = f"host-{number + 1}"
+                self._host_ways[name] = (
+                    StallingProxy(self._bus_port),
+                    StallingProxy(self._port, connects=True),
+                )
+                self._start_host(name)
             self._start_arena()
             sockets = self._open_sockets()
             self._come()
@@ -208,7 +225,8 @@ class Drive:
             self._close()
         finally:
             self._is_over.set()
-            self._proxy.close()
+            for proxy in (self._proxy, self._bus_way, *itertools.chain(*self._host_ways.values())):
+                proxy.close()
             for process in self._processes.values():
                 if process.poll() is None:
                     process.kill()
@@ -232,9 +250,11 @@ class Drive:
     def _write_files(self) -> None:
         options = self._options
         (self._folder / "pipes.py").write_text(pipe_bot(options.games))
-        config = _CONFIG.format(port=self._port)
+        # Programs know no proxy to this machine; so hosts connect to it by its name.
+        address = "0.0.0.0" if options.hosts else "127.0.0.1"
+        config = _CONFIG.format(host=address, port=self._port)
         config += _SUBMISSIONS if "submitted" in options.kinds else ""
-        config += _BUS.format(port=self._bus_port) if options.hosts else ""
+        config += _BUS.format(port=self._bus_way.port) if options.hosts else ""
         for name, kind in self._bots.items():
             game = self._game_of(name)
             if kind == "launched":
@@ -281,9 +301,13 @@ class Drive:
         self._until(lambda: self._said("bus").count(ready) > before, "the bus", _STARTS_S)
 
     def _start_host(self, name: str) -> None:
-        words = ("-m", "arena", "host", "--bus", f"nats://127.0.0.1:{self._bus_port}")
-        cache = str(self._folder / f"cache-{name}")
-        self._start(name, *words, "--name", name, "--cores", "1", "--cache", cache)
+        bus, arena = self._host_ways[name]
+        words = ("-m", "arena", "host", "--bus", f"nats://127.0.0.1:{bus.port}", "--name", name)
+        where = ("--cores", "1", "--cache", str(self._folder / f"cache-{name}"))
+        within = ("env", f"http_proxy=http://127.0.0.1:{arena.port}")
+        self._processes[name] = arena_process.start(
+            self._folder, f"{name}.err", *words, *where, within=within
+        )
 
     def _start_arena(self) -> None:
         before = self._said("arena").count("arena at ")
@@ -364,37 +388,64 @@ class Drive:
                 self._disturb(due.pop())
             else:
                 time.sleep(1.0)
-            self._start_ended_hosts()
-        self._until(lambda: not self._running(), "the end of what is played", _PLAYS_S)
+            self._look_after()
+        self._until(self._is_played, "the end of what is played", _PLAYS_S)
+
+    def _is_played(self) -> bool:
+        if (now := time.monotonic()) >= self._look_at:
+            self._look_at = now + _LOOK_AFTER_S
+            self._look_after()
+        return not self._running()
 
     def _as_instructor(self) -> tuple[str, ...]:
         return ("--url", f"ws://127.0.0.1:{self._port}", "--token", self._instructor)
 
     def _disturb(self, fault: str) -> None:
         away_s = self._random.uniform(0, self._options.away_s)
+        host = f"host-{self._random.randint(1, max(1, self._options.hosts))}"
         match fault:
             case "kill":
                 self._kill("arena")
                 self._audit()
                 self._start_arena()
-            case "stop":
-                self._processes["arena"].send_signal(signal.SIGSTOP)
-                time.sleep(away_s)
-                self._processes["arena"].send_signal(signal.SIGCONT)
             case "cut":
-                self._proxy.cut()
+                self._cut(away_s, self._proxy)
+            case "host-kill":
+                self._kill(host)
                 time.sleep(away_s)
-                self._proxy.go_on()
-            case "host":
-                name = f"host-{self._random.randint(1, self._options.hosts)}"
-                self._kill(name)
-                time.sleep(away_s)
-                self._start_host(name)
-            case "bus":
+                self._start_host(host)
+            case "host-cut":
+                self._cut(away_s, *self._host_ways[host])
+            case "bus-kill":
                 self._kill("bus")
                 time.sleep(away_s)
                 self._start_bus()
+            case "bus-cut":
+                self._cut(away_s, self._bus_way)
+            case _:
+                who = {"stop": "arena", "host-stop": host, "bus-stop": "bus"}[fault]
+                self._processes[who].send_signal(signal.SIGSTOP)
+                time.sleep(away_s)
+                self._processes[who].send_signal(signal.SIGCONT)
         self.done[fault] += 1
+
+    def _cut(self, away_s: float, *ways: StallingProxy) -> None:
+        for way in ways:
+            way.cut()
+        time.sleep(away_s)
+        for way in ways:
+            way.go_on()
+
+    def _look_after(self) -> None:
+        """Start hosts that have ended, resume what waits, and note how many bots hosts have."""
+        self._start_ended_hosts()
+        if not self._options.hosts:
+            return
+        self.done["resume"] += run_here("resume", *self._as_instructor()).status == 0
+        seen = run_here("hosts", *self._as_instructor(), "--json")
+        if seen.status == 0:
+            now = sum(host["own_bots"] for host in json.loads(seen.out)["hosts"])
+            self._most_hosted = max(self._most_hosted, now)
 
     def _start_ended_hosts(self) -> None:
         """A host that has not found the bus has ended; systemd would start it again."""
@@ -476,7 +527,8 @@ class Drive:
         except subprocess.TimeoutExpired:
             self.faults.append(f"{name} does not end")
         else:
-            if status and name != "arena":
+            # A host that has just begun does not know yet what SIGTERM means.
+            if name != "arena" and status not in (0, -signal.SIGTERM):
                 self.faults.append(f"{name} ended with {status}: {self._said(name)[-500:]}")
 
     def _audit(self) -> None:
@@ -501,8 +553,9 @@ class Drive:
         verified = run_here("verify", str(self.database))
         if verified.status:
             yield f"arena verify: {verified.out}{verified.err}"
-        if "Traceback" in self._said("arena"):
-            yield f"the arena has raised:\n{self._said('arena')[-3000:]}"
+        for name in ("arena", *self._host_ways):
+            if "Traceback" in self._said(name):
+                yield f"{name} has raised:\n{self._said(name)[-3000:]}"
 
     def _judge_one(self, competition: AuditedCompetition, out: set[str]) -> Iterator[str]:
         played = self._book.of(competition.id)
@@ -540,6 +593,7 @@ class Drive:
             memory_mib=memory_mib,
             guesses=dict(self._guessed),
             watched=self._watched,
+            hosted=self._most_hosted,
             done=dict(self.done),
             out={
                 name: sorted({word for _, bot, word, _ in self._book.verdicts if bot == name})
@@ -612,7 +666,7 @@ def main() -> int:
         kinds=tuple(asked.pop("kinds").split(",")),
         games=tuple(asked.pop("games").split(",")),
         seconds=60 * asked.pop("minutes"),
-        faults={fault: asked.pop(fault) for fault in FAULTS},
+        faults={fault: asked.pop(fault.replace("-", "_")) for fault in FAULTS},
         every_s=asked.pop("every"),
         away_s=asked.pop("away"),
         **asked,

@@ -30,7 +30,7 @@ from pathlib import Path
 from typing import Any
 
 from arena.authoring.starter import ADDRESS, starter
-from arena.competitions.arena_host import Host
+from arena.competitions.live_arena import LiveArena
 from arena.games import GAMES
 from arena.sandbox.languages import Language
 from arena.storage.store import Store
@@ -172,7 +172,7 @@ class StarterTrial:
         game = GAMES[self.game]
         files = starter(game, self._language, "mine").files
         with tempfile.TemporaryDirectory() as name, Store(Path(name) / "arena.db") as store:
-            async with asyncio.timeout(LINE_S), Host(store) as host:
+            async with asyncio.timeout(LINE_S), LiveArena(store) as host:
                 try:
                     report = await play(host, game, await submitted(files, Path(name)))
                 except (ArenaError, AssertionError) as error:

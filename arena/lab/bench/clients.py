@@ -26,7 +26,7 @@ _MOST = 1_000_000  # bots from one address, which is this machine
 
 _ARENA = """
 import asyncio, gc, sys
-from arena.competitions.arena_host import Host
+from arena.competitions.live_arena import LiveArena
 from arena.games import game_named
 from arena.storage.store import Store
 from arena.web.web import Web
@@ -37,7 +37,7 @@ async def main(game, tables, hands):
     settings = game.vocabulary.read_settings({"hands": int(hands)})
     limits = Limits(decision_ms=86_400_000, hard_ms=86_400_000, tables=4096)
     with Store("bench.db") as store:
-        async with Host(store, limits=limits, page=Web) as host:
+        async with LiveArena(store, limits=limits, page=Web) as host:
             print("an arena at", host.url, flush=True)
             while len(names := host.here.names(game.name)) < 2:
                 await host.wait_for_change()

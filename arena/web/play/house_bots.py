@@ -19,7 +19,7 @@ from protocol.errors import ArenaError
 from protocol.strategy import house_bots
 
 if TYPE_CHECKING:
-    from arena.competitions.arena_host import Host
+    from arena.competitions.live_arena import LiveArena
 
 __all__ = ["HouseBots"]
 
@@ -41,14 +41,14 @@ class HouseBots:
     that cannot be started, and why.
     """
 
-    def __init__(self, host: Host, on_failed: Callable[[str, str], None]) -> None:
-        self._host = host
+    def __init__(self, arena: LiveArena, on_failed: Callable[[str, str], None]) -> None:
+        self._arena = arena
         self._on_failed = on_failed
         self._known: dict[str, tuple[str, ...]] = {}
         self._bots: dict[tuple[str, str], _HouseBotProcess] = {}
         self._loop = asyncio.get_running_loop()
         self.names: Mapping[str, _HouseBotProcess] = {}
-        self.tables = host.limits.tables
+        self.tables = arena.limits.tables
 
     def known(self, game: str) -> Collection[str]:
         """The installed house bots of a game."""
@@ -96,13 +96,13 @@ class HouseBots:
     # --- within ---
 
     def _is_gone(self, process: _HouseBotProcess) -> bool:
-        return process.is_up and process.name not in self._host.supervisor
+        return process.is_up and process.name not in self._arena.supervisor
 
     def _start(self, game: str, bot: str) -> _HouseBotProcess:
-        taken = self._host.here.taken
+        taken = self._arena.here.taken
         name = f"house:{bot}"
         # Another game has a bot of this name, or the previous process has not left yet.
-        if self._host.here.is_taken(name):
+        if self._arena.here.is_taken(name):
             name = unused(f"{name} ({game_named(game).vocabulary.alias})", taken)
         process = _HouseBotProcess(name)
         self._put((game, bot), process)
@@ -111,7 +111,7 @@ class HouseBots:
         return process
 
     async def _launch(self, game: str, bot: str, process: _HouseBotProcess) -> None:
-        await self._host.supervisor.launch_house_bot(game, process.name, bot, self.tables)
+        await self._arena.supervisor.launch_house_bot(game, process.name, bot, self.tables)
         process.is_up = True
 
     def _started(
@@ -130,7 +130,7 @@ class HouseBots:
         self._put(key, None)
         if process.starting is not None:
             process.starting.cancel()
-        self._host.supervisor.dismiss(process.name)
+        self._arena.supervisor.dismiss(process.name)
 
     def _put(self, key: tuple[str, str], process: _HouseBotProcess | None) -> None:
         if process is None:

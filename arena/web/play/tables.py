@@ -36,8 +36,8 @@ from protocol.messages import Ending, Mechanism, Refused, Verdict
 from protocol.watching import Seat, Sit, encode_to_viewer
 
 if TYPE_CHECKING:
-    from arena.competitions.arena_host import Host
     from arena.competitions.competition import Competition
+    from arena.competitions.live_arena import LiveArena
 
 __all__ = ["PeopleTables"]
 
@@ -63,12 +63,12 @@ class _Leaving(NamedTuple):
 class PeopleTables:
     """The tables of an arena at which people play."""
 
-    def __init__(self, host: Host) -> None:
-        self._host = host
-        self._players = host.gateway.players
-        self._admission = host.gateway.admission
-        self._limits = limits_for(host.limits)
-        self._house_bots = HouseBots(host, self._house_bot_failed)
+    def __init__(self, arena: LiveArena) -> None:
+        self._arena = arena
+        self._players = arena.gateway.players
+        self._admission = arena.gateway.admission
+        self._limits = limits_for(arena.limits)
+        self._house_bots = HouseBots(arena, self._house_bot_failed)
         self._bookings: dict[str, Booking] = {}
         self._leaving: dict[str, _Leaving] = {}
         self._share = Share(_SHARE, _SAVED_S)
@@ -104,7 +104,7 @@ class PeopleTables:
         self._admission.expect(name, booking.token)
         self._bookings[name] = booking
         give_up = partial(self._end, booking, f"not all came within {_WAIT_S:.0f} s")
-        booking.deadline = self._host.gateway.timers.after(_WAIT_S, give_up)
+        booking.deadline = self._arena.gateway.timers.after(_WAIT_S, give_up)
         return Seat(booking.token, name)
 
     def stand(self, socket: PersonSocket) -> None:
@@ -138,7 +138,7 @@ class PeopleTables:
         for booking in self._bookings.values():
             if booking.browser == browser:
                 give_up = partial(self._dismiss, booking.name, text)
-                booking.unseen = self._host.gateway.timers.after(_UNSEEN_S, give_up)
+                booking.unseen = self._arena.gateway.timers.after(_UNSEEN_S, give_up)
 
     # --- what others ask ---
 
@@ -161,7 +161,7 @@ class PeopleTables:
             game in player.games
             and player.has_room(tables)
             and not self.is_non_competing(player.name)
-            and not any(is_needed(player, competition) for competition in self._host.competitions)
+            and not any(is_needed(player, competition) for competition in self._arena.competitions)
         )
 
     def record(self, match: str) -> PersonalMatch | None:
@@ -188,7 +188,7 @@ class PeopleTables:
             if booking.table is None:
                 self._end(booking, text)
             else:
-                self._host.referee.void(booking.table, text)
+                self._arena.referee.void(booking.table, text)
 
     def close(self) -> None:
         self._house_bots.close()
@@ -227,7 +227,7 @@ class PeopleTables:
         # Before the name gets a number, which would hide whose name it is.
         self._admission.check_owner(name, viewer)
         people = (*self._bookings, *self._leaving)
-        name = numbered(name, people, self._host.here.is_taken)
+        name = numbered(name, people, self._arena.here.is_taken)
         self._admission.check_guest(name, viewer)
         return name
 
@@ -295,8 +295,8 @@ class PeopleTables:
         for name in booking.names:
             if name in self._house_bots.names:
                 self._players[name].share = self._share
-        limits = self._host.limits
-        booking.table = self._host.referee.open(
+        limits = self._arena.limits
+        booking.table = self._arena.referee.open(
             booking.game,
             booking.settings,
             [self._players[name] for name in booking.names],
@@ -324,7 +324,7 @@ class PeopleTables:
         is_void = result.termination.kind is Ending.VOID
         self._end(booking, result.termination.text if is_void else _OVER)
         self._loop.call_soon(self.changed)  # another booking may wait for these bots
-        self._host.freed(booking.names)
+        self._arena.freed(booking.names)
 
     def _end(self, booking: Booking, text: str) -> None:
         """End a booking; before the match has begun the person's page is told why."""
@@ -353,7 +353,7 @@ class PeopleTables:
 
     def _dismiss(self, name: str, text: str) -> None:
         finding = Finding(kind=Ending.DISCONNECT, text=text, mechanism=Mechanism.SESSION)
-        self._host.gateway.dismissals.dismiss(name, finding)
+        self._arena.gateway.dismissals.dismiss(name, finding)
 
     def _house_bot_failed(self, name: str, text: str) -> None:
         for booking in tuple(self._bookings.values()):

@@ -14,7 +14,7 @@ from arena.cli import _submissions, serve
 from arena.cli._addresses import Endpoint
 from arena.cli._launched_bots import BotNotices, launched
 from arena.cli._submissions import cache_folder, check_safety
-from arena.competitions.arena_host import Host
+from arena.competitions.live_arena import LiveArena
 from arena.games import GAMES
 from arena.hosts.bus import BusAddress
 from arena.sandbox.bot_spec import BotSpec
@@ -365,7 +365,7 @@ async def test_a_bot_that_has_ended_is_reported_before_the_block_begins(
 ) -> None:
     notices = BotNotices()
     entry = BotSpec(cast("Any", object()), name="ann")
-    async with launched(cast("Host", HostWithABotThatEnds()), [entry], notices):
+    async with launched(cast("LiveArena", HostWithABotThatEnds()), [entry], notices):
         assert [line.partition("ann")[2] for line in notices.lines()] == [
             " has ended: it ended with 1"
         ]

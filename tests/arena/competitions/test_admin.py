@@ -10,8 +10,8 @@ from typing import Any, cast
 import pytest
 
 from arena.competitions.admin import AdminCommands
-from arena.competitions.arena_host import Host
 from arena.competitions.competition import Competition
+from arena.competitions.live_arena import LiveArena
 from arena.competitions.scheduler import Scheduler
 from arena.formats.spec import Form
 from arena.referee.referee import FAULT, MOST_VOIDS
@@ -68,7 +68,7 @@ class AdminArena:
         self.tasks: list[asyncio.Task[Any]] = []
         self.host_control: FakeHostControl | None = None
         self.instructor = AdminCommands(
-            cast(Host, self),
+            cast(LiveArena, self),
             cast(Store, self),
             self.reopened.append,
             lambda: 1234.5,
@@ -78,7 +78,7 @@ class AdminArena:
         )
 
     @property
-    def presence(self) -> AdminArena:
+    def here(self) -> AdminArena:
         return self
 
     def spelled(self, name: str) -> str:
@@ -404,12 +404,12 @@ class Office:
     def __init__(self, store: Store) -> None:
         self.store = store
         self.storage = WorkingStorage()
-        self.here: dict[str, str] = {}
+        self.uses: dict[str, str] = {}
         self.named: dict[str, str] = {}
         self.competitions = ()
         self.roster = Roster(store.engine, lambda: 1234.5)
         self.instructor = AdminCommands(
-            cast(Host, self),
+            cast(LiveArena, self),
             store,
             lambda competition: None,
             lambda: 5000.0,
@@ -419,14 +419,14 @@ class Office:
         )
 
     @property
-    def presence(self) -> Office:
+    def here(self) -> Office:
         return self
 
     def spelled(self, name: str) -> str:
         return name
 
     def use_of(self, name: str) -> str | None:
-        return self.here.get(name)
+        return self.uses.get(name)
 
     def awaiting(self, name: str) -> str | None:
         return self.named.get(name)
@@ -516,7 +516,7 @@ async def test_somebody_is_renamed_or_taken_off_the_roster(office: Office) -> No
 
 async def test_whose_name_is_in_use_keeps_it(office: Office) -> None:
     office.roster.take([Student(name="ann"), Student(name="ben")])
-    office.here["ann"] = "ann/gin is connected"
+    office.uses["ann"] = "ann/gin is connected"
     office.named["ben"] = "cup"
 
     for word in ({"action": Action.UNLIST}, {"action": Action.RENAME, "text": "cem"}):

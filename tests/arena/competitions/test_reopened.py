@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from arena.competitions import arena_host
+from arena.competitions import live_arena
 from arena.competitions.admin import AdminCommands
 from arena.competitions.competition import Competition
 from arena.competitions.config import Config
@@ -237,7 +237,7 @@ async def test_the_verdicts_of_a_time_are_listed_with_what_can_be_void(
         await here.arena.come(*NAMES, tables=4)
         five = (*NAMES, "eve")
         with monkeypatch.context() as patch:
-            patch.setattr(arena_host, "secrets", seed)
+            patch.setattr(live_arena, "secrets", seed)
             await here.arena.begin(plan_for("high_low", five, Form.ELIMINATION, wait_s=1.0))
         await here.arena.begin(plan_for("ace_king_queen", ("ann", "eve"), run="two", wait_s=1.0))
         async with here.arena.bot("mute"):

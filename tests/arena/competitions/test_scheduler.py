@@ -22,9 +22,9 @@ import msgspec
 import pytest
 
 from arena.competitions import gathering, scheduler
-from arena.competitions.arena_host import Host
 from arena.competitions.attendance import Upcoming
 from arena.competitions.config import Config
+from arena.competitions.live_arena import LiveArena
 from arena.competitions.planned_run import Participants, PlannedRun, teams_of
 from arena.competitions.scheduler import OpenGame, Scheduler
 from arena.formats.spec import Form, Plan, Take, plan_of
@@ -97,7 +97,7 @@ class EveningHost:
     def __init__(self, says: Any) -> None:
         self.says = says
         self.storage = WorkingStorage()
-        self.here: dict[str, object] = {}  # who is connected, and its session
+        self.bots: dict[str, object] = {}  # who is connected, and its session
         self.started: dict[str, FakeCompetition] = {}
         self.playing: list[FakeCompetition] = []
         self.written: list[CompetitionRow] = []
@@ -118,26 +118,26 @@ class EveningHost:
     # --- as a host ---
 
     @property
-    def presence(self) -> EveningHost:
+    def here(self) -> EveningHost:
         return self
 
     @property
     def taken(self) -> set[str]:
         """Names that are somebody's."""
-        return {*self.here, *(name for cup in self.playing for name in cup.plan.players)}
+        return {*self.bots, *(name for cup in self.playing for name in cup.plan.players)}
 
     def names(self, game: str) -> tuple[str, ...]:
         fillers = {bot.name for cup in self.playing for bot in cup.plan.bots}
-        return tuple(name for name in self.here if name not in fillers)
+        return tuple(name for name in self.bots if name not in fillers)
 
     def count(self, game: str) -> int:
         return len(self.names(game))
 
     def saw(self, game: str, names: Collection[str]) -> None:
-        self.seen = {self.here[name] for name in names}
+        self.seen = {self.bots[name] for name in names}
 
     def has_new(self, game: str) -> bool:
-        return any(self.here[name] not in self.seen for name in self.names(game))
+        return any(self.bots[name] not in self.seen for name in self.names(game))
 
     def will_go_on(self) -> None:
         self.goes_on = True
@@ -297,7 +297,7 @@ class Evening:
 
     def _begins(self) -> None:
         self.scheduler = Scheduler(
-            cast(Host, self.host),
+            cast(LiveArena, self.host),
             cast(Store, self.host),
             Config(limits=Limits(bank_ms=1, tables=8)),
             on_start=lambda competition: None,
@@ -399,11 +399,11 @@ class Evening:
                 self.host.written = host.written
                 self._begins()
             case [*names, "come" | "comes"]:
-                host.here |= {name: object() for name in names}
+                host.bots |= {name: object() for name in names}
                 host.changes()
             case [*names, "goes"]:
                 for name in names:
-                    del host.here[name]
+                    del host.bots[name]
                 host.changes()
             case _:
                 raise AssertionError(f"unknown words: {' '.join(words)}")

@@ -91,7 +91,8 @@ async def test_who_alone_was_on_hosts_is_compared_with_nobody() -> None:
 @pytest.mark.parametrize(
     ("host", "spoil", "why"),
     [
-        ("h9", "", "expected a host (h1), got 'h9'"),
+        ("h9", "", "expected a host that reports (h1), got 'h9'"),
+        ("h1", "silent", "expected a host that reports (none), got 'h1'"),
         ("h1", "bus", "expected a bus that carries the order: the bus is gone"),
         ("h1", "host", "expected a host that obeys, h1 was told 3 times"),
     ],
@@ -101,6 +102,7 @@ async def test_a_host_that_cannot_be_told_is_named(host: str, spoil: str, why: s
     control = await control_on(bus)
     await bus.report("h1", report("h1"))
     bus.is_down = spoil == "bus"
+    await asyncio.sleep(6 if spoil == "silent" else 0)
     with pytest.raises(UsageError) as caught:
         await control.drain(host, is_draining=True)
 

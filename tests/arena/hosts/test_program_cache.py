@@ -6,6 +6,7 @@ import asyncio
 import io
 import os
 import subprocess
+import sys
 from pathlib import Path
 from typing import TypeAlias
 
@@ -19,11 +20,10 @@ from arena.hosts.program_cache import NotFetched, ProgramCache
 from arena.sandbox.archive import canonical
 from arena.sandbox.build_cache import BuildFailed
 from arena.sandbox.bundle import pack_bundle
-from arena.sandbox.command import Program, VisiblePath, bot_command, views
+from arena.sandbox.command import Program, bot_command, over_pipes
 from arena.sandbox.launcher import Launcher
 from protocol.errors import ArenaError, UsageError
 from protocol.messages import Limits
-from tests.support.not_none import not_none
 from tests.support.submitting import bot_zip, strategy
 
 GAME = "ace_king_queen"
@@ -117,6 +117,20 @@ def output_of(program: Program) -> bytes:
     return done.stdout
 
 
+async def hello_of(program: Program) -> bytes:
+    """The first line of a bot that is started where there is no network."""
+    launcher = Launcher(Limits(), (), lambda name, finding: None)
+    try:
+        bot = await launcher.start("rex", program)
+        assert bot.stdin_fd is not None
+        assert bot.stdout_fd is not None
+        os.set_blocking(bot.stdout_fd, True)
+        with os.fdopen(bot.stdin_fd, "wb"), os.fdopen(bot.stdout_fd, "rb") as stdout:
+            return await asyncio.to_thread(stdout.readline)
+    finally:
+        await launcher.close()
+
+
 def source_of(sent: bytes, name: str) -> Sent:
     tar = io.BytesIO()
     made = canonical(name, io.BytesIO(sent), tar)
@@ -157,22 +171,28 @@ def python() -> Sent:
 
 
 async def test_a_house_bot_is_here(user: CacheUser) -> None:
-    program = await user.get((HouseBot("nash"), b""), name=process_name("rex", 3))
+    program = await user.get((HouseBot("nash"), b""), name=process_name("rex", 2))
 
-    assert program.words == tuple(bot_command((GAME, "nash"), name="rex"))
+    assert program == over_pipes(Program(tuple(bot_command((GAME, "nash"), name="rex"))))
+    assert b'"name":"rex"' in await hello_of(program)
 
 
-async def test_who_speaks_websocket_is_behind_a_relay_that_it_sees(
+async def test_a_launched_bot_that_speaks_websocket_says_hello_over_pipes(
     user: CacheUser, tmp_path: Path
 ) -> None:
-    (tmp_path / "ann").mkdir()
-    (tmp_path / "ann/bot.sh").write_text("cat")
+    folder = tmp_path / "ann"
+    folder.mkdir()
+    tar = io.BytesIO()
+    words = (sys.executable, "-m", "bots", GAME, "nash", "--no-session")
+    packed = pack_bundle(Program(words, folder=folder), GAME, (), tar)
+    command = packed.command
+    bundle = Bundle(
+        *(packed.key, packed.size, command.words, packed.stdio), command.needs, command.is_native
+    )
 
-    for sent in (HouseBot("nash"), b""), bundle_in(tmp_path, "sh", "ann/bot.sh", stdio=False):
-        program = await user.get(sent)
-        relay = not_none(program.script)
-        assert (program.stdio, relay.name) == (True, "relay.py")
-        assert VisiblePath(relay, relay) in views(program, ())
+    program = await user.get((bundle, tar.getvalue()))
+
+    assert b'"type":"hello"' in await hello_of(program)
 
 
 async def test_a_bundle_is_fetched_once_and_found_later(user: CacheUser, ann: Sent) -> None:

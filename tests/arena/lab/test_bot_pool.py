@@ -10,7 +10,7 @@ from typing import Any, cast
 import msgspec
 import pytest
 
-from arena.competitions.arena_host import Host
+from arena.competitions.live_arena import LiveArena
 from arena.engine.rules import AskSeat, Game, Rules
 from arena.games import GAMES
 from arena.lab.bot_pool import BotPool, PoolBot
@@ -56,13 +56,13 @@ class FakePoolHost:
     async def wait_for_change(self) -> None:
         await asyncio.Event().wait()
 
-    wait_for_bots = Host.wait_for_bots
+    wait_for_bots = LiveArena.wait_for_bots
 
 
 async def gathered(
     host: FakePoolHost, *guests: PoolBot, copies: int = 1, game: Game = AKQ
 ) -> BotPool:
-    pool = BotPool(cast(Host, host), game)
+    pool = BotPool(cast(LiveArena, host), game)
     for bot in guests:
         await pool.launch(bot, copies)
     await pool.gather()

@@ -13,8 +13,8 @@ from typing import Any, cast
 import msgspec
 import pytest
 
-from arena.competitions.arena_host import Host
 from arena.competitions.config import Config
+from arena.competitions.live_arena import LiveArena
 from arena.competitions.planned_run import PlannedRun
 from arena.competitions.scheduler import OpenGame, Scheduler
 from arena.engine.names import process_name
@@ -162,7 +162,7 @@ class GatewayConnection(FakeBotConnection):
 class IdleBots:
     """An arena with idle bots and three competitions that wait; cost is in bytecodes."""
 
-    def __init__(self, host: Host, count: int) -> None:
+    def __init__(self, host: LiveArena, count: int) -> None:
         self.host = host
         self.lines = [self.joins(f"bot {n}") for n in range(count)]
         assert len(host.gateway.players) == count, "all are welcome"
@@ -208,7 +208,7 @@ async def costs(tmp_path: Path, count: int) -> dict[str, int]:
     """What each of `COSTS` costs among so many bots."""
     with Store(tmp_path / f"{count}.db") as store:
         limits = Limits(per_address=10**6)
-        host = Host(store, limits=limits)
+        host = LiveArena(store, limits=limits)
         nothing: Any = lambda *_: None  # noqa: E731
         scheduler = Scheduler(
             host, store, Config(), on_start=nothing, on_report=nothing, tell=nothing

@@ -39,6 +39,7 @@ class FakeProcesses:
         self.times: dict[int, tuple[float, float]] = {}
         self.waited: dict[int, dict[int, float]] = {}
         self.asked_pss = 0
+        self.behind: set[int] = set()
         self.broken: Exception | None = None
         self.moves_on: Callable[[], None] = lambda: None  # when a share is asked for
 
@@ -78,8 +79,11 @@ class FakeProcesses:
             return None
         return ProcessCpu(pid, self.entries[pid].started, *self.times.get(pid, (0, 0)))
 
-    def waits(self, pid: int) -> Mapping[int, float]:
+    def waits(self, pid: int, *, are_behind: bool = False) -> Mapping[int, float]:
         return self.waited.get(pid, {}) if pid in self.entries else {}
+
+    def put_behind(self, pid: int) -> None:
+        self.behind.add(pid)
 
 
 class SampledBots:
@@ -358,3 +362,19 @@ async def test_what_its_processes_waited_for_a_core_is_asked_for(watched: Sample
     assert watched.sampler.waited_ms("ann") == 42, "without its supervisor"
     watched.processes.waited[11][11] = 40.0
     assert watched.sampler.waited_ms("ann") == 52
+
+
+async def test_a_restless_bots_processes_are_put_behind_all_others_those_of_later_too(
+    watched: SampledBots,
+) -> None:
+    watched.processes.add(11)
+    is_restless: list[bool] = []
+    watched.sampler.watch("ann", 10, lambda: bool(is_restless))
+    await watched.samples()
+    before = set(watched.processes.behind)
+    is_restless.append(True)
+    await watched.samples()
+    watched.processes.add(12, 11)
+    await watched.samples()
+
+    assert (before, watched.processes.behind) == (set(), {11, 12})

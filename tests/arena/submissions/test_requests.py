@@ -9,8 +9,7 @@ import zipfile
 from collections.abc import AsyncIterator
 from operator import attrgetter
 from pathlib import Path
-from types import SimpleNamespace
-from typing import Any, cast
+from typing import Any
 
 import pytest
 
@@ -19,14 +18,10 @@ from arena.storage import quota
 from arena.storage.roster import Roster
 from arena.storage.submissions import MOST_STDERR, STDERR_BYTES, Submission
 from arena.submissions import socket, uploads
-from arena.submissions.comparisons import ComparedVersion, ComparisonJob, Comparisons
 from arena.submissions.requests import SubmissionRequests
 from arena.submissions.socket import _BUFFER_BYTES
-from protocol.messages import Limits
 from protocol.submitting import (
     PIECE_BYTES,
-    Compare,
-    Comparing,
     Download,
     Enter,
     GetLog,
@@ -41,9 +36,7 @@ from protocol.submitting import (
 from tests.support.page_sockets import PageSocketStage
 from tests.support.rule_cases import value, words_of
 from tests.support.scripts import Case, cases, fields
-from tests.support.submitted_programs import MANIFEST
 from tests.support.submitting import (
-    QUICK_COMPARE,
     FakeSubmitterConnection,
     SubmitterSurroundings,
     bot_zip,
@@ -259,38 +252,3 @@ async def test_a_download_is_not_packed_for_who_is_gone(
     await last.hears(Piece)
 
     assert len(packed) == 2
-
-
-async def test_one_comparison_is_played_at_a_time_and_owners_take_turns() -> None:
-    comparisons, said = Comparisons(QUICK_COMPARE, a_day=5), list[str]()
-    version = ComparedVersion("v1", "", MANIFEST)
-    job = ComparisonJob(
-        game="ace_king_queen", hidden=(), versions=(version, version), limits=Limits()
-    )
-
-    async def compare(name: str) -> None:
-        def tell(comparing: Comparing) -> None:
-            said.append(f"{name} {'is over' if comparing.is_over else comparing.position}")
-
-        await comparisons.run(name.rstrip("12"), job, tell)
-
-    await asyncio.gather(*map(compare, ("ann1", "ann2", "bob")))
-
-    assert said[:4] == ["ann1 None", "ann2 1", "bob 1", "ann2 2"]
-    assert [line.split()[0] for line in said if "over" in line] == ["ann1", "bob", "ann2"]
-
-
-async def test_a_comparison_ends_with_its_connection(arena: SubmitterSurroundings) -> None:
-    comparisons = arena.running.service._comparisons
-    playing = SimpleNamespace(owner="bob", before=0, news=asyncio.Event())
-    comparisons._queue.append(cast(Any, playing))
-    ann = arena.enters("ann")
-    await accepted(ann)
-    await accepted(ann, NASH + b"\n")
-    await ann.says(Compare("ace_king_queen", 1, 2)).hears(Comparing)
-    [task] = arena.requests._comparing.values()
-
-    ann.leaves()
-    await asyncio.wait([task])
-
-    assert len(comparisons._queue) == 1

@@ -8,11 +8,12 @@ import sqlite3
 from collections.abc import AsyncIterator
 from contextlib import ExitStack, closing
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
 
-from arena.storage.submissions import Submission, SubmissionState
+from arena.storage.submissions import SubmissionState
 from arena.submissions.settings import SubmissionSettings
 from protocol.errors import UsageError
 from tests.support.descriptors import no_descriptors
@@ -120,7 +121,7 @@ async def test_a_restarted_arena_goes_on_with_what_is_undecided(tmp_path: Path) 
         slow = await running.hand_in("ann", strategy("sleeps", "ace_king_queen"))
         other = await running.hand_in("bob", NASH)
         follower = FakeFollower()
-        running.service.pipeline.feed.follow(slow.number, follower)
+        running.service.pipeline.follow(slow.number, follower.tell)
         while "checking" not in follower.states:
             await asyncio.sleep(0.01)
     (folder / "builds" / ".half").mkdir()
@@ -147,11 +148,11 @@ async def test_what_cannot_be_decided_now_is_decided_afterwards(
         is_locked, tried_again = asyncio.Event(), asyncio.Event()
         decided = running.service.pipeline._decide
 
-        async def decide(submission: Submission) -> bool:
+        async def decide(one: Any) -> bool:
             if is_locked.is_set():
                 tried_again.set()
             await is_locked.wait()
-            return await decided(submission)
+            return await decided(one)
 
         running.service.pipeline._decide = decide  # type: ignore[method-assign]
         with ExitStack() as until:

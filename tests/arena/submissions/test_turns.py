@@ -15,8 +15,8 @@ import pytest
 
 from arena.cli._submission_progress import SubmissionProgress
 from arena.competitions import gathering, scheduler
-from arena.competitions.arena_host import Host
 from arena.competitions.config import read_config
+from arena.competitions.live_arena import LiveArena
 from arena.competitions.scheduler import Scheduler
 from arena.submissions import pipeline
 from arena.submissions.check_process import CheckJob, CheckVerdict
@@ -144,7 +144,7 @@ async def test_what_is_begun_again_waits_and_says_why(
     async with class_of(tmp_path, "ann", "bob", "eve", wait_s=100) as running:
         pipeline = running.service.pipeline
         slow = await running.hand_in("eve", timed(0, 290), "bot.zip")
-        pipeline.feed.follow(slow.number, follower)
+        pipeline.follow(slow.number, follower.tell)
         await asyncio.sleep(10)
         ann, more, bob = [
             await running.hand_in(owner, timed(40, about=f"{n}"), "bot.zip")
@@ -158,11 +158,11 @@ async def test_what_is_begun_again_waits_and_says_why(
         await running.decided(ann)
         undecided.append(running.service.undecided_before(math.inf))
         again = await running.service.get(slow.number)
-        pipeline.feed.follow(slow.number, late)
+        pipeline.follow(slow.number, late.tell)
         [waits] = late.told
         expected_s += [pipeline.expected_s(one.number) for one in (bob, more, slow)]
         await running.decided(slow)
-        assert not pipeline.feed.follow(slow.number, late)
+        assert not pipeline.follow(slow.number, late.tell)
         assert running.service.submissions.logs(slow.number)["build"] == "a warning"
 
     assert undecided == [("ann", "bob", "eve"), (), ("ann", "bob", "eve")]
@@ -206,7 +206,7 @@ async def test_K5_slow_submissions_of_one_owner_shut_nobody_out(
     lines, started = list[str](), loop.create_future()
     running = class_of(tmp_path, "eve", *names)
     requests = SubmissionRequests(running.service, ("ace_king_queen",), cast(Any, None))
-    async with Host(running.store, submissions=requests) as host:
+    async with LiveArena(running.store, submissions=requests) as host:
         host.take_submissions(running.service, cast(Any, FakeSeatPool(cast(Any, None))), 1)
         runs = Scheduler(
             host,

@@ -10,8 +10,8 @@ from typing import Any, cast
 import msgspec
 import pytest
 
-from arena.competitions.arena_host import Host
 from arena.competitions.attendance import Upcoming
+from arena.competitions.live_arena import LiveArena
 from arena.engine.match import Result
 from arena.formats.schedule import Pairing
 from arena.formats.spec import Form, Take
@@ -50,7 +50,7 @@ def look(
         storage=WorkingStorage(),
     )
     spectators = cast(Spectators, SimpleNamespace(viewers=lambda match: 7))
-    return msgspec.json.decode(lobby(cast(Host, real_host), spectators, latest, upcoming))
+    return msgspec.json.decode(lobby(cast(LiveArena, real_host), spectators, latest, upcoming))
 
 
 async def test_an_arena_where_nothing_goes_on_says_what_it_can_play(house: FakeArena) -> None:

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from arena.competitions import watched_match
 from arena.games import GAMES
 from arena.records import seat_transcript
+from arena.web import watched_match
 from protocol.messages import Answer
 from protocol.watching import Watch
 from tests.support.fake_bots import ANY_GAME, FakeArena

@@ -194,9 +194,10 @@ def test_the_instructor_sees_the_hosts_and_drains_one(
     told = arena_of(look, hosts=hosts, lost=[LostBot("ann", 4, 9, 0.52)])
     page = look.to("#/instructor")
     page.get_by_label("Token").fill("Eva")
-    page.get_by_role("button", name="Enter").click()
+    with look.expecting("games.json"):  # the reader has none
+        page.get_by_role("button", name="Enter").click()
+        page.get_by_role("row").filter(has_text="h1").get_by_text("working").wait_for()
     row = page.get_by_role("row").filter(has_text="h1")
-    row.get_by_text("working").wait_for()
     for size in SIZES.values():
         look.resize(size)
         look.sound("the hosts", colours=size == PHONE)

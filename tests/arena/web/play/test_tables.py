@@ -14,7 +14,7 @@ from typing import Any, cast
 import msgspec
 import pytest
 
-from arena.competitions.arena_host import Host
+from arena.competitions.live_arena import LiveArena
 from arena.engine.names import alike
 from arena.engine.verdict import Finding
 from arena.formats.spec import Form
@@ -102,12 +102,12 @@ class FakePlayHost:
         self.fails: ArenaError | None = None
         self.comes_at_once = True
         self.bots: dict[str, FakeBot] = {}
-        self.people = PeopleTables(cast(Host, self))
+        self.people = PeopleTables(cast(LiveArena, self))
 
     # --- as a host ---
 
     @property
-    def presence(self) -> FakePlayHost:
+    def here(self) -> FakePlayHost:
         return self
 
     @property
@@ -384,7 +384,9 @@ def competition(words: str) -> Any:
         plan=SimpleNamespace(players=players, form=form, game="ace_king_queen"),
         is_in=lambda name: name in players,
         only_waits=False,
-        arbiter=SimpleNamespace(is_barred=lambda name: name in barred.split()),
+        arbiter=SimpleNamespace(
+            bots=SimpleNamespace(is_barred=lambda name: name in barred.split())
+        ),
     )
 
 

@@ -49,13 +49,13 @@ from protocol.codec import Encoding
 from protocol.errors import UsageError
 from protocol.messages import CLOSE_RESTART, VERSION, Done, Instruct, Limits, Verdict
 
-__all__ = ["Host"]
+__all__ = ["LiveArena"]
 
 _BEGIN_S = 5.0  # how long a command waits for the arena to begin; its client gives up after 10 s
 _POLL_S = 0.05
 
 
-class Host:
+class LiveArena:
     """Use it as an asynchronous context: inside, bots can connect to `url`.
 
     Args:
@@ -95,7 +95,7 @@ class Host:
         is_attended: bool = False,
         on_verdict: Callable[[Verdict], None] = lambda verdict: None,
         hidden: Sequence[Path] = (),
-        page: Callable[[Host, Store], HostPage] | None = None,
+        page: Callable[[LiveArena, Store], HostPage] | None = None,
         origins: Sequence[str] = (),
         proxies: Sequence[str] = (),
         base_path: str = "/",
@@ -167,7 +167,7 @@ class Host:
 
     def _open_to_browsers(
         self,
-        page: Callable[[Host, Store], HostPage] | None,
+        page: Callable[[LiveArena, Store], HostPage] | None,
         origins: Sequence[str],
         proxies: Sequence[str],
         base_path: str,
@@ -186,7 +186,7 @@ class Host:
         entrance.submitters = sockets
         return sockets
 
-    async def __aenter__(self) -> Host:
+    async def __aenter__(self) -> LiveArena:
         allow_many_files()
         if self.submissions is not None:
             await self.submissions.start()

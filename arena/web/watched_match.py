@@ -6,9 +6,8 @@ time for, and cuts the events into frames. What is too much for a frame is left 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from itertools import chain
-from typing import Any, Generic, TypeVar
 
 import msgspec
 
@@ -31,23 +30,17 @@ _NEAR = 500  # answers; a replay that is no further behind has caught up
 _PATIENCE_S = 3.0  # then a match that is played faster than it can be replayed is shown as it is
 
 
-E = TypeVar("E")
-
-
-class EventCut(msgspec.Struct, Generic[E], frozen=True):
+class EventCut(msgspec.Struct, frozen=True):
     """Events for a frame; the first one is in round `round`, from 1, and begins it if `reset`.
 
     `skipped` rounds were left out just before it. If `is_latest`, nothing has been replayed since.
-    The last `present` events are of round `present_round`, which goes on in the next frame.
     """
 
     reset: bool
     round: int
-    events: tuple[E, ...]
+    events: tuple[Event, ...]
     skipped: int
     is_latest: bool
-    present: int
-    present_round: int
 
 
 class WatchedMatch:
@@ -112,7 +105,7 @@ class WatchedMatch:
         is_near = total - replay.decisions < _NEAR
         self.is_ready = self.is_ready or is_near or now - self._since > _PATIENCE_S
 
-    def cut(self) -> EventCut[Event] | None:
+    def cut(self) -> EventCut | None:
         """The events since the last frame, as many as fit the next one; None if there are none."""
         replay = self._replay
         if replay is None:
@@ -131,45 +124,40 @@ class WatchedMatch:
         if not is_whole:
             self._sent += len(fresh)
             self._at = number
-            return EventCut(resets, number, tuple(fresh), skipped, False, len(fresh), number)
+            return EventCut(resets, number, tuple(fresh), skipped, False)
         last = self._rounds[-1].number if self._rounds else number
         self._at = replay.round if replay.events else last + 1
-        present = len(replay.events) if self._rounds else len(fresh)
         self._rounds.clear()
         self._sent = len(replay.events)
-        return EventCut(resets, number, events, skipped, True, present, replay.round)
+        return EventCut(resets, number, events, skipped, True)
 
-    def present_round(self) -> EventCut[Event] | None:
+    def present_round(self) -> EventCut | None:
         """All of the present round that was in frames, for a newcomer; None if that is too much."""
         replay = self._replay
         if replay is None:
-            return EventCut(True, 1, (), 0, True, 0, 1)
+            return EventCut(True, 1, (), 0, True)
         if replay.is_partial or self._sent > LONGEST:
             return None
         if self._rounds:
             first = self._rounds[0]
             events = first.events[: self._sent]
-            return EventCut(True, first.number, events, 0, False, len(events), first.number)
+            return EventCut(True, first.number, events, 0, False)
         events = tuple(replay.events[: self._sent])
-        return EventCut(True, replay.round, events, 0, True, len(events), replay.round)
+        return EventCut(True, replay.round, events, 0, True)
 
-    def frame(self, cut: EventCut[Event], view: View, now: float) -> bytes:
+    def frame(self, cut: EventCut, view: View, now: float) -> bytes:
         return encode_to_viewer(
             Events(
                 match=self.table.id,
                 reset=cut.reset,
                 round=cut.round,
-                events=tuple(self.shown(cut.events, view)),
+                events=tuple(seen(cut.events, view, self.table.game.seats, self._captions)),
                 turn=self.turn(now) if cut.is_latest else None,
                 scores=self.scores,
                 decisions=self.decisions,
                 skipped=cut.skipped,
             )
         )
-
-    def shown(self, events: Sequence[Event], view: View) -> list[dict[str, Any]]:
-        """What a view shows of events of cuts, in words too; ready for JSON."""
-        return seen(events, view, self.table.game.seats, self._captions)
 
     def scene(self, view: View, competition: str | None) -> bytes:
         """The frame that says who plays what."""
