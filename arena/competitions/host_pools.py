@@ -15,11 +15,11 @@ from arena.hosts.directory import HostDirectory
 from arena.hosts.host_control import HostControl
 from arena.hosts.link import BotLink
 from arena.hosts.messages import SeatProgram
-from arena.hosts.remote_bot import RemoteLauncher, RemoteProgram
+from arena.hosts.remote_bot import HostLost, RemoteLauncher, RemoteProgram
 from arena.referee.compute_gate import ComputeGate
 from arena.server.background import BackgroundTasks
 from arena.server.gateway import Gateway
-from protocol.errors import ArenaError
+from protocol.errors import ArenaError, UsageError
 from protocol.messages import Limits
 
 __all__ = ["HostPools", "PortablePrograms"]
@@ -140,14 +140,12 @@ class HostPools:
         try:
             programs = [await self._programs.seat_program(*bot) for bot in bots]
             warm = {launcher.host: pool.warm(bots) for launcher, pool in self._pools.items()}
-            busy = [
-                launcher.host
-                for launcher, pool in self._pools.items()
-                if pool.playing >= pool.at_once
-            ]
+            load = {
+                launcher.host: pool.playing / pool.at_once for launcher, pool in self._pools.items()
+            }
             warmest = max(warm, key=lambda host: warm[host], default="")
             host = await directory.place(
-                len(bots), programs, bots[0].game, warm_at=warmest, busy=busy
+                len(bots), programs, bots[0].game, warm_at=warmest, load=load
             )
         except ArenaError:
             pass  # the program cannot be sent; the arena plays the match when it has room
@@ -162,7 +160,10 @@ class HostPools:
             self._loop.call_later(_AGAIN_S, self.on_room)
 
     async def _launches(self, launcher: RemoteLauncher, bot: SeatBot) -> Launch:
-        program = RemoteProgram(bot.game, await self._programs.seat_program(*bot))
+        try:
+            program = RemoteProgram(bot.game, await self._programs.seat_program(*bot))
+        except UsageError as error:  # it cannot be sent, which is known from now on
+            raise HostLost(str(error)) from None
         return partial(self._supervisor.launch_on_host, launcher, program, STDERR_BYTES)
 
     def _matches_at(self, host: str) -> int:

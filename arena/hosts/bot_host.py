@@ -198,7 +198,7 @@ class BotHost:
         missing = wanted.bots - self._room(wanted.limits)
         if missing > 0:
             self._refused[arena] = now
-            self._make_room(missing)
+            self._make_room(missing, arena)
             return "it has no memory left for them"
         first = next((name for name in self._served if name in self._refused), arena)
         if first != arena and self._served.index(first) < self._turn(arena):
@@ -209,9 +209,13 @@ class BotHost:
     def _turn(self, arena: str) -> int:
         return self._served.index(arena) if arena in self._served else -1
 
-    def _make_room(self, count: int) -> None:
-        """Ask the arena with the most bots to end some that have nothing to do."""
-        guests = [guest for guest in self._guests.values() if guest.bots is not None]
+    def _make_room(self, count: int, arena: str) -> None:
+        """Ask the other arena with the most bots to end some that have nothing to do.
+
+        The one that asks has replaced its own before it asks.
+        """
+        others = [guest for guest in self._guests.values() if guest.arena != arena]
+        guests = [guest for guest in others if guest.bots is not None]
         most = max(guests, key=lambda guest: len(guest.bots or ()), default=None)
         if most is not None and most.bots is not None:
             most.bots.ask_to_retire(count)

@@ -57,8 +57,8 @@ class HostBus(Protocol):
     async def on_reports(self, call: Callable[[str, bytes], None]) -> None:
         """Call this with (host, data) for each report, also after the bus was lost."""
 
-    async def place(self, where: str, data: bytes) -> bytes:
-        """Ask a host by its name, or any host of a kind by its key, and return its answer."""
+    async def place(self, host: str, data: bytes) -> bytes:
+        """Ask a host for room, and return its answer."""
 
     async def drain(self, host: str, data: bytes) -> None:
         """Send a host an operator's order, a `DrainHost`; it may be lost."""

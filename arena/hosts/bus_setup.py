@@ -66,7 +66,7 @@ authorization {{
     {{ # arenas, and who drains hosts
       nkey: {key}
       permissions: {{
-        publish: ["arena.place.>", "arena.drain.*", "_INBOX.arena.>"]
+        publish: ["arena.place.*", "arena.drain.*", "_INBOX.arena.>"]
         subscribe: ["arena.host.*", "_INBOX.arena.>"]
       }}
     }}
@@ -79,9 +79,7 @@ _HOST_USER = """\
       nkey: {key}
       permissions: {{
         publish: ["arena.host.{name}"]
-        subscribe: [
-          "arena.place.{name}", "arena.place.kind.* hosts", "arena.drain.{name}", "_INBOX.{name}.>"
-        ]
+        subscribe: ["arena.place.{name}", "arena.drain.{name}", "_INBOX.{name}.>"]
         allow_responses: {{ max: 1, expires: "1m" }}
       }}
     }}

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import hashlib
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import msgspec
 
@@ -25,7 +24,7 @@ from protocol.errors import one_line
 from protocol.messages import Limits
 from protocol.version import __version__
 
-__all__ = ["SILENT_S", "HostDirectory", "KnownHost", "kind_key", "unfit"]
+__all__ = ["SILENT_S", "HostDirectory", "KnownHost", "unfit"]
 
 SILENT_S = 5.0
 """A host that has not reported for so long is gone: ten of its reports are missing."""
@@ -41,11 +40,6 @@ class KnownHost(msgspec.Struct, frozen=True, kw_only=True):
 
     def is_alive(self, now: float) -> bool:
         return now - self.seen_at <= SILENT_S
-
-
-def kind_key(kind: HostKind) -> str:
-    """The address on the bus of all hosts of a kind; no host is called so, for its dot."""
-    return "kind." + hashlib.sha256(encode(kind)).hexdigest()[:16]
 
 
 def unfit(kind: HostKind, programs: Iterable[SeatProgram], game: str, *, isolated: bool) -> str:
@@ -72,7 +66,8 @@ class HostDirectory:
 
     Args:
         arena: the name of this arena on the bus.
-        ticket: with it a host may open its link at `url`, which `ca` is the certificate of.
+        ticket: gives what a host of that name may open its link with at `url`, of which `ca` is the
+            certificate.
         isolated: whether bots are isolated here, so that they have to be on hosts.
     """
 
@@ -82,13 +77,14 @@ class HostDirectory:
         arena: str,
         limits: Limits,
         url: str,
-        ticket: str,
+        ticket: Callable[[str], str],
         ca: str = "",
         *,
         isolated: bool = True,
     ) -> None:
         self._bus = bus
-        self._place = PlaceBots(arena=arena, bots=0, limits=limits, url=url, ticket=ticket, ca=ca)
+        self._place = PlaceBots(arena=arena, bots=0, limits=limits, url=url, ticket="", ca=ca)
+        self._ticket = ticket
         self._isolated = isolated
         self._known: dict[str, KnownHost] = {}
         self._loop = asyncio.get_running_loop()
@@ -117,31 +113,36 @@ class HostDirectory:
         programs: Sequence[SeatProgram],
         game: str,
         warm_at: str = "",
-        busy: Collection[str] = (),
+        load: Mapping[str, float] | None = None,
     ) -> str:
         """The host that keeps room for all `bots` of a match; empty if none has it now.
 
-        The host `warm_at` is asked first, as other bots of that match are warm there; then any host
-        of each kind that can run the programs, those with most room first. Hosts that are `busy`
-        with matches of this arena are left out.
+        The hosts that can run the programs are asked one after another: first `warm_at`, as other
+        bots of that match are warm there; then those with room, then those that may have to end
+        idle bots of other arenas for it. Of these who has the least `load` with matches of this
+        arena comes first, from 0 to 1; with 1 it is not asked.
         """
-        wanted = encode(msgspec.structs.replace(self._place, bots=bots))
+        load = load or {}
         fit = [
             report
             for report in self.alive()
-            if report.host not in busy
+            if load.get(report.host, 0.0) < 1.0
             and not unfit(report.kind, programs, game, isolated=self._isolated)
         ]
-        fit.sort(key=lambda report: (report.host != warm_at, -report.room))
-        places = [report.host for report in fit if report.host == warm_at]
-        places += dict.fromkeys(kind_key(report.kind) for report in fit if report.room >= bots)
-        for where in places:
+
+        def rank(report: HostReport) -> tuple[bool, bool, float, int]:
+            host, room = report.host, report.room
+            return host != warm_at, room < bots, load.get(host, 0.0), -room
+
+        for host in [report.host for report in sorted(fit, key=rank)]:
+            ticket = self._ticket(host)
+            wanted = encode(msgspec.structs.replace(self._place, bots=bots, ticket=ticket))
             try:
-                answer: BotsPlaced = decode(await self._bus.place(where, wanted), BotsPlaced)
+                answer: BotsPlaced = decode(await self._bus.place(host, wanted), BotsPlaced)
             except (BusDown, msgspec.DecodeError):
                 continue
             if not answer.why:
-                return answer.host
+                return host
         return ""
 
     def _take(self, host: str, data: bytes) -> None:

@@ -1,12 +1,13 @@
 """The links of hosts at the arena's port: who may open one, and when one is lost.
 
-A host has the arena's ticket from the bus, where only machines with a key are. A link that does not
-answer pings is cut: its bots are lost, as the host ends them by then.
+A host has its ticket from the bus, where nobody else hears what it is asked: so it is who it says.
+A link that does not answer pings is cut: its bots are lost, as the host ends them by then.
 """
 
 from __future__ import annotations
 
 import asyncio
+import hmac
 import logging
 import secrets
 import struct
@@ -63,8 +64,6 @@ class HostLinks:
         opened: makes the launcher of a host that has opened its link.
         closed: called with it when the link is lost, before its bots are.
 
-    Attributes:
-        ticket: who has it may open a link.
     """
 
     def __init__(
@@ -72,19 +71,23 @@ class HostLinks:
         opened: Callable[[str, BotLink], RemoteLauncher],
         closed: Callable[[RemoteLauncher], None],
     ) -> None:
-        self.ticket = secrets.token_urlsafe(16)
+        self._secret = secrets.token_bytes(32)
         self._opened = opened
         self._closed = closed
         self._links: dict[Wire, _ArenaLink] = {}
         self._clock = asyncio.get_running_loop().time
         self._ping_at = 0.0
 
+    def ticket(self, host: str) -> str:
+        """What a host of that name may open its link with."""
+        return hmac.digest(self._secret, host.encode(), "sha256").hex()
+
     def enter(self, caller: Caller, request: Request) -> None:
         """Accept a host's link, or respond why not; a host's new link replaces its old one."""
         host = request.headers.get(HOST_HEADER, "")
         ticket = request.headers.get(TICKET_HEADER, "")
-        if not host or not secrets.compare_digest(ticket.encode(), self.ticket.encode()):
-            send(caller, text(403, "expected the ticket of this arena; hosts have it from the bus"))
+        if not hmac.compare_digest(ticket.encode(), self.ticket(host).encode()):
+            send(caller, text(403, "expected the ticket of a host, which it has from the bus"))
             return
         for link in [link for link in self._links.values() if link.host == host]:
             link.cut()

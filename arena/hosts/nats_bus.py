@@ -1,8 +1,7 @@
 """The bus in NATS: which subjects stand for what.
 
 - `arena.host.HOST`: what a host says of itself; may be lost.
-- `arena.place.HOST`, `arena.place.kind.KIND`: requests for room, to one host, or to any one of a
-  kind in its queue group.
+- `arena.place.HOST`: requests for room.
 - `arena.drain.HOST`: an operator's order.
 
 Nothing is kept on the bus. Names of hosts are words without dots and spaces.
@@ -17,12 +16,9 @@ from nats.aio.msg import Msg
 
 from arena.hosts.bot_host import BotHost
 from arena.hosts.bus import BusDown
-from arena.hosts.directory import kind_key
 from arena.hosts.nats_connection import NatsConnection
 
 __all__ = ["NatsHostBus", "serve"]
-
-_QUEUE = "hosts"
 
 
 class NatsHostBus:
@@ -37,8 +33,8 @@ class NatsHostBus:
 
         await self._connection.listen("arena.host.*", reported)
 
-    async def place(self, where: str, data: bytes) -> bytes:
-        return await self._connection.request(f"arena.place.{where}", data, f"the host {where}")
+    async def place(self, host: str, data: bytes) -> bytes:
+        return await self._connection.request(f"arena.place.{host}", data, f"the host {host}")
 
     async def drain(self, host: str, data: bytes) -> None:
         await self._connection.publish(f"arena.drain.{host}", data)
@@ -62,6 +58,5 @@ async def serve(connection: NatsConnection, host: BotHost) -> None:
             await connection.publish(f"arena.host.{name}", data)
 
     await connection.listen(f"arena.place.{name}", place)
-    await connection.listen(f"arena.place.{kind_key(host.report.kind)}", place, _QUEUE)
     await connection.listen(f"arena.drain.{name}", drain)
     await host.run(publish)

@@ -72,7 +72,7 @@ class NatsConnection:
         self._client: nats.aio.client.Client | None = None
         self._lost = asyncio.Event()
         self._is_closed = False
-        self._listening: dict[str, tuple[Callable[[Msg], Awaitable[None]], str]] = {}
+        self._listening: dict[str, Callable[[Msg], Awaitable[None]]] = {}
         self._room = asyncio.Semaphore(REQUESTS_AT_ONCE)
         self._keeping: asyncio.Task[None] | None = None
 
@@ -104,16 +104,11 @@ class NatsConnection:
             asking = self._up().request(subject, data, timeout=REPLY_S)
             return (await self._race(asking, doing)).data
 
-    async def listen(
-        self, subject: str, call: Callable[[Msg], Awaitable[None]], queue: str = ""
-    ) -> None:
-        """Call this with each message on a subject, one after another, on all connections.
-
-        Of those that listen in the same `queue` one gets each message.
-        """
-        self._listening[subject] = call, queue
+    async def listen(self, subject: str, call: Callable[[Msg], Awaitable[None]]) -> None:
+        """Call this with each message on a subject, one after another, on all connections."""
+        self._listening[subject] = call
         client, doing = self._up(), f"listening to {subject}"
-        await self._race(client.subscribe(subject, queue=queue, cb=call), doing)
+        await self._race(client.subscribe(subject, cb=call), doing)
         await self._race(_heard(client, REPLY_S), doing)
 
     async def _race(self, call: Coroutine[object, object, T], doing: str) -> T:
@@ -174,7 +169,7 @@ class NatsConnection:
         if self.user == ARENA_USER:
             await client.request(self.echo, timeout=HEARD_WITHIN_S / 2)
         else:
-            await client.flush(timeout=int(HEARD_WITHIN_S))
+            await _ping(client, HEARD_WITHIN_S)
 
     async def _connect(self) -> nats.aio.client.Client:
         client = nats.aio.client.Client()
@@ -227,8 +222,8 @@ class NatsConnection:
             await client.publish(message.reply, b"")
 
         await client.subscribe(self.echo, cb=echo)
-        for subject, (call, queue) in self._listening.items():
-            await client.subscribe(subject, queue=queue, cb=call)
+        for subject, call in self._listening.items():
+            await client.subscribe(subject, cb=call)
         await _heard(client, CONNECT_S)
         if "ermissions" in self.last_error:
             raise nats.errors.Error(f"this key is not that of {self.user}: {self.last_error}")
@@ -240,7 +235,19 @@ async def _heard(client: nats.aio.client.Client, within_s: float) -> None:
     The first ping of nats-py overtakes what it has not written yet; the second one does not.
     """
     for _ in range(2):
-        await client.flush(timeout=int(within_s))
+        await _ping(client, within_s)
+
+
+async def _ping(client: nats.aio.client.Client, within_s: float) -> None:
+    """Raise `TimeoutError` if the server does not answer.
+
+    To `flush` of nats-py an answer that comes later is an error, which ends the connection.
+    """
+    answered: asyncio.Future[object] = asyncio.get_running_loop().create_future()
+    await client._send_ping(answered)
+    await asyncio.wait((answered,), timeout=within_s)
+    if not answered.done() or answered.cancelled():
+        raise TimeoutError
 
 
 def _note_nothing(task: asyncio.Task[T]) -> None:

@@ -184,7 +184,7 @@ def sealed_program(folder: Path, manifest: ProgramManifest) -> Program:
 
 
 def over_pipes(program: Program) -> Program:
-    """A program for where no network is: one that speaks WebSocket has the relay before it."""
+    """A program as it runs without a network: one that speaks WebSocket behind the relay."""
     if program.stdio:
         return program
     return msgspec.structs.replace(program, stdio=True, script=_RELAY)

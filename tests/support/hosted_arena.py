@@ -18,7 +18,7 @@ from arena.formats.spec import Plan, Take, plan_of
 from arena.games import GAMES
 from arena.hosts.bot_host import BotHost
 from arena.hosts.bus import BusDown
-from arena.hosts.directory import HostDirectory, kind_key
+from arena.hosts.directory import HostDirectory
 from arena.hosts.host_control import HostControl
 from arena.hosts.host_link import LinkOpener
 from arena.hosts.host_links import HostLinks
@@ -255,14 +255,11 @@ class MemoryHostBus:
             for call in self._calls:
                 call(host, data)
 
-    async def place(self, where: str, data: bytes) -> bytes:
-        hosts = list(self._hosts.values()) if where == kind_key(KIND) else []
-        hosts += [host for name, host in self._hosts.items() if name == where]
-        if self.is_down or not hosts:
+    async def place(self, host: str, data: bytes) -> bytes:
+        if self.is_down or host not in self._hosts:
             raise BusDown("nobody answers on the bus")
-        host = min(hosts, key=lambda host: host.bots)
-        context = self._contexts[host.report.host]
-        return await asyncio.create_task(host.place(data), context=context)
+        asked = self._hosts[host].place(data)
+        return await asyncio.create_task(asked, context=self._contexts[host])
 
     async def drain(self, host: str, data: bytes) -> None:
         if self.is_down:

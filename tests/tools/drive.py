@@ -249,7 +249,9 @@ class Drive:
 
     def _write_files(self) -> None:
         options = self._options
-        (self._folder / "pipes.py").write_text(pipe_bot(options.games))
+        pipes = self._folder / "pipes"
+        pipes.mkdir()
+        (pipes / "pipes.py").write_text(pipe_bot(options.games))
         # Programs know no proxy to this machine; so hosts connect to it by its name.
         address = "0.0.0.0" if options.hosts else "127.0.0.1"
         config = _CONFIG.format(host=address, port=self._port)
@@ -262,7 +264,7 @@ class Drive:
                 command = f"{sys.executable} -m bots {game} {house} --quiet --no-session"
                 config += _BOT.format(name=name, command=json.dumps(command), game="")
             elif kind == "pipes":
-                command = f"stdio: {sys.executable} pipes.py"
+                command = f"stdio: {sys.executable} pipes/pipes.py"
                 config += _BOT.format(name=name, command=json.dumps(command), game="")
         for game in options.games:
             config += _RUN.format(

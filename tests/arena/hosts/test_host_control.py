@@ -28,7 +28,7 @@ def report(host: str, **about: Any) -> bytes:
 
 
 async def control_on(bus: MemoryHostBus) -> HostControl:
-    directory = HostDirectory(bus, "a", Limits(), "ws://a", "ticket")
+    directory = HostDirectory(bus, "a", Limits(), "ws://a", lambda host: "ticket")
     await directory.open()
     return HostControl(directory, bus, lambda host: 1)
 

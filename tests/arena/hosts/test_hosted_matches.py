@@ -8,7 +8,11 @@ from random import Random
 
 import pytest
 
+from arena.hosts.bot_host import LinkHandler
+from arena.hosts.host_link import LinkOpener
+from arena.hosts.link import BotLink
 from arena.storage.models import Act
+from protocol.errors import ArenaError
 from protocol.messages import Ending, Limits
 from tests.support.hosted_arena import hosted_arena
 from tests.support.not_none import not_none
@@ -28,6 +32,16 @@ async def test_bots_on_two_hosts_play_a_round_robin() -> None:
 
     assert (report.played, report.verdicts) == (24, ())
     assert all(machine.launched for machine in here.machines)
+
+
+async def test_a_host_cannot_pose_as_another() -> None:
+    async with hosted_arena(LIMITS, ann=1, ben=2) as here:
+        with pytest.raises(ArenaError, match="403"):
+            await LinkOpener("h2")(here.host.url, here.links.ticket("h1"), "", _never_opened)
+
+
+def _never_opened(link: BotLink) -> LinkHandler:
+    raise AssertionError("it was refused")
 
 
 @pytest.mark.parametrize("latency_s", [0.0, 1.0])

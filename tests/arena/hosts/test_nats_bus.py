@@ -37,7 +37,6 @@ BOTS = [Source("k", 1, "python")] * 2
 NOT_FOR_HOSTS = {
     "report as another": "arena.host.h2",
     "ask another for room": "arena.place.h2",
-    "ask all of a kind for room": "arena.place.kind.k",
     "drain another": "arena.drain.h2",
     "answer another": "_INBOX.h2.x",
     "answer an arena unasked": "_INBOX.arena.x",
@@ -45,15 +44,13 @@ NOT_FOR_HOSTS = {
     "have something kept": "$JS.API.STREAM.CREATE.x",
 }
 NOT_TO_BE_HEARD = {
-    "everything": (">", ""),
-    "reports": ("arena.host.*", ""),
-    "requests to another": ("arena.place.h2", ""),
-    "requests to all, in their queue": ("arena.place.*", "hosts"),
-    "requests to a kind, beside its queue": ("arena.place.kind.k", ""),
-    "requests to a kind, in a queue of its own": ("arena.place.kind.k", "mine"),
-    "orders to another": ("arena.drain.h2", ""),
-    "replies to another": ("_INBOX.h2.>", ""),
-    "replies to an arena": ("_INBOX.arena.>", ""),
+    "everything": ">",
+    "reports": "arena.host.*",
+    "requests to another": "arena.place.h2",
+    "all requests": "arena.place.*",
+    "orders to another": "arena.drain.h2",
+    "replies to another": "_INBOX.h2.>",
+    "replies to an arena": "_INBOX.arena.>",
 }
 
 
@@ -73,7 +70,7 @@ class BusUsers:
 
     async def arena(self) -> tuple[NatsHostBus, HostDirectory]:
         bus = NatsHostBus(await self.join("arena"))
-        directory = HostDirectory(bus, "a1", Limits(), "ws://a1", "ticket")
+        directory = HostDirectory(bus, "a1", Limits(), "ws://a1", lambda host: "ticket")
         await directory.open()
         return bus, directory
 
@@ -143,22 +140,6 @@ async def test_hosts_report_answer_and_drain(users: BusUsers) -> None:
     await until(lambda: names(directory) == {"h2"})
 
 
-async def test_of_a_kind_one_host_is_asked(users: BusUsers) -> None:
-    arena, asked = await users.join("arena"), list[str]()
-    for name in ("h1", "h2"):
-        host = await users.join(name)
-
-        async def answer(message: object, name: str = name, host: NatsConnection = host) -> None:
-            asked.append(name)
-            await host.publish(message.reply, name.encode())  # type: ignore[attr-defined]
-
-        await host.listen("arena.place.kind.k", answer, "hosts")
-    replies = [await arena.request("arena.place.kind.k", b"", "asking") for _ in range(20)]
-
-    assert [reply.decode() for reply in replies] == asked
-    assert {*asked} == {"h1", "h2"}
-
-
 async def refusal(connection: NatsConnection, call: Callable[[], Awaitable[object]]) -> str:
     """What the server says to it; empty if it allows it."""
     connection.last_error = ""
@@ -182,11 +163,8 @@ async def test_a_host_hears_nothing_else(users: BusUsers) -> None:
     async def nothing(_message: object) -> None:
         pytest.fail("it was heard")
 
-    for what, (subject, queue) in NOT_TO_BE_HEARD.items():
-        said = await refusal(
-            host,
-            lambda subject=subject, queue=queue: host.listen(subject, nothing, queue),  # type: ignore[misc]
-        )
+    for what, subject in NOT_TO_BE_HEARD.items():
+        said = await refusal(host, lambda subject=subject: host.listen(subject, nothing))  # type: ignore[misc]
         assert f'permissions violation for subscription to "{subject.lower()}"' in said, what
 
 

@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 from arena.hosts.bot_host import BotHost, LinkHandler
-from arena.hosts.directory import unfit
+from arena.hosts.directory import HostDirectory, unfit
 from arena.hosts.link import BotLink
 from arena.hosts.messages import (
     BotsPlaced,
@@ -52,6 +52,59 @@ def test_what_a_host_lacks_is_said(kind: dict[str, Any], program: Any, why: str)
     found = unfit(msgspec.structs.replace(KIND, **kind), [program], ANY_GAME, isolated=True)
     assert found.startswith(why)
     assert bool(found) == bool(why)
+
+
+class ScriptedHosts:
+    """A bus with hosts that have room as they report, and refuse or accept; `asked` in order."""
+
+    def __init__(self, **accepts: bool) -> None:
+        self.asked: list[str] = []
+        self._accepts = accepts
+        self._heard: Callable[[str, bytes], None] = lambda host, data: None
+
+    async def on_reports(self, call: Callable[[str, bytes], None]) -> None:
+        self._heard = call
+
+    async def place(self, host: str, data: bytes) -> bytes:
+        wanted: PlaceBots = decode(data, PlaceBots)
+        assert wanted.ticket == f"ticket of {host}"
+        self.asked.append(host)
+        return encode(BotsPlaced(host, "" if self._accepts[host] else "it is full"))
+
+    async def drain(self, host: str, data: bytes) -> None:
+        raise AssertionError("nobody drains")
+
+    def report(self, host: str, room: int) -> None:
+        report = HostReport(
+            host=host, session="s", kind=KIND, cores=1, memory_mib=1, bots=0, room=room
+        )
+        self._heard(host, encode(report))
+
+
+@pytest.mark.parametrize(
+    ("room", "accepts", "warm_at", "load", "asked"),
+    [
+        ({"a": 2, "b": 4}, "a b", "", {}, "b"),
+        ({"a": 2, "b": 4}, "a b", "a", {}, "a"),
+        ({"a": 2, "b": 4}, "a b", "", {"b": 0.5}, "a"),
+        ({"a": 2, "b": 4}, "a", "", {}, "b a"),
+        ({"a": 2, "b": 4}, "b", "", {"b": 1.0}, "a"),
+        ({"a": 2, "b": 0}, "b", "", {"a": 0.5}, "a b"),
+        ({"a": 0, "b": 0}, "", "b", {}, "b a"),
+    ],
+)
+async def test_hosts_are_asked_in_turn_until_one_has_room(
+    room: dict[str, int], accepts: str, warm_at: str, load: dict[str, float], asked: str
+) -> None:
+    bus = ScriptedHosts(**{host: host in accepts.split() for host in room})
+    directory = HostDirectory(bus, "a1", Limits(), "ws://a1", lambda host: f"ticket of {host}")
+    await directory.open()
+    for host, bots in room.items():
+        bus.report(host, bots)
+    placed = await directory.place(2, [PYTHON, PYTHON], ANY_GAME, warm_at, load)
+
+    assert bus.asked == asked.split()
+    assert placed == (bus.asked[-1] if bus.asked[-1] in accepts.split() else "")
 
 
 class AskedHost:
