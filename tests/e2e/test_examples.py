@@ -720,7 +720,7 @@ async def test_who_waits_for_long_is_neither_restless_nor_out(
     numbers = {language: number for number, language in enumerate(KEEP_ALIVE, start=1)}
     async with (
         asyncio.timeout(TIMEOUT_S),
-        submitted_arena(tmp_path, cores=2, limits=LIMITS, **numbers) as arena,  # type: ignore[arg-type]
+        submitted_arena(tmp_path, cores=2, limits=LIMITS, **numbers) as arena,
     ):
         for language, number in numbers.items():
             example = example_of(language, builds)
