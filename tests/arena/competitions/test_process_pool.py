@@ -43,6 +43,7 @@ TOO_LARGE = Finding(kind=Ending.MEMORY, text="memory 9 MiB > 8 MiB", mechanism=M
 class FakeSupervisedBot:
     def __init__(self) -> None:
         self.finding: Finding | None = None
+        self.lost = ""
         self.gone = asyncio.get_running_loop().create_future()
         self.launched = SimpleNamespace(stderr=StderrTail(64 * 1024))
         self.used_ms = 0.0
