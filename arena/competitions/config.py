@@ -23,7 +23,6 @@ from typing import Annotated, Any, TypeVar
 import msgspec
 from msgspec import Meta, Struct
 
-from arena.competitions.bus_section import BusSection
 from arena.competitions.planned_run import (
     LEAST,
     LEVEL_POINTS,
@@ -51,7 +50,7 @@ from protocol.errors import ArenaError, BadSettings, UsageError, one_line
 from protocol.messages import Limits
 from protocol.text_files import decode_text
 
-__all__ = ["Config", "ServeSection", "example", "read_config"]
+__all__ = ["BusSection", "Config", "ServeSection", "example", "read_config"]
 
 _MOST_BOTS = 10_000  # that one process can have connected
 _A_DAY_S = 86_400.0
@@ -104,6 +103,20 @@ class ServeSection(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     tls_cert: Annotated[str, Meta(min_length=1)] | None = None
     tls_key: Annotated[str, Meta(min_length=1)] | None = None
     log: Annotated[str, Meta(min_length=1)] | None = None
+
+
+class BusSection(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Where the bus is by which hosts run bots, as --bus, --bus-key and --bus-ca say it.
+
+    Attributes:
+        url: `tls://HOST:PORT`; None for no bus.
+        key: the file with the key of arenas, `arena.nk`.
+        ca: the file with the certificate by which the bus is known, `ca.pem`.
+    """
+
+    url: Annotated[str, Meta(pattern="^(tls|nats)://.")] | None = None
+    key: Annotated[str, Meta(min_length=1)] | None = None
+    ca: Annotated[str, Meta(min_length=1)] | None = None
 
 
 class _BotSection(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

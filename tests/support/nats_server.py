@@ -32,7 +32,7 @@ class NatsServer:
         conf = self.files.server_conf.read_text()
         self.files.server_conf.write_text(conf.replace("0.0.0.0:4222", f"127.0.0.1:{self.port}"))
         self._process: subprocess.Popen[str] | None = None
-        self._pid = 0
+        self.pid = 0
         self.start()
 
     def address(self, user: str, port: int | None = None) -> BusAddress:
@@ -61,7 +61,7 @@ class NatsServer:
                 text=True,
             )
         assert process.stdout is not None, "it was made with one"
-        self._pid = int(process.stdout.readline())
+        self.pid = int(process.stdout.readline())
         give_up_at = time.monotonic() + _READY_S
         while not self._answers():
             assert time.monotonic() < give_up_at, log.read_text()
@@ -69,12 +69,12 @@ class NatsServer:
 
     def kill(self) -> None:
         """`kill -9`."""
-        os.kill(self._pid, signal.SIGKILL)
+        os.kill(self.pid, signal.SIGKILL)
         self.stop()
 
     def reload(self) -> None:
         """Have it read its configuration again."""
-        os.kill(self._pid, signal.SIGHUP)
+        os.kill(self.pid, signal.SIGHUP)
 
     def stop(self) -> None:
         if self._process is not None:

@@ -11,8 +11,7 @@ import msgspec
 import pytest
 
 from arena.competitions import config
-from arena.competitions.bus_section import BusSection
-from arena.competitions.config import Config, ServeSection, example, read_config
+from arena.competitions.config import BusSection, Config, ServeSection, example, read_config
 from arena.competitions.planned_run import PAUSE_S, Participants, PlannedRun, plan_for
 from arena.competitions.start import plan_by_hand
 from arena.formats.formats import schedule_of, standings_of
