@@ -20,7 +20,7 @@ from contextlib import AsyncExitStack, ExitStack
 from pathlib import Path
 from typing import Any
 
-import psutil
+import psutil  # type: ignore[import-untyped]
 
 from arena.competitions.host_pools import HostPools
 from arena.competitions.live_arena import LiveArena
@@ -140,7 +140,7 @@ def _host(stack: AsyncExitStack, folder: Path, nats: NatsServer, name: str, core
 def _used_s(hosts: Sequence[int], nats: NatsServer) -> float:
     """The CPU time of the arena, the bus and the hosts so far, without that of bots."""
     times = (psutil.Process(pid).cpu_times() for pid in (os.getpid(), nats.pid, *hosts))
-    return sum(each.user + each.system for each in times)
+    return float(sum(each.user + each.system for each in times))
 
 
 async def _main(rounds: int = 5, seconds: int = 20, *thinks: int) -> None:
