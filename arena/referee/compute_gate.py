@@ -116,6 +116,9 @@ class ComputingBot(Protocol):
     def is_found_restless(self, used_ms: float, of_ms: float) -> None:
         """In so much time without a question it ran, or was ready to, for so long in all."""
 
+    def tell_owner(self) -> None:
+        """It is in a match: what it writes now reaches its owner, who is told once."""
+
 
 class BotGate:
     """How one bot passes a gate; whether it rests while it has no question is watched here.
@@ -148,6 +151,7 @@ class BotGate:
     ) -> None:
         """Call `begin` once there is a core; at once if it is restless."""
         if self._bot.is_restless:
+            self._bot.tell_owner()
             begin()
         else:
             self._gate.enter(who, partial(self._begin, who, begin), used_ms)

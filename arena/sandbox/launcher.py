@@ -73,7 +73,7 @@ class LaunchedBot:
         process: Process | PlainProcess,
         sampler: Sampler | None,
         program: Program,
-        restless: set[Program],
+        restless: dict[Program, str],
     ) -> None:
         self.name = name
         self.program = program
@@ -85,7 +85,7 @@ class LaunchedBot:
         self._prepared = prepared
         self._process = process
         self._sampler = sampler
-        self._restless = restless  # the programs, of all bots
+        self._restless = restless  # of all bots, with what their owners have to be told
         self._is_muted = False  # it is known already why it ends
         self._final_cpu_ms: float | None = None
         self._final_peak: Peak | None = None
@@ -126,13 +126,17 @@ class LaunchedBot:
 
     def is_found_restless(self, used_ms: float, of_ms: float) -> None:
         """For so long in so much time without a question it ran, or was ready to: say so."""
-        self._restless.add(self.program)
         text = (
             f"computed, or wanted to, for {used_ms:.0f} ms in {of_ms:.0f} ms without a question: "
             "from now on it has only the cores that nobody else wants"
         )
-        self.stderr.add(f"card-arena: {text}\n".encode())
+        self._restless[self.program] = f"card-arena: {text}\n"
         log.warning("%s %s", public_name(self.name), text)
+
+    def tell_owner(self) -> None:
+        """Write that to its stderr, once for all processes of its program: it is in a match."""
+        self.stderr.add(self._restless[self.program].encode())
+        self._restless[self.program] = ""
 
     def waited_ms(self) -> float | None:
         """For how long its processes were ready to run and had no core; None where nobody knows."""
@@ -179,7 +183,7 @@ class Launcher:
         self._scratch_mib = scratch_mib
         self._bots: dict[str, LaunchedBot] = {}
         self._starting: set[str] = set()
-        self._restless: set[Program] = set()
+        self._restless: dict[Program, str] = {}
         self._root: Path | None = None
         self._sampler: Sampler | None = None
         self._closed = False

@@ -77,6 +77,7 @@ class ComputingFake:
         self.spent_ms = self.waits_ms = 0.0
         self.reads = 0
         self.found: list[tuple[int, int]] = []
+        self.told = 0
 
     @property
     def is_restless(self) -> bool:
@@ -94,6 +95,9 @@ class ComputingFake:
 
     def is_found_restless(self, used_ms: float, of_ms: float) -> None:
         self.found.append((round(used_ms), round(of_ms)))
+
+    def tell_owner(self) -> None:
+        self.told += 1
 
     def passes(self, ms: float, threads: float) -> None:
         """So much time passes, in which it would run so many threads, and half a core is free."""
@@ -175,3 +179,4 @@ def test_nobody_waits_for_who_is_restless() -> None:
     watched.its_gate.enter("its other match", partial(began.append, "it"))
 
     assert began == ["ann", "it"], "without a core"
+    assert watched.bot.told == 1, "in a match"
