@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from arena.competitions.arbiter import Arbiter
+from arena.competitions.competing_bots import CompetingBots
 from arena.competitions.competition import Competition
 from arena.competitions.ledger import CompetitionReport
 from arena.engine.verdict import outage
@@ -314,7 +314,7 @@ async def test_a_verdict_costs_no_look_at_all_who_are_on_the_ladder(
 
     competition = host.compete("ann", *(f"bot-{n}" for n in range(50)), **LADDER)
     looks: list[str] = []
-    for kind, look in ((Ladder, "rows"), (Arbiter, "plays")):
+    for kind, look in ((Ladder, "rows"), (CompetingBots, "plays")):
         monkeypatch.setattr(kind, look, partial(looks.append, look))
 
     assert competition.is_in("ann")
