@@ -31,6 +31,13 @@ def test_a_completed_match_has_all_its_answers(record: Record) -> None:
         replay(shorter)
 
 
+def test_a_record_of_an_earlier_arena_says_which_worker_refereed_it(record: Record) -> None:
+    of_worker = msgspec.structs.replace(record, worker="lab1")
+
+    assert replay(of_worker).record == of_worker
+    assert replay(record).record.worker is msgspec.UNSET
+
+
 @pytest.mark.parametrize("number", [-1, 6])
 def test_a_note_belongs_to_an_answer(record: Record, number: int) -> None:
     noted = msgspec.structs.replace(record, notes=((0, "mine"), (number, "nobody's")))
