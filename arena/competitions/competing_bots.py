@@ -6,7 +6,7 @@ Predicates, which change nothing.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
 from arena.competitions.ledger import Ledger
 from arena.competitions.listener import Listener
@@ -95,6 +95,14 @@ class CompetingBots:
             bots += self._on_hosts
         each = math.ceil(at_once * self._plan.rules.seats / max(1, bots))
         return max(2 if plan.with_itself else 1, min(each, at_once))
+
+    @property
+    def restless(self) -> Collection[str]:
+        """Submitted bots that compute out of turn.
+
+        Each has one match at a time: they are slow, and others would wait for their places.
+        """
+        return () if self._plan.with_itself else self._seating.restless
 
     @property
     def has_hosts(self) -> bool:

@@ -177,7 +177,11 @@ class LadderStage:
         }
         on_hosts = [player.name for player in players if self._bots.is_on_hosts(player.name)]
         at_once = self._bots.launched_at_once if submitted or on_hosts else 0
-        free |= {name: at_once - playing[name] for name in submitted if playing[name] < at_once}
+        restless = self._bots.restless
+        most = {name: 1 if name in restless else at_once for name in submitted}
+        free |= {
+            name: most[name] - playing[name] for name in submitted if playing[name] < most[name]
+        }
         free |= {
             name: max(free.get(name, 0), at_once - playing[name])
             for name in on_hosts

@@ -25,7 +25,7 @@ from arena.engine.verdict import Finding
 from arena.hosts.remote_bot import HostLost
 from arena.referee.bot_session import BotSession
 from arena.referee.compute_gate import LOOK_S, ComputeGate
-from arena.sandbox.launcher import Program
+from arena.sandbox.launcher import LaunchedBot, Program
 from arena.sandbox.process import StderrTail
 from arena.sandbox.scarcity import NO_PROGRAM, Scarcity
 from arena.server.gateway import Gateway
@@ -111,6 +111,11 @@ class _PooledProcess:
         """Whether it can be given a match now."""
         session = self.session
         return session is not None and session.is_free and not session.has_offended
+
+    @property
+    def is_restless(self) -> bool:
+        launched = None if self.supervised is None else self.supervised.launched
+        return isinstance(launched, LaunchedBot) and launched.is_restless
 
     @property
     def stderr(self) -> StderrTail:
@@ -261,6 +266,11 @@ class ProcessPool:
             if process.key == key:
                 self._most -= 1
                 self._end(process)
+
+    @property
+    def restless(self) -> set[str]:
+        """The public names of bots that were found to compute without a question."""
+        return {process.bot.name for process in self._all if process.is_restless}
 
     def warm(self, bots: Iterable[SeatBot]) -> int:
         """For how many of these bots a process is idle."""

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 
 from arena.competitions.host_pools import HostPools
 from arena.competitions.process_pool import ProcessPool, ReservedSeat, SeatBot, StartFailed
@@ -103,6 +103,11 @@ class Seating:
         """How many matches of launched bots are played at once, here and on hosts."""
         here = 1 if self.pool is None else max(1, self.pool.at_once)
         return here + (0 if self.hosts is None else self.hosts.at_once)
+
+    @property
+    def restless(self) -> Collection[str]:
+        """The submitted bots on this machine that compute out of turn; see `BotGate`."""
+        return () if self.pool is None else self.pool.restless
 
     def want(self, wanted: WantedSeats) -> None:
         """Have a match seated, soon or when there is room; `give_back` is due afterwards."""

@@ -311,7 +311,8 @@ class RunningStage:
         is_submitted = self._bots.submission(name) is not None
         if is_submitted or not needs_tables:
             open_now = self._launched[name] + (self._playing[name] if is_submitted else 0)
-            room = max(self._bots.launched_at_once, _QUEUED) - open_now
+            is_restless = name in self._bots.restless
+            room = (1 if is_restless else max(self._bots.launched_at_once, _QUEUED)) - open_now
             if room < 1 and is_submitted:
                 self._free.discard(name)
             return room

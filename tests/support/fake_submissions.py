@@ -81,6 +81,7 @@ class FakeSeatPool:
         seated: the bots of all reservations so far.
         idle: those that need not be started.
         at_once, playing: as in `ProcessPool`.
+        restless: the names of bots that compute out of turn.
         released: (public name, submission, match) of all that were given back.
     """
 
@@ -99,6 +100,7 @@ class FakeSeatPool:
         self.idle: set[SeatBot] = set()
         self.at_once = 1
         self.playing = 0
+        self.restless: set[str] = set()
 
     def reserve(self, bots: Sequence[SeatBot]) -> Sequence[ReservedSeat] | None:
         if len(self.reserved) + len(bots) > self.most:

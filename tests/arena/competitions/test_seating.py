@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import AsyncIterator
 from typing import Any
 
@@ -13,7 +14,7 @@ from arena.competitions.ledger import CompetitionReport
 from arena.competitions.process_pool import SeatBot
 from arena.competitions.seating import WantedSeats
 from arena.engine.verdict import Finding
-from arena.formats.spec import Take
+from arena.formats.spec import Form, Take
 from arena.storage.store import CompetitionState
 from protocol.errors import ArenaError, UsageError
 from protocol.messages import Ending, Mechanism
@@ -215,6 +216,22 @@ async def test_a_small_match_does_not_wait_for_a_large_one_that_never_fits(host:
     await until(lambda: len(order.told) == 40)
 
     assert 0 not in order.told
+
+
+@pytest.mark.parametrize("form", [Form.ROUND_ROBIN, Form.LADDER])
+async def test_who_computes_out_of_turn_has_one_match_at_a_time(host: FakeHost, form: Form) -> None:
+    host.takes_submissions(6, **SUBMITTED["versions"])
+    host.pool.restless = {"ann"}
+    ladder = {"take": Take.SUBMITTED, "form": form}
+    plan = ladder if form is Form.LADDER else {**SUBMITTED, "matches": 20}
+    for name in FOUR:
+        host.submitted_play[name] = silent
+    competition, _ = await host.begin(*(() if form is Form.LADDER else FOUR), **plan)
+    matches = Counter(name for table in competition.tables for name in table.names)
+
+    assert matches["ann"] == 1
+    assert min(matches[name] for name in FOUR[1:]) > 1
+    await host.end()
 
 
 # --- offences and faults ---
