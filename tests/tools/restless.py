@@ -38,7 +38,8 @@ async def _matches_a_second(first: str, seconds: float) -> tuple[float, float]:
     """Of the two others among themselves, and of the bot that begins with `first`."""
     cores = max(1, usable_cores() - 1)
     with tempfile.TemporaryDirectory() as folder:
-        async with submitted_arena(Path(folder), cores=cores, ann=1, ben=2, eve=3) as arena:
+        arenas = submitted_arena(Path(folder), cores=cores, most=16, ann=1, ben=2, eve=3)
+        async with arenas as arena:
             arena.programs[3] = pipe_bot(first=first)
             plan = arena.plan(ANY_GAME, "ann", "ben", "eve", form=Form.LADDER)
             plan = msgspec.structs.replace(plan, settings={**plan.settings, "hands": HANDS})
