@@ -181,6 +181,7 @@ class ProcessPool:
         on_room: called when a later `reserve` may succeed.
         at_once: how many matches are played at once, of those that are limited by that.
         playing: how many are.
+        restless: the public names of bots that were found to compute without a question.
     """
 
     def __init__(
@@ -195,6 +196,7 @@ class ProcessPool:
         self.on_room: Callable[[], None] = lambda: None
         self.at_once = sys.maxsize
         self.playing = 0
+        self.restless: set[str] = set()
         self._supervisor = supervisor
         self._gateway = gateway
         self._gate = gate
@@ -267,11 +269,6 @@ class ProcessPool:
                 self._most -= 1
                 self._end(process)
 
-    @property
-    def restless(self) -> set[str]:
-        """The public names of bots that were found to compute without a question."""
-        return {process.bot.name for process in self._all if process.is_restless}
-
     def warm(self, bots: Iterable[SeatBot]) -> int:
         """For how many of these bots a process is idle."""
         idle = Counter(process.bot for process in self._idle if process.is_usable)
@@ -288,6 +285,8 @@ class ProcessPool:
         # First, as a process may not be readable now.
         self._looks = self._loop.call_later(LOOK_S, self._look)
         self._gate.look(self._loop.time())
+        # Stages ask for it far more often.
+        self.restless = {process.bot.name for process in self._all if process.is_restless}
 
     def _retire(self, processes: Iterable[_PooledProcess]) -> None:
         for process in tuple(processes):

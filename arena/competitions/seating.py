@@ -22,6 +22,7 @@ from arena.hosts.remote_bot import HostLost
 from arena.referee.bot_session import BotSession
 from arena.referee.referee import FAULT
 from arena.server.background import BackgroundTasks
+from protocol.errors import UsageError
 
 __all__ = ["Seating", "WantedSeats"]
 
@@ -115,7 +116,7 @@ class Seating:
         self.look()
 
     def give_back(self, wanted: WantedSeats, match: str = "") -> None:
-        """Give the seats of a match back that is over, or is not to be played.
+        """Give back the seats of a match that is over or will not be played.
 
         `match` is its id, if it has begun. Seats that are still awaited are not any more.
         """
@@ -207,9 +208,9 @@ class Seating:
         best = sorted(far, key=lambda pool: -warm[pool])
         before = [pool for pool in best if warm[pool] > here]
         return (
-            any(self._reserve_far(wanted, pool) for pool in before)
+            any(self._reserve_at(wanted, pool, wanted.bots) for pool in before)
             or self._reserve_here(wanted)
-            or any(self._reserve_far(wanted, pool) for pool in best[len(before) :])
+            or any(self._reserve_at(wanted, pool, wanted.bots) for pool in best[len(before) :])
         )
 
     def _reserve_here(self, wanted: WantedSeats) -> bool:
@@ -219,15 +220,17 @@ class Seating:
                 return False
         if wanted.submitted:
             assert self.pool is not None, "an arena without a pool takes no submissions"
-            if not self._reserve_at(wanted, self.pool, wanted.submitted):
+            try:
+                if not self._reserve_at(wanted, self.pool, wanted.submitted):
+                    return False
+            except UsageError:  # so large a match never fits here
+                if self.hosts is None or not wanted.is_portable:
+                    raise
                 return False
         for player in connected:
             player.held += 1
         wanted.held = tuple(connected)
         return True
-
-    def _reserve_far(self, wanted: WantedSeats, pool: ProcessPool) -> bool:
-        return self._reserve_at(wanted, pool, wanted.bots)
 
     def _reserve_at(self, wanted: WantedSeats, pool: ProcessPool, bots: Sequence[SeatBot]) -> bool:
         """Reserve processes of a pool for these bots of a match, unless it plays enough matches."""

@@ -12,6 +12,7 @@ from arena.engine.names import is_process
 from arena.engine.verdict import Finding
 from arena.formats.spec import Form, Take
 from arena.referee.live_match import LiveMatch
+from protocol.errors import UsageError
 from protocol.messages import Ending, Mechanism
 from tests.support.fake_bots import FakeArena
 from tests.support.fake_host import FakeHost, a_while, act, first_legal, in_time, silent
@@ -108,6 +109,21 @@ async def test_a_match_of_a_submission_and_a_house_bot_may_be_played_on_a_host(
 
     assert report.played == 2
     assert not host.pool.seated
+    await host.end()
+
+
+async def test_a_match_that_never_fits_here_is_played_on_a_host(
+    host: FakeHost, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def never(bots: object) -> None:
+        raise UsageError("expected at most 1 submitted bots in a match")
+
+    host.takes_submissions(1, ann=11, ben=21)
+    monkeypatch.setattr(host.pool, "reserve", never)
+    host.has_hosts(2)
+    report = await host.play(*PAIR, take=Take.SUBMITTED, versions={"ann": 11, "ben": 21})
+
+    assert report.played == 1
     await host.end()
 
 
