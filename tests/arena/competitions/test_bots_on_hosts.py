@@ -66,6 +66,7 @@ async def test_without_hosts_it_plays_at_its_table(host: FakeHost, house: FakeAr
     competition, _ = await host.begin(*PAIR, matches=20)
 
     assert competition.playing == len(house.referee.tables) == 1
+    assert not competition.arbiter.bots.is_on_hosts("ann")
     await host.end()
 
 

@@ -20,6 +20,7 @@ from arena.competitions.process_pool import (
 )
 from arena.engine.names import is_process, process_name, public_name
 from arena.engine.verdict import Finding
+from arena.hosts.remote_bot import HostLost
 from arena.referee.bot_session import BotSession
 from arena.referee.compute_gate import ComputeGate
 from arena.referee.transport import Gate
@@ -309,6 +310,21 @@ async def test_what_is_no_crash_is_not_tried_again(arena: ArenaOfProcesses) -> N
         await seat.session()
 
     assert arena.launched == 1
+
+
+async def test_who_is_lost_with_its_host_before_its_hello_has_not_failed(
+    arena: ArenaOfProcesses,
+) -> None:
+    arena.is_slow = True
+    [seat] = reserved(PoolOfFakes(arena, 2), ("ann", 1))
+    starting = asyncio.create_task(seat.session())
+    await all_done()
+    [(name, process)] = arena.running.items()
+    process.lost = "the host h1 was lost"
+    arena.end(name)
+
+    with pytest.raises(HostLost, match="the host h1 was lost"):
+        await starting
 
 
 async def test_a_submission_that_is_not_there_leaves_its_room(arena: ArenaOfProcesses) -> None:
