@@ -199,7 +199,7 @@ class Arbiter:
     # --- matches ---
 
     def open(self, pairing: Pairing, on_over: OnMatchOver) -> None:
-        """Have a pairing's match played, at once or when its seats are there."""
+        """Open a pairing's match, at once or when its seats are there."""
         names = pairing.players
         for name in names:
             self._causes.pop(name, None)
@@ -271,7 +271,7 @@ class Arbiter:
     def removed(self, name: str, finding: Finding) -> None:
         """End the matches of a bot that the instructor has removed: one by that, the others void.
 
-        Whoever is out plays no more (J3), so that only one of its matches may say so.
+        A bot that is out plays no more (J3), so only one of its matches may say so.
         """
         playing = [table for table in self.tables if name in table.names]
         for player in {table.chairs[table.names.index(name)].player for table in playing}:

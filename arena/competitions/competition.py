@@ -119,7 +119,7 @@ class Competition:
         return self._stage.waiting if isinstance(self._stage, RunningStage) else 0
 
     def queue(self, most: int) -> tuple[Pairing, ...]:
-        """Some of the pairings that wait for a table, at most so many, roughly in order."""
+        """At most `most` of the pairings that wait for a table, roughly in order."""
         stage = self._stage
         return stage.queue(most) if isinstance(stage, RunningStage) else ()
 

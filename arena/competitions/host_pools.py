@@ -173,5 +173,5 @@ class HostPools:
 
 
 def _at_once(cores: int) -> int:
-    """How many matches are played with so many cores: some more, as questions are on their way."""
+    """How many matches a host plays at once: more than compute, as questions are on their way."""
     return 2 * cores + 2

@@ -218,7 +218,7 @@ class LiveArena:
             await self.submissions.close()
 
     def take_submissions(self, service: SubmissionService, pool: ProcessPool, cores: int) -> None:
-        """Have competitions play submissions, of which so many compute at once.
+        """Let competitions play submissions, of which `cores` compute at once.
 
         Some more matches than that are played at once, as questions and answers are on their way.
         """

@@ -219,7 +219,7 @@ class ProcessPool:
         """Seats for these bots, or None if there is no room just now.
 
         All or none. Warm processes are taken first; idle ones of other bots make room. Raises
-        `UsageError` if so many never fit.
+        `UsageError` if this number never fits.
         """
         if len(bots) > self._most and not self._is_granted:
             raise UsageError(

@@ -28,8 +28,8 @@ __all__ = ["Seating", "WantedSeats"]
 
 log = logging.getLogger(__name__)
 
-# Later matches may start before one that waits for room, but only so many: a match of four seats
-# would else never find four processes free among matches of two.
+# This many later matches may start before one that waits for room. Without a limit a match of four
+# seats would never find four processes free among matches of two.
 _MOST_OVERTAKEN = 16
 # Starting a process takes as long as many a match. So matches whose processes are warm come first,
 # or a class larger than the memory would start two for every match; but not for ever.
@@ -111,7 +111,7 @@ class Seating:
         return () if self.pool is None else self.pool.restless
 
     def want(self, wanted: WantedSeats) -> None:
-        """Have a match seated, soon or when there is room; `give_back` is due afterwards."""
+        """Seat a match, soon or when there is room; call `give_back` afterwards."""
         self._waiting[wanted] = None
         self.look()
 
@@ -223,7 +223,7 @@ class Seating:
             try:
                 if not self._reserve_at(wanted, self.pool, wanted.submitted):
                     return False
-            except UsageError:  # so large a match never fits here
+            except UsageError:  # the match is too large for this machine
                 if self.hosts is None or not wanted.is_portable:
                     raise
                 return False

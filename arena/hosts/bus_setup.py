@@ -58,7 +58,7 @@ _USERS = """\
 # Written by `arena bus init`: what each user may do. A host is forgotten when its .nk file is
 # removed and `arena bus init` is run again.
 #
-# A host may send nothing to where it listens itself. It may answer what it hears, and whoever sends
+# A host may send nothing to where it listens itself. It may answer what it hears, and the sender of
 # a message chooses where its answer goes: to all that another host hears, say.
 authorization {{
   timeout: 5

@@ -129,7 +129,7 @@ class ProgramCache:
             self._making[wanted.key] = task
             task.add_done_callback(lambda _: self._making.pop(wanted.key, None))
         try:
-            # Others wait too: whoever is cancelled cancels it for nobody else.
+            # Others wait, too: if one is cancelled, the others go on waiting.
             await asyncio.shield(task)
         except NotFetched:
             if is_mine:  # else another arena failed, or its link was lost: ask our own

@@ -1,4 +1,4 @@
-"""Shares the cores of this machine between submitted bots: only so many compute at once.
+"""Shares the cores of this machine between submitted bots, which take turns on them.
 
 Who enters waits for a core, first come, first served, and has it until it leaves. A question to a
 bot that waits has not been sent, so no clock of its runs (issue 18: nobody is out for the load of
@@ -74,7 +74,7 @@ class ComputeGate:
         self._admit()
 
     def leave(self, who: Hashable) -> None:
-        """Free its core, or wait for none any more; of one that is not here it means nothing."""
+        """Free its core, or stop waiting for one. Ignored if it has not entered."""
         self._waiting.pop(who, None)
         self._computing.pop(who, None)
         self._admit()
@@ -114,7 +114,7 @@ class ComputingBot(Protocol):
         """`cpu_ms` as it was sampled last, which costs nothing."""
 
     def is_found_restless(self, used_ms: float, of_ms: float) -> None:
-        """In so much time without a question it ran, or was ready to, for so long in all."""
+        """It ran, or was ready to, for `used_ms` in `of_ms` without a question."""
 
     def tell_owner(self) -> None:
         """It is in a match: what it writes now reaches its owner, who is told once."""

@@ -214,7 +214,7 @@ class Store(StoreReader):
         state: CompetitionState = CompetitionState.FINISHED,
         act: Act | None = None,
     ) -> None:
-        """Write the end of a competition, with the act of whoever stopped it."""
+        """Write the end of a competition, with the act of the instructor who stopped it."""
         row = {
             "which": competition,
             "state": state.value,
