@@ -316,12 +316,7 @@ async def _serve(store: Store, endpoint: Endpoint, plan: _ServePlan, stop: Stop)
             async with launched(arena, plan.bots, notices):
                 # Not before: `run` would resume a competition that a command has just started.
                 arena.on_instruct = AdminCommands(
-                    arena,
-                    store,
-                    scheduler.play,
-                    starter=scheduler,
-                    roster=roster,
-                    lines=notices.lines,
+                    arena, store, starter=scheduler, roster=roster, lines=notices.lines
                 )
                 await scheduler.run(plan.config.runs, plan.games)
             await arena.storage.written()
