@@ -303,9 +303,6 @@ def _run(table: Mapping[str, Any], where: str) -> PlannedRun:
         if isinstance(word, str) and word not in set(kind):
             got = one_line(repr(word), 60)
             raise UsageError(f"{where}.{name}: expected one of: {', '.join(kind)}, got {got}")
-    for name in ("level", "most"):
-        if name in table and "settle" not in table:
-            raise UsageError(f"{where}.{name}: only with settle")
     read = dict(table)
     for name in ("at", "until"):
         if name in table:
@@ -324,6 +321,9 @@ def _run(table: Mapping[str, Any], where: str) -> PlannedRun:
         }
         read = {**usual, **read, "game": game.name}
     run = _convert(read, PlannedRun, where)
+    for name in ("level", "most"):
+        if name in table and run.settle is None:
+            raise UsageError(f"{where}.{name}: only with settle")
     _convert(run.settings, run.rules.vocabulary.settings, f"{where}.settings")
     _convert(run.limits, _LimitsTable, f"{where}.limits")
     return run
