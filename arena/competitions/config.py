@@ -1,12 +1,12 @@
 """Settings from a TOML file, read once into frozen structs.
 
 A file has the tables `[serve]`, `[limits]`, `[bus]`, `[games.<game>]`, `[submissions]`, `[[bot]]`
-and `[[run]]`, all of them optional. Their fields are those of the structs here, of `Limits`, of
-`SubmissionSettings` and of the games' settings; `class.example.toml` beside this module shows them
-all. Every field is checked by its exact type:
-`true` and `4.0` are not 4. An error is one line that says where it is, such as `run[0].matches`,
-what was expected and what came. Paths are relative to the file's own folder, so that it means the
-same wherever the arena is started. Flags win over the file; that is done in `arena/cli`.
+and `[[run]]`, all of them optional. Their fields are those of the structs here, of `Limits`,
+`SubmissionSettings`, `PlannedRun` and the games' settings; `class.example.toml` beside this module
+shows them all. Every field is checked by its exact type: `true` and `4.0` are not 4. An error is a
+line that says where it is, such as `run[0].matches`, what was expected and what came. Paths are
+relative to the file's own folder, so that it means the same wherever the arena is started. Flags
+win over the file; that is done in `arena/cli`.
 """
 
 from __future__ import annotations
