@@ -203,13 +203,12 @@ class Wait:
         self.came = attendance(run, (), ())
         self.starts_by: datetime | None = None
         self.undecided: Sequence[str] = ()
-        self._run = run
         self._told: tuple[str, ...] | None = None
         self._told_at = self._minute = -1.0
 
     @property
     def upcoming(self) -> Upcoming:
-        run, came = self._run, self.came
+        run, came = self.came.run, self.came
         return Upcoming(
             run.name,
             run.game,
@@ -239,7 +238,7 @@ class Wait:
     @property
     def text(self) -> str:
         """Whom it waits for, in a line."""
-        run, came, until = self._run, self.came, ""
+        run, came, until = self.came.run, self.came, ""
         if run.at is not None and self.end is not None:
             # Summer time may begin or end between `moment` and then.
             until = f" until {time_of(self.end.astimezone(run.at.zone), '%H:%M')}"

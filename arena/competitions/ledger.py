@@ -379,11 +379,7 @@ class Ledger:
         self._store.state_changed(self.id, state, act)
 
     def finished(
-        self,
-        at: float,
-        ranking: Ranking,
-        state: CompetitionState = CompetitionState.FINISHED,
-        act: Act | None = None,
+        self, at: float, ranking: Ranking, state: CompetitionState, act: Act | None
     ) -> None:
         self._store.competition_finished(self.id, at, ranking, state, act)
 
