@@ -56,8 +56,8 @@ _MOST_BOTS = 10_000  # that one process can have connected
 _A_DAY_S = 86_400.0
 
 _NO_WORKERS = (
-    "expected it left out: the arena referees every match, and the bots that it launches for one "
-    "run on one machine, here or on a host (`arena host --help`), so that one clock charges them"
+    "expected it left out: the arena referees every match, and hosts run bots for it in place of "
+    "workers (`arena host --help`)"
 )
 
 _NO_COMPARISONS = (
