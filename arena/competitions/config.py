@@ -42,8 +42,8 @@ from protocol.text_files import decode_text
 __all__ = ["BusSection", "Config", "ServeSection", "example", "read_config"]
 
 _NO_WORKERS = (
-    "expected it left out: the arena referees every match, and the bots that it launches for one "
-    "run on one machine, here or on a host (`arena host --help`), so that one clock charges them"
+    "expected it left out: the arena referees every match, and hosts run bots for it in place of "
+    "workers (`arena host --help`)"
 )
 
 _NO_COMPARISONS = (
