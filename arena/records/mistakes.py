@@ -141,7 +141,7 @@ class JudgedSeat:
         self._settings = match.settings
         counter, unit = _RoundCounter(game), game.unit
         payoffs: dict[int, float] = {}
-        self._asked: dict[int, list[_Asked]] = {}
+        self._asked: dict[int, list[_PlacedDecision]] = {}
         before = Counter[int]()  # decisions in each round
         for decision, index in zip((*match.decisions, None), (*places, -1), strict=True):
             for news in match.news if decision is None else decision.news:
@@ -150,7 +150,7 @@ class JudgedSeat:
                 counter.hear(news)
             if decision is not None:
                 before[counter.round] += 1
-                one = _Asked(
+                one = _PlacedDecision(
                     *(decision, before.total(), index),
                     *(counter.round, before[counter.round], counter.unit),
                 )
@@ -177,7 +177,7 @@ class JudgedSeat:
         judge = self._judging.judge(self._settings, self._seat)
         is_in_order, copies = order == sorted(order), dict[int, Judge]()
 
-        def judged_by(judge: Judge, asked: Iterable[_Asked]) -> Iterator[JudgedDecision]:
+        def judged_by(judge: Judge, asked: Iterable[_PlacedDecision]) -> Iterator[JudgedDecision]:
             for one in asked:
                 one.hear(judge)
                 judgement = judge.judged(one.decision.question, one.decision.answer)
@@ -213,7 +213,7 @@ class JudgedSeat:
         )
 
 
-class _Asked(NamedTuple):
+class _PlacedDecision(NamedTuple):
     """A decision, and what `JudgedDecision` says of its place."""
 
     decision: SeatDecision
