@@ -16,6 +16,7 @@ from websockets.exceptions import WebSocketException
 from arena.hosts.bot_host import LinkHandler
 from arena.hosts.host_links import HOST_HEADER, TICKET_HEADER
 from arena.hosts.link import BotLink
+from arena.hosts.messages import FromArena, FromHost, on_link
 from arena.server.entrance import HOSTS
 from protocol.address import proxy_to, through
 from protocol.errors import ArenaError
@@ -39,8 +40,8 @@ class _HostLink:
         self._bytes = 0
         self._is_due = asyncio.Event()
 
-    def tell(self, message: bytes) -> None:
-        self._put(message.decode())
+    def tell(self, message: FromArena | FromHost) -> None:
+        self._put(on_link(message).decode())
 
     def carry(self, piece: bytes) -> None:
         self._put(piece)

@@ -17,6 +17,7 @@ import msgspec
 from websockets.http11 import Request
 
 from arena.hosts.link import MOST_PIECE, BotLink
+from arena.hosts.messages import FromArena, FromHost, on_link
 from arena.hosts.remote_bot import RemoteLauncher
 from arena.referee.transport import Caller, Wire
 from arena.server.entrance import send
@@ -47,8 +48,8 @@ class _ArenaLink:
         self.heard_at = now
         self._caller = caller
 
-    def tell(self, message: bytes) -> None:
-        self._caller.send(message, Encoding.JSON)
+    def tell(self, message: FromArena | FromHost) -> None:
+        self._caller.send(on_link(message), Encoding.JSON)
 
     def carry(self, piece: bytes) -> None:
         self._caller.send(piece, Encoding.MSGPACK)

@@ -17,23 +17,8 @@ from pathlib import Path
 from typing import TypeAlias
 
 from arena.engine.verdict import Finding
+from arena.hosts import messages
 from arena.hosts.link import MOST_PIECE, BotLink, BotReading, read_input
-from arena.hosts.messages import (
-    BotEnded,
-    BotStarted,
-    BotStderr,
-    EndBotInput,
-    ProgramPart,
-    RestBot,
-    RetireBot,
-    SeatProgram,
-    StartBot,
-    StartRefused,
-    WantedPart,
-    WholeBotOutput,
-    from_arena,
-    on_link,
-)
 from arena.hosts.program_cache import Fetch
 from arena.referee.compute_gate import BotGate, ComputeGate
 from arena.referee.transport import Gate
@@ -53,7 +38,7 @@ READING_S = 0.1
 
 _KILLED_S = 1.0  # who ends a whole job signals its processes one after another
 
-Programs: TypeAlias = Callable[[SeatProgram, str, str, Fetch], Awaitable[Program]]
+Programs: TypeAlias = Callable[[messages.SeatProgram, str, str, Fetch], Awaitable[Program]]
 """(program, game, name of the bot, fetch) → how it is launched, once it was fetched and built."""
 
 Launches: TypeAlias = Callable[[Limits, Sequence[Path], OnFinding], Launcher]
@@ -168,7 +153,7 @@ class _HostedBot(asyncio.Protocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._inward = None
-        self._bots.link.tell(on_link(WholeBotOutput(self.seat)))
+        self._bots.link.tell(messages.WholeBotOutput(self.seat))
 
     def rest(self, goes_on: bool) -> None:
         if self._inward is not None:
@@ -179,7 +164,7 @@ class _HostedBot(asyncio.Protocol):
         if self.stderr.written != self._told:
             new = self.stderr.since(self._told)
             self._told = self.stderr.written
-            self._bots.link.tell(on_link(BotStderr(self.seat, new.encode())))
+            self._bots.link.tell(messages.BotStderr(self.seat, new.encode()))
 
     async def connect(self, launched: LaunchedBot) -> None:
         self._gate = BotGate(self._bots.gate, launched, self._loop.time, (self,))
@@ -281,7 +266,7 @@ class HostedBots:
     def ask_to_retire(self, count: int) -> None:
         """Ask the arena to end idle bots, the oldest first and at most `count`."""
         for bot in [bot for bot in self._bots.values() if not bot.is_asked][:count]:
-            self.link.tell(on_link(RetireBot(bot.seat)))
+            self.link.tell(messages.RetireBot(bot.seat))
 
     # --- what comes over the link ---
 
@@ -293,16 +278,16 @@ class HostedBots:
 
     def message(self, frame: bytes) -> None:
         """Take a message; raises `msgspec.DecodeError` if it is none."""
-        message = from_arena(frame)
-        if isinstance(message, StartBot):
+        message = messages.from_arena(frame)
+        if isinstance(message, messages.StartBot):
             self._start(message)
-        elif isinstance(message, ProgramPart):
+        elif isinstance(message, messages.ProgramPart):
             self._fetched(message)
         elif (bot := self._bots.get(message.seat)) is None:
             return
-        elif isinstance(message, RestBot):
+        elif isinstance(message, messages.RestBot):
             bot.rest(message.goes_on)
-        elif isinstance(message, EndBotInput):
+        elif isinstance(message, messages.EndBotInput):
             bot.end_input()
         else:
             self._tasks.start(self._stop(bot))
@@ -326,7 +311,7 @@ class HostedBots:
         if self._asked:
             self._reads = self._loop.call_later(READING_S, self._read)
 
-    def _start(self, message: StartBot) -> None:
+    def _start(self, message: messages.StartBot) -> None:
         bot = self._bots[message.seat] = _HostedBot(
             self, message.seat, message.program.key, StderrTail(message.stderr_bytes)
         )
@@ -335,7 +320,7 @@ class HostedBots:
         task.add_done_callback(lambda _: self._starting.pop(message.seat, None))
         self._on_change(True)
 
-    async def _launch(self, bot: _HostedBot, message: StartBot) -> None:
+    async def _launch(self, bot: _HostedBot, message: messages.StartBot) -> None:
         try:
             fetch = partial(self._fetch, message.program.key)
             program = await self._programs(message.program, message.game, message.name, fetch)
@@ -344,13 +329,11 @@ class HostedBots:
             # Before its output is read, which may come at once.
             bot.launched = launched
             self.link.tell(
-                on_link(
-                    BotStarted(
-                        seat=bot.seat,
-                        enforced=launched.enforced,
-                        is_metered=launched.is_metered,
-                        now=self._loop.time(),
-                    )
+                messages.BotStarted(
+                    seat=bot.seat,
+                    enforced=launched.enforced,
+                    is_metered=launched.is_metered,
+                    now=self._loop.time(),
                 )
             )
             await bot.connect(launched)
@@ -361,7 +344,7 @@ class HostedBots:
             if bot.launched is not None:
                 await self._launcher.stop(message.name)
             self._forget(bot)
-            self.link.tell(on_link(StartRefused(bot.seat, str(error))))
+            self.link.tell(messages.StartRefused(bot.seat, str(error)))
 
     async def _stop(self, bot: _HostedBot) -> None:
         """End a bot; one that still starts is given up."""
@@ -394,7 +377,7 @@ class HostedBots:
         """Nothing is left of a bot."""
         if self._bots.get(bot.seat) is bot:
             self._forget(bot)
-            self.link.tell(on_link(BotEnded(bot.seat, bot.finding)))
+            self.link.tell(messages.BotEnded(bot.seat, bot.finding))
 
     def _forget(self, bot: _HostedBot) -> None:
         bot.let_go()
@@ -411,10 +394,10 @@ class HostedBots:
         if future is None:
             future = self._fetching[key, offset] = self._loop.create_future()
             future.add_done_callback(lambda _: self._fetching.pop((key, offset), None))
-            self.link.tell(on_link(WantedPart(key, offset)))
+            self.link.tell(messages.WantedPart(key, offset))
         return await asyncio.shield(future)
 
-    def _fetched(self, part: ProgramPart) -> None:
+    def _fetched(self, part: messages.ProgramPart) -> None:
         future = self._fetching.get((part.key, part.offset))
         if future is None or future.done():
             return

@@ -10,6 +10,8 @@ from __future__ import annotations
 import struct
 from typing import NamedTuple, Protocol
 
+from arena.hosts.messages import FromArena, FromHost
+
 __all__ = ["MOST_PIECE", "BotLink", "BotReading", "input_piece", "read_input", "read_output"]
 
 MOST_PIECE = 256 << 10
@@ -22,7 +24,7 @@ _OUTPUT = struct.Struct("<IQddddd")
 class BotLink(Protocol):
     """One end of a link; what is sent when it is lost goes nowhere."""
 
-    def tell(self, message: bytes) -> None:
+    def tell(self, message: FromArena | FromHost) -> None:
         """Send a message."""
 
     def carry(self, piece: bytes) -> None:

@@ -6,7 +6,7 @@ on the link of one arena and one host. Both ends must be of one version (`HostKi
 
 from __future__ import annotations
 
-from typing import Any, TypeAlias, TypeVar
+from typing import TypeAlias, TypeVar
 
 import msgspec
 
@@ -252,12 +252,11 @@ AboutBot: TypeAlias = BotStarted | StartRefused | BotStderr | WholeBotOutput | B
 FromHost: TypeAlias = WantedPart | AboutBot
 
 
-def encode(message: object) -> bytes:
-    """One message in msgpack, for the bus."""
-    return msgspec.msgpack.encode(message)
+encode = msgspec.msgpack.encode
+"""One message in msgpack, for the bus."""
 
 
-def decode(data: bytes, kind: type[T] | Any) -> T:
+def decode(data: bytes, kind: type[T]) -> T:
     """Read a message of the bus; raises `msgspec.DecodeError` if it is not of that kind."""
     return msgspec.msgpack.decode(data, type=kind)
 

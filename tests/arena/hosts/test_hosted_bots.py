@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from arena.hosts.hosted_bots import HostedBots
-from arena.hosts.messages import Source, StartBot, WantedPart, from_host, on_link
+from arena.hosts.messages import Source, StartBot, WantedPart, on_link
 from arena.hosts.program_cache import Fetch
 from arena.referee.compute_gate import ComputeGate
 from protocol.errors import ArenaError
@@ -38,7 +38,7 @@ async def test_what_is_fetched_for_an_arena_ends_with_its_link() -> None:
     bots.message(on_link(START))
     while not link.told:
         await asyncio.sleep(0)
-    assert [from_host(each) for each in link.told] == [WantedPart("k", 0)]
+    assert link.told == [WantedPart("k", 0)]
     assert bots.programs == ("k",)
     await bots.close()
 

@@ -14,6 +14,8 @@ from arena.hosts.messages import (
     BotEnded,
     BotStarted,
     BotStderr,
+    FromArena,
+    FromHost,
     ProgramPart,
     RetireBot,
     Source,
@@ -54,8 +56,8 @@ class ScriptedHost:
             self.retired.append,
         )
 
-    def tell(self, message: bytes) -> None:
-        told = from_arena(message)
+    def tell(self, message: FromArena | FromHost) -> None:
+        told = from_arena(on_link(message))
         self.told.append(told)
         if isinstance(told, StartBot) and told.name != "cold":
             asyncio.get_running_loop().call_soon(self._starts, told.seat)
