@@ -11,6 +11,7 @@ from typing import TypeAlias, TypeVar
 import msgspec
 
 from arena.engine.verdict import Finding
+from arena.sandbox.bundle import Bundle
 from protocol.messages import Limits
 
 __all__ = [
@@ -67,20 +68,6 @@ class Source(msgspec.Struct, frozen=True, tag="source"):
     key: str  # SHA-256 of the tar
     size: int
     language: str  # as in its manifest
-
-
-class Bundle(msgspec.Struct, frozen=True, tag="bundle"):
-    """A program that an arena launches: what its sandbox is shown, and how it is started.
-
-    `program` stands for the word of a Python interpreter that runs our own packages, as `{python}`.
-    """
-
-    key: str  # SHA-256 of the words, `stdio`, the game and the tar
-    size: int
-    words: tuple[str, ...]
-    stdio: bool
-    needs: str  # the program on PATH that starts it; empty for a file of its own folder
-    is_native: bool  # a file of its own folder starts it, which may fit this kind of machine only
 
 
 SeatProgram: TypeAlias = HouseBot | Source | Bundle

@@ -162,21 +162,10 @@ class SeatPrograms:
     async def _pack(self, found: _Launched, game: str) -> None:
         """Pack a bundle, or note why that cannot be done, until it is launched again."""
         program = program_of(found.spec)
-
-        def write(tar: BinaryIO) -> Bundle:
-            packed = pack_bundle(program, game, self._hidden, tar)
-            command = packed.command
-            return Bundle(
-                key=packed.key,
-                size=packed.size,
-                words=command.words,
-                stdio=packed.stdio,
-                needs=command.needs,
-                is_native=command.is_native,
-            )
-
         try:
-            found.bundles[game] = await self._write(write)
+            found.bundles[game] = await self._write(
+                lambda tar: pack_bundle(program, game, self._hidden, tar)
+            )
         except (UsageError, OSError) as error:
             found.why = str(error)
 

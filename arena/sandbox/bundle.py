@@ -33,7 +33,7 @@ from protocol.vocabulary import shorten
 
 __all__ = [
     "MOST_BUNDLED",
-    "PackedProgram",
+    "Bundle",
     "PortableCommand",
     "bundle_key",
     "bundled_program",
@@ -67,13 +67,18 @@ class PortableCommand(msgspec.Struct, frozen=True):
     is_native: bool
 
 
-class PackedProgram(msgspec.Struct, frozen=True):
-    """A bundle: its key, the size of its tar, and how it is started."""
+class Bundle(msgspec.Struct, frozen=True, tag="bundle"):
+    """A program that an arena launches: what its sandbox is shown, and how it is started.
 
-    key: str
-    size: int
-    command: PortableCommand
+    Of the words `{python}` stands for a Python interpreter that runs our own packages.
+    """
+
+    key: str  # SHA-256 of the words, `stdio`, the game and the tar
+    size: int  # of the tar
+    words: tuple[str, ...]
     stdio: bool
+    needs: str  # the program on PATH that starts it; empty for a file of its own folder
+    is_native: bool  # a file of its own folder starts it, which may fit this kind of machine only
 
 
 class _BundledEntry(msgspec.Struct, frozen=True):
@@ -116,9 +121,7 @@ def portable_command(program: Program) -> PortableCommand:
     return PortableCommand((first, *words[1:]), needs=interpreter or "", is_native=is_native)
 
 
-def pack_bundle(
-    program: Program, game: str, hidden: Iterable[Path], into: BinaryIO
-) -> PackedProgram:
+def pack_bundle(program: Program, game: str, hidden: Iterable[Path], into: BinaryIO) -> Bundle:
     """Write the tar of a program for a game to `into`; to be called in a thread.
 
     Nothing of `hidden` is in it, nor of a database's companions. Raises `UsageError` if the program
@@ -141,7 +144,8 @@ def pack_bundle(
         raise UsageError(f"expected names in UTF-8, got {error.object!r}") from None
     except OSError as error:
         raise UsageError(f"expected files that can be read, got {error}") from None
-    return PackedProgram(key, made.size, command, program.stdio)
+    words, needs, is_native = command.words, command.needs, command.is_native
+    return Bundle(key, made.size, words, program.stdio, needs, is_native)
 
 
 def unpack_bundle(tar: BinaryIO, folder: Path) -> None:

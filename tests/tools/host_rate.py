@@ -53,13 +53,8 @@ class _OneProgram:
         (folder / "bot.py").write_text(pipe_bot(asked=THINKS.format(ms=ms)))
         tar = io.BytesIO()
         program = Program((sys.executable, "bot.py"), stdio=True, folder=folder)
-        packed = pack_bundle(program, ANY_GAME, (), tar)
-        command = packed.command
+        self._bundle = pack_bundle(program, ANY_GAME, (), tar)
         self._tar = tar.getvalue()
-        self._bundle = Bundle(
-            *(packed.key, packed.size, command.words, packed.stdio),
-            *(command.needs, command.is_native),
-        )
 
     async def seat_program(self, name: str, submission: int | None, game: str) -> Bundle:
         return self._bundle
