@@ -84,10 +84,10 @@ class SeatPrograms:
         self._folder = folder
         self._hidden = (*hidden, folder)
         self._folders = FolderCache(folder, self._kept, most_bytes)
+        self._folders.sweep()
         self._latest = ""
         self._by_name: dict[str, _Launched] = {}
         self._sources: dict[int, Source] = {}
-        self._is_swept = False
         self._writing = asyncio.Lock()  # one at a time: it takes a core
 
     async def seat_program(self, name: str, submission: int | None, game: str) -> SeatProgram:
@@ -140,10 +140,7 @@ class SeatPrograms:
             raise UsageError("expected a bot that was launched here, got one that was not")
         if found.spec.house is not None:
             return HouseBot(found.spec.house)
-        if not found.why and game not in found.bundles:
-            async with self._writing:
-                if not found.why and game not in found.bundles:
-                    await self._pack(found, game)
+        await self._pack(found, game)
         if found.why:
             raise UsageError(found.why)
         return found.bundles[game]
@@ -160,47 +157,45 @@ class SeatPrograms:
         return self._sources[number]
 
     async def _pack(self, found: _Launched, game: str) -> None:
-        """Pack a bundle, or note why that cannot be done, until it is launched again."""
+        """Have a bundle, or note why there can be none until it is launched again."""
         program = program_of(found.spec)
-        try:
-            found.bundles[game] = await self._write(
-                lambda tar: pack_bundle(program, game, self._hidden, tar)
-            )
-        except (UsageError, OSError) as error:
-            found.why = str(error)
+        async with self._writing:
+            if found.why or game in found.bundles:
+                return
+            try:
+                found.bundles[game] = await self._write(
+                    lambda tar: pack_bundle(program, game, self._hidden, tar)
+                )
+            except (UsageError, OSError) as error:
+                found.why = str(error)
 
     # --- its tar ---
 
     async def _spool(self, key: str) -> None:
         """Have a tar again that is not in the folder."""
+        for found in tuple(self._by_name.values()):
+            for game, bundle in tuple(found.bundles.items()):
+                if bundle.key == key and not self._is_there(key):
+                    found.bundles.pop(game, None)
+                    await self._pack(found, game)
         async with self._writing:
-            for found in self._by_name.values():
-                for game, bundle in tuple(found.bundles.items()):
-                    if bundle.key == key and not self._is_there(key):
-                        del found.bundles[game]
-                        await self._pack(found, game)
-            if not self._is_there(key):
-                await self._spool_source(key)
+            if self._is_there(key):
+                return
+            service = self._submissions
+            if service is None:
+                raise UsageError(f"expected a program of this arena, got {key}")
 
-    async def _spool_source(self, key: str) -> None:
-        service = self._submissions
-        if service is None:
-            raise UsageError(f"expected a program of this arena, got {key}")
+            def write(tar: BinaryIO) -> Source:
+                service.open_program(key, tar)
+                return Source(key, tar.tell(), "")
 
-        def write(tar: BinaryIO) -> Source:
-            service.open_program(key, tar)
-            return Source(key, tar.tell(), "")
-
-        try:
-            await self._write(write)
-        except OSError as error:
-            raise UsageError(f"cannot write a program to {self._folder}: {error}") from error
+            try:
+                await self._write(write)
+            except OSError as error:
+                raise UsageError(f"cannot write a program to {self._folder}: {error}") from error
 
     async def _write(self, write: Callable[[BinaryIO], _Tarred]) -> _Tarred:
         """Have a tar written, and move it to its key when it is whole."""
-        if not self._is_swept:
-            await asyncio.to_thread(self._folders.sweep)
-            self._is_swept = True
         async with self._folders.work() as work:
             made = work / "made"
             made.mkdir()
