@@ -44,11 +44,11 @@ _BUILD_MIB = 2_048
 # A program that could not be built is not tried again for each match; but a toolchain may come.
 _FAILED_S = 300.0
 _KEY = re.compile(r"[0-9a-f]{64}")
-_BOOT = "boot"
+_BOOT = "boot"  # which start of this machine a folder is from; empty where nobody knows
 _KERNEL_BOOT = Path("/proc/sys/kernel/random/boot_id")
 
 
-class NotFetched(UsageError):
+class NotFetched(ArenaError):
     """A program did not come, or another one came."""
 
 
@@ -141,10 +141,12 @@ class ProgramCache:
             await self._fetch(wanted, game, fetch, tar)
             if isinstance(wanted, Source):
                 await self._builds.built(wanted.key)
-            else:
-                await self._unpack(wanted.key, tar)
-        except NotFetched:
-            raise
+                return
+            async with self._folders.work() as work:
+                made = work / "made"
+                made.mkdir()
+                await asyncio.to_thread(_unpack, tar, made)
+                self._folders.add(wanted.key, made)
         except UsageError as error:
             until = asyncio.get_running_loop().time() + _FAILED_S
             self._failed[wanted.key] = until, str(error)
@@ -153,13 +155,6 @@ class ProgramCache:
             raise NotFetched(f"cannot write a program to {self._fetched}: {error}") from error
         finally:
             await asyncio.to_thread(tar.unlink, missing_ok=True)
-
-    async def _unpack(self, key: str, tar: Path) -> None:
-        async with self._folders.work() as work:
-            made = work / "made"
-            made.mkdir()
-            await asyncio.to_thread(_unpack, tar, made)
-            self._folders.add(key, made)
 
     def _kept(self) -> Collection[str]:
         return {*tuple(self._making), *self.in_use()}
@@ -214,26 +209,18 @@ def _own_folder(folder: Path) -> tuple[Path, int]:
             break
         os.close(lock)
     own = folder / str(number)
-    _clear_after_boot(own)
+    boot = _text_of(_KERNEL_BOOT)
+    # A power cut may have left files without their content, which would be a bot's offence.
+    if _text_of(own / _BOOT) != boot:
+        remove(own)
     own.mkdir(mode=0o700, exist_ok=True)
-    (own / _BOOT).write_text(_boot_id())
+    (own / _BOOT).write_text(boot)
     return own, lock
 
 
-def _clear_after_boot(own: Path) -> None:
-    """A power cut may have left files without their content, which would be a bot's offence."""
+def _text_of(file: Path) -> str:
     try:
-        is_same = (own / _BOOT).read_text() == _boot_id()
-    except OSError:
-        is_same = False
-    if not is_same:
-        remove(own)
-
-
-def _boot_id() -> str:
-    """Which start of this machine it is; empty where nobody knows."""
-    try:
-        return _KERNEL_BOOT.read_text()
+        return file.read_text()
     except OSError:
         return ""
 
