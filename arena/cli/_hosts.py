@@ -40,7 +40,6 @@ async def connected_hosts(
     """
     check_address(where)
     with needs_nats():
-        from arena.hosts.nats_bus import NatsHostBus
         from arena.hosts.nats_connection import NatsConnection
     service, folder = arena.submissions, programs_folder(store)
     programs = SeatPrograms(arena.supervisor.relaunch_specs, service, folder, arena.hidden)
@@ -48,11 +47,10 @@ async def connected_hosts(
     pools = HostPools(arena.supervisor, arena.gateway, arena.limits, programs, on_stderr)
     links = HostLinks(pools.opened, pools.closed)
     name = await asyncio.to_thread(store.arena_id)
-    connection = NatsConnection(where, f"arena {name}", ARENA_USER)
+    bus = NatsConnection(where, f"arena {name}", ARENA_USER)
     others = urls_for_others(arena.url)
     try:
-        await connection.open()
-        bus = NatsHostBus(connection)
+        await bus.open()
         directory = pools.directory = HostDirectory(
             bus,
             name,
@@ -73,7 +71,7 @@ async def connected_hosts(
     finally:
         links.close()
         pools.close()
-        await connection.close()
+        await bus.close()
 
 
 def _ignore(submission: int, match: str, text: str) -> None:

@@ -131,8 +131,7 @@ class _HostNotices:
 
 async def _run(address: BusAddress, report: HostReport, cache: Path, notices: _HostNotices) -> None:
     with needs_nats():
-        from arena.hosts.nats_bus import serve
-        from arena.hosts.nats_connection import NatsConnection
+        from arena.hosts.nats_connection import NatsConnection, serve
     allow_many_files()
     loop = asyncio.get_running_loop()
     cache.mkdir(mode=0o700, parents=True, exist_ok=True)

@@ -31,7 +31,6 @@ from arena.hosts.bus import ARENA_USER
 from arena.hosts.directory import HostDirectory
 from arena.hosts.host_links import HostLinks
 from arena.hosts.messages import Bundle
-from arena.hosts.nats_bus import NatsHostBus
 from arena.hosts.nats_connection import NatsConnection
 from arena.referee.compute_gate import ComputeGate
 from arena.sandbox.bundle import pack_bundle
@@ -93,7 +92,7 @@ async def _played(
         await connection.open()
         stack.push_async_callback(connection.close)
         pools.directory = HostDirectory(
-            NatsHostBus(connection), "arena", arena.limits, arena.url, links.ticket
+            connection, "arena", arena.limits, arena.url, links.ticket
         )
         await pools.directory.open()
         arena.take_hosts(pools, links)
