@@ -14,7 +14,6 @@ from arena.competitions.host_pools import HostPools
 from arena.competitions.live_arena import LiveArena
 from arena.hosts.bus import ARENA_USER, BusDown
 from arena.hosts.directory import HostDirectory
-from arena.hosts.host_control import HostControl
 from arena.hosts.host_kind import isolation
 from arena.hosts.host_links import HostLinks
 from arena.hosts.seat_programs import SeatPrograms
@@ -57,15 +56,15 @@ async def connected_hosts(
             arena.limits,
             others[0] if others else arena.url,
             links.ticket,
+            links.bots,
             "" if certificate is None else certificate.read_text(),
             isolated=bool(isolation()),
         )
-        control = pools.control = HostControl(directory, bus, links.bots)
         await directory.open()
     except BusDown as error:
         raise Unreachable(str(error)) from None
     arena.take_hosts(pools, links)
-    arena.host_control = control
+    arena.host_directory = directory
     try:
         yield
     finally:

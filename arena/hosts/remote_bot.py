@@ -16,7 +16,7 @@ import msgspec
 
 from arena.engine.verdict import Finding
 from arena.hosts import messages
-from arena.hosts.host_control import HostControl
+from arena.hosts.directory import HostDirectory
 from arena.hosts.link import MOST_PIECE, BotLink, BotReading, input_piece, read_output
 from arena.sandbox.process import StderrTail
 from arena.server.background import BackgroundTasks
@@ -191,7 +191,7 @@ class RemoteLauncher:
         on_finding: called when a bot ends by itself, or by a limit.
         on_lost: called with all bots that were there when the link is lost.
         on_retire: called with a bot whose room the host needs, if the bot is idle.
-        control: counts the bots that start, and those that are lost.
+        directory: counts the bots that start, and those that are lost.
     """
 
     def __init__(
@@ -203,7 +203,7 @@ class RemoteLauncher:
         on_finding: Callable[[str, Finding], None],
         on_lost: Callable[[str, str], None],
         on_retire: Callable[[str], None],
-        control: HostControl | None = None,
+        directory: HostDirectory | None = None,
     ) -> None:
         self.host = host
         self._link = link
@@ -212,7 +212,7 @@ class RemoteLauncher:
         self._on_finding = on_finding
         self._on_lost = on_lost
         self._on_retire = on_retire
-        self._control = control
+        self._directory = directory
         self._seats = itertools.count(1)
         self._bots: dict[int, RemoteBot] = {}
         self._is_lost = False
@@ -234,8 +234,8 @@ class RemoteLauncher:
         if self._is_lost:
             raise HostLost(LOST.format(host=self.host))
         self._bots[bot.seat] = bot
-        if self._control is not None:
-            self._control.started(name)
+        if self._directory is not None:
+            self._directory.started(name)
         self._link.tell(
             messages.StartBot(
                 seat=bot.seat,
@@ -288,8 +288,8 @@ class RemoteLauncher:
         self._tasks.cancel()
         bots, self._bots = tuple(self._bots.values()), {}
         for bot in bots:
-            if self._control is not None:
-                self._control.was_lost(bot.name)
+            if self._directory is not None:
+                self._directory.was_lost(bot.name)
             if bot.started.done():
                 self._on_lost(bot.name, LOST.format(host=self.host))
             bot.is_gone()

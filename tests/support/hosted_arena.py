@@ -19,7 +19,6 @@ from arena.games import GAMES
 from arena.hosts.bot_host import BotHost
 from arena.hosts.bus import BusDown
 from arena.hosts.directory import HostDirectory
-from arena.hosts.host_control import HostControl
 from arena.hosts.host_link import LinkOpener
 from arena.hosts.host_links import HostLinks
 from arena.hosts.messages import HostKind, HostReport, HouseBot, SeatProgram, Source
@@ -300,10 +299,9 @@ class HostedArena:
             host.supervisor, host.gateway, host.limits, self, lambda *told: self.stderr.append(told)
         )
         self.links = HostLinks(self.pools.opened, self.pools.closed)
-        directory = self.pools.directory = HostDirectory(
-            self.bus, "arena1", host.limits, host.url, self.links.ticket
+        self.directory = self.pools.directory = HostDirectory(
+            self.bus, "arena1", host.limits, host.url, self.links.ticket, self.links.bots
         )
-        self.control = self.pools.control = HostControl(directory, self.bus, self.links.bots)
         host.take_hosts(self.pools, self.links)
 
     def machine(self, name: str, think: Callable[[str], float] = lambda name: 0.01) -> Machine:
@@ -342,8 +340,7 @@ async def hosted_arena(limits: Limits, **in_play: int) -> AsyncIterator[HostedAr
     """An arena with these submissions in play, by owner."""
     async with in_host(limits=limits) as arena:
         made = HostedArena(arena, in_play)
-        assert made.pools.directory is not None
-        await made.pools.directory.open()
+        await made.directory.open()
         try:
             yield made
         finally:
