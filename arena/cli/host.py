@@ -11,7 +11,6 @@ import re
 import secrets
 import signal
 import tempfile
-from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 
@@ -20,11 +19,11 @@ import msgspec
 
 from arena.cli import _output as output
 from arena.cli._bus_options import BusAddress, bus_options, check_address, needs_nats
-from arena.hosts.bot_host import BotHost
 from arena.hosts.bus import BusDown, checked_host, secret_files
 from arena.hosts.host_health import shortage
 from arena.hosts.host_kind import host_kind
-from arena.hosts.host_link import LinkOpener
+from arena.hosts.host_link import open_link
+from arena.hosts.hosted_bots import BotHost
 from arena.hosts.messages import HostReport
 from arena.hosts.program_cache import ProgramCache
 from arena.sandbox.command import SYSTEM
@@ -36,7 +35,6 @@ from protocol.errors import Unreachable, UsageError
 __all__ = ["command"]
 
 _BUILD_MIB = 1024  # a program may be built meanwhile
-_RETIRE_S = 1.0  # between two looks at what a host that leaves still runs
 
 
 @click.command(name="host")
@@ -145,7 +143,7 @@ async def _run(address: BusAddress, report: HostReport, cache: Path, notices: _H
             lambda limits: fitting_bots(limits, _BUILD_MIB, report.memory_mib),
             programs.program,
             hidden,
-            LinkOpener(report.host),
+            partial(open_link, report.host),
             partial(shortage, (cache, Path(tempfile.gettempdir()))),
             partial(notices.say, "told"),
         )
@@ -158,55 +156,25 @@ async def _run(address: BusAddress, report: HostReport, cache: Path, notices: _H
         stack.push_async_callback(connection.close)
         _say_started(report, notices)
         serving = loop.create_task(serve(connection, host))
-        leaving = loop.create_task(_left(host, notices))
-        with _leaving_at_signals(host, serving, notices):
-            await asyncio.wait((serving, leaving), return_when=asyncio.FIRST_COMPLETED)
-        for task in (serving, leaving):
-            task.cancel()
-        await asyncio.wait((serving, leaving))
-        fault = None if serving.cancelled() else serving.exception()
-        if isinstance(fault, BusDown):
-            raise Unreachable(str(fault)) from None
-        if fault is not None:
-            raise fault
+        for number in (signal.SIGINT, signal.SIGTERM):
+            with contextlib.suppress(NotImplementedError):  # Windows: Ctrl-C ends it at once
+                loop.add_signal_handler(number, _leave, host, serving, notices)
+                stack.callback(loop.remove_signal_handler, number)
+        try:
+            await serving
+        except BusDown as error:
+            raise Unreachable(str(error)) from None
+        notices.say("left", "left; no bot runs here any more")
 
 
-async def _left(host: BotHost, notices: _HostNotices) -> None:
-    """Return when a host that takes no more bots has none."""
-    while not host.is_leaving or host.bots:
-        await asyncio.sleep(_RETIRE_S)
-        if host.is_leaving:
-            host.retire_idle()
-    notices.say("left", "left; no bot runs here any more")
-
-
-@contextlib.contextmanager
-def _leaving_at_signals(
-    host: BotHost, serving: asyncio.Task[None], notices: _HostNotices
-) -> Iterator[None]:
+def _leave(host: BotHost, serving: asyncio.Task[None], notices: _HostNotices) -> None:
     """Let a host leave at Ctrl-C or SIGTERM, and end it at the next."""
-    loop = asyncio.get_running_loop()
-
-    def heard() -> None:
-        if host.is_leaving:
-            serving.cancel()
-            return
-        host.leave()
-        left = output.plural(host.bots, "bot")
-        notices.say("leaving", f"takes no more bots; {left} left · once more ends it at once")
-
-    numbers = (signal.SIGINT, signal.SIGTERM)
-    try:
-        for number in numbers:
-            loop.add_signal_handler(number, heard)
-    except NotImplementedError:  # Windows: Ctrl-C ends it at once
-        yield
+    if host.is_leaving:
+        serving.cancel()
         return
-    try:
-        yield
-    finally:
-        for number in numbers:
-            loop.remove_signal_handler(number)
+    host.leave()
+    left = output.plural(host.bots, "bot")
+    notices.say("leaving", f"takes no more bots; {left} left · once more ends it at once")
 
 
 def _say_started(report: HostReport, notices: _HostNotices) -> None:

@@ -13,15 +13,15 @@ import msgspec
 from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import WebSocketException
 
-from arena.hosts.bot_host import LinkHandler
 from arena.hosts.host_links import HOST_HEADER, TICKET_HEADER
+from arena.hosts.hosted_bots import HostedBots
 from arena.hosts.link import BotLink
 from arena.hosts.messages import FromArena, FromHost, on_link
 from arena.server.entrance import HOSTS
 from protocol.address import proxy_to, through
 from protocol.errors import ArenaError
 
-__all__ = ["LinkOpener"]
+__all__ = ["open_link"]
 
 log = logging.getLogger(__name__)
 
@@ -67,54 +67,46 @@ class _HostLink:
             self.cut()
 
 
-class LinkOpener:
-    """Opens links for the host `name`."""
+async def open_link(
+    host: str, url: str, ticket: str, ca: str, opened: Callable[[BotLink], HostedBots]
+) -> None:
+    """Open the link of a host to an arena, and serve it until it is lost.
 
-    def __init__(self, name: str) -> None:
-        self._name = name
+    `ca` are certificates, in PEM, that the arena's own is checked by besides those of this machine.
+    `opened` returns who takes what comes. Raises `ArenaError` if there is no such arena.
+    """
+    try:
+        async with connect(
+            f"{url.rstrip('/')}{HOSTS}",
+            additional_headers={TICKET_HEADER: ticket, HOST_HEADER: host},
+            ssl=_tls(ca) if url.startswith("wss:") else None,
+            proxy=proxy_to(url),
+            compression=None,
+            open_timeout=_OPEN_S,
+            ping_interval=_PING_S,
+            ping_timeout=_SILENT_S,
+            close_timeout=1.0,
+            max_size=_FRAME_BYTES,
+        ) as websocket:
+            link = _HostLink(websocket)
+            await _serve(websocket, link, opened(link))
+    except (OSError, TimeoutError, WebSocketException) as error:
+        raise ArenaError(f"no arena answers at {url}{through(url)}: {error}") from None
 
-    async def __call__(
-        self, url: str, ticket: str, ca: str, opened: Callable[[BotLink], LinkHandler]
-    ) -> None:
-        """Serve one link until it is lost.
 
-        `ca` are certificates, in PEM, that the arena's own is checked by besides those of this
-        machine. Raises `ArenaError` if there is no such arena.
-        """
-        try:
-            async with connect(
-                f"{url.rstrip('/')}{HOSTS}",
-                additional_headers={TICKET_HEADER: ticket, HOST_HEADER: self._name},
-                ssl=_tls(ca) if url.startswith("wss:") else None,
-                proxy=proxy_to(url),
-                compression=None,
-                open_timeout=_OPEN_S,
-                ping_interval=_PING_S,
-                ping_timeout=_SILENT_S,
-                close_timeout=1.0,
-                max_size=_FRAME_BYTES,
-            ) as websocket:
-                await self._serve(websocket, opened)
-        except (OSError, TimeoutError, WebSocketException) as error:
-            raise ArenaError(f"no arena answers at {url}{through(url)}: {error}") from None
-
-    async def _serve(
-        self, websocket: ClientConnection, opened: Callable[[BotLink], LinkHandler]
-    ) -> None:
-        link = _HostLink(websocket)
-        handler = opened(link)
-        sending = asyncio.create_task(link.send())
-        try:
-            async for frame in websocket:
-                if isinstance(frame, bytes):
-                    handler.piece(frame)
-                else:
-                    handler.message(frame.encode())
-        except (struct.error, msgspec.DecodeError) as error:
-            log.warning("an arena says what is no message: %s", error)
-        finally:
-            sending.cancel()
-            await asyncio.wait((sending,))
+async def _serve(websocket: ClientConnection, link: _HostLink, bots: HostedBots) -> None:
+    sending = asyncio.create_task(link.send())
+    try:
+        async for frame in websocket:
+            if isinstance(frame, bytes):
+                bots.piece(frame)
+            else:
+                bots.message(frame.encode())
+    except (struct.error, msgspec.DecodeError) as error:
+        log.warning("an arena says what is no message: %s", error)
+    finally:
+        sending.cancel()
+        await asyncio.wait((sending,))
 
 
 def _tls(ca: str) -> ssl.SSLContext:

@@ -19,7 +19,7 @@ from websockets.http11 import Request
 from arena.hosts.link import MOST_PIECE, BotLink
 from arena.hosts.messages import FromArena, FromHost, on_link
 from arena.hosts.remote_bot import RemoteLauncher
-from arena.referee.transport import Caller, Wire
+from arena.referee.transport import Caller, ConnectionOwner, Wire
 from arena.server.entrance import send
 from arena.server.reply import text
 from protocol.codec import Encoding
@@ -42,10 +42,7 @@ _SILENT_S = 8.0  # a host ends its bots within 10 s
 class _ArenaLink:
     """The arena's end of one link; a `BotLink`."""
 
-    def __init__(self, caller: Caller, host: str, now: float) -> None:
-        self.host = host
-        self.launcher: RemoteLauncher | None = None
-        self.heard_at = now
+    def __init__(self, caller: Caller) -> None:
         self._caller = caller
 
     def tell(self, message: FromArena | FromHost) -> None:
@@ -58,13 +55,12 @@ class _ArenaLink:
         self._caller.cut()
 
 
-class HostLinks:
+class HostLinks(ConnectionOwner):
     """All links of an arena, and their owner.
 
     Args:
         opened: makes the launcher of a host that has opened its link.
         closed: called with it when the link is lost, before its bots are.
-
     """
 
     def __init__(
@@ -75,7 +71,8 @@ class HostLinks:
         self._secret = secrets.token_bytes(32)
         self._opened = opened
         self._closed = closed
-        self._links: dict[Wire, _ArenaLink] = {}
+        self._launchers: dict[Wire, RemoteLauncher] = {}  # by link
+        self._heard_at: dict[Wire, float] = {}
         self._clock = asyncio.get_running_loop().time
         self._ping_at = 0.0
 
@@ -90,28 +87,26 @@ class HostLinks:
         if not hmac.compare_digest(ticket.encode(), self.ticket(host).encode()):
             send(caller, text(403, "expected the ticket of a host, which it has from the bus"))
             return
-        for link in [link for link in self._links.values() if link.host == host]:
+        for link in [link for link, old in self._launchers.items() if old.host == host]:
             link.cut()
         caller.accept(request)
-        if not caller.is_open:
-            return
-        link = self._links[caller] = _ArenaLink(caller, host, self._clock())
-        caller.hand_to(self, frame_bytes=_FRAME_BYTES, buffer_bytes=_BUFFER_BYTES)
-        link.launcher = self._opened(host, link)
+        if caller.is_open:
+            self._launchers[caller] = self._opened(host, _ArenaLink(caller))
+            self._heard_at[caller] = self._clock()
+            caller.hand_to(self, frame_bytes=_FRAME_BYTES, buffer_bytes=_BUFFER_BYTES)
 
     def bots(self, host: str) -> int:
         """How many bots of this arena are on a host, with those that start or end."""
-        launchers = (link.launcher for link in self._links.values() if link.host == host)
-        return sum(len(launcher) for launcher in launchers if launcher is not None)
+        return sum(len(each) for each in self._launchers.values() if each.host == host)
 
     def tick(self, now: float) -> None:
         """Ping hosts, and cut links that have been silent for long."""
         if now < self._ping_at:
             return
         self._ping_at = now + _PING_S
-        for connection, link in tuple(self._links.items()):
-            if now - link.heard_at > _SILENT_S:
-                log.warning("the host %s is silent", link.host)
+        for connection, launcher in tuple(self._launchers.items()):
+            if now - self._heard_at[connection] > _SILENT_S:
+                log.warning("the host %s is silent", launcher.host)
                 connection.cut()
             else:
                 connection.ping(b"")
@@ -120,53 +115,38 @@ class HostLinks:
         """Hosts have no token."""
 
     def close(self) -> None:
-        for connection in tuple(self._links):
+        for connection in tuple(self._launchers):
             connection.cut()
 
-    # --- what connections tell (as their `ConnectionOwner`) ---
-
-    def connected(self, connection: Wire) -> None:
-        """Never called: the gateway has owned the connection before."""
+    # --- what connections tell; all else changes nothing here ---
 
     def received(self, connection: Wire, frame: bytes, encoding: Encoding, arrived: float) -> None:
-        link = self._links.get(connection)
-        if link is None or link.launcher is None:
+        launcher = self._launchers.get(connection)
+        if launcher is None:
             return
-        link.heard_at = arrived
+        self._heard_at[connection] = arrived
         try:
             if encoding is Encoding.MSGPACK:
-                link.launcher.piece(frame)
+                launcher.piece(frame)
             else:
-                link.launcher.message(frame)
+                launcher.message(frame)
         except (struct.error, msgspec.DecodeError) as error:
-            log.warning("the host %s says what is no message: %s", link.host, error)
+            log.warning("the host %s says what is no message: %s", launcher.host, error)
             connection.close(CLOSE_PROTOCOL, "expected a message of a host")
         except Exception:
-            log.exception("the arena failed at a message of the host %s", link.host)
+            log.exception("the arena failed at a message of the host %s", launcher.host)
             connection.cut()
 
     def misbehaved(self, connection: Wire, error: ProtocolError) -> None:
         connection.close(CLOSE_PROTOCOL, str(error))
 
-    def overflowed(self, connection: Wire, waiting: int) -> None:
-        """Nothing is left to do: the connection has been cut."""
-
     def ponged(self, connection: Wire, payload: bytes, arrived: float) -> None:
-        if (link := self._links.get(connection)) is not None:
-            link.heard_at = arrived
-
-    def was_read(self, connection: Wire, took_s: float) -> None:
-        """Nothing is left to do: the connection is closing."""
-
-    def on_trivial_frame(self, connection: Wire) -> None:
-        """A host may send pings and fragments."""
-
-    def drained(self, connection: Wire) -> None:
-        """Nothing waits for that."""
+        if connection in self._launchers:
+            self._heard_at[connection] = arrived
 
     def lost(self, connection: Wire) -> None:
-        link = self._links.pop(connection, None)
-        if link is None or link.launcher is None:
-            return
-        self._closed(link.launcher)
-        link.launcher.lost()
+        launcher = self._launchers.pop(connection, None)
+        if launcher is not None:
+            del self._heard_at[connection]
+            self._closed(launcher)
+            launcher.lost()

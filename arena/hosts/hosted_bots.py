@@ -1,8 +1,13 @@
-"""The bots of one arena on this host: started, read and stopped as the arena says over its link.
+"""A host: runs bots on this machine for the arenas of a bus, and judges nothing.
 
-What a bot writes goes to the arena as it comes, each piece with what the host reads of the bot at
-that moment. What the arena writes to a bot is handed over at once, but for questions: a bot that is
-asked waits for a core, and its time begins when it has one.
+It says twice a second what it is and has. An arena asks for room for all launched bots of a match;
+a host that has it keeps it for some seconds, and opens a link to that arena. When memory is short,
+arenas are served in turn, and processes that have nothing to do are asked to make room.
+
+Bots are started, read and stopped as their arena says over its link. What a bot writes goes to the
+arena as it comes, each piece with what the host reads of the bot at that moment. What the arena
+writes to a bot is handed over at once, but for questions: a bot that is asked waits for a core, and
+its time begins when it has one.
 """
 
 from __future__ import annotations
@@ -16,11 +21,15 @@ from functools import partial
 from pathlib import Path
 from typing import TypeAlias
 
+import msgspec
+
 from arena.engine.verdict import Finding
 from arena.hosts import messages
 from arena.hosts.link import MOST_PIECE, BotLink, BotReading, read_input
+from arena.hosts.messages import BotsPlaced, HostReport, PlaceBots, decode, encode
 from arena.hosts.program_cache import Fetch
-from arena.referee.compute_gate import BotGate, ComputeGate
+from arena.referee.clock import TICK_S, Lag
+from arena.referee.compute_gate import LOOK_S, BotGate, ComputeGate
 from arena.referee.transport import Gate
 from arena.sandbox.command import Program
 from arena.sandbox.launcher import LaunchedBot, Launcher, OnFinding
@@ -29,13 +38,17 @@ from arena.server.background import BackgroundTasks
 from protocol.errors import ArenaError
 from protocol.messages import Ending, Limits
 
-__all__ = ["READING_S", "HostedBots", "Launches", "Programs"]
+__all__ = ["READING_S", "BotHost", "HostedBots", "Launches", "OpenLink", "Programs"]
 
 log = logging.getLogger(__name__)
 
 READING_S = 0.1
 """Between two readings of a bot that has not answered yet."""
 
+REPORT_S = 0.5
+KEPT_S = 10.0
+"""For how long room is kept for bots that an arena has asked for."""
+_WAITS_S = 3.0  # an arena that was refused asks again each second
 _KILLED_S = 1.0  # who ends a whole job signals its processes one after another
 
 Programs: TypeAlias = Callable[[messages.SeatProgram, str, str, Fetch], Awaitable[Program]]
@@ -44,32 +57,43 @@ Programs: TypeAlias = Callable[[messages.SeatProgram, str, str, Fetch], Awaitabl
 Launches: TypeAlias = Callable[[Limits, Sequence[Path], OnFinding], Launcher]
 """Makes the launcher of an arena's bots."""
 
+OpenLink: TypeAlias = Callable[
+    [str, str, str, Callable[[BotLink], "HostedBots"]], Awaitable[None]
+]
+"""(url, ticket, ca, opened): opens the link to an arena and serves it until it is lost.
+
+It calls `opened` with the link, and its result with what comes; raises `ArenaError`.
+"""
+
 
 class _HostedBot(asyncio.Protocol):
     """A bot's process, and what passes through its pipes. To asyncio it reads the output."""
 
-    def __init__(self, bots: HostedBots, seat: int, program: str, stderr: StderrTail) -> None:
-        self.seat = seat
-        self.program = program  # its key
-        self.stderr = stderr
+    starting: asyncio.Task[None]
+
+    def __init__(self, bots: HostedBots, start: messages.StartBot) -> None:
+        self.seat = start.seat
+        self.name = start.name
+        self.program = start.program.key
+        self.stderr = StderrTail(start.stderr_bytes)
+        self.outward: asyncio.WriteTransport | None = None
+        self.handed_at = 0.0
         self.launched: LaunchedBot | None = None
         self.is_asked = False  # and has not written a line since
         self.finding: Finding | None = None
         self._bots = bots
-        self._gate: Gate = bots.gate
+        self._gate: Gate = bots.host.gate
         self._loop = asyncio.get_running_loop()
         self._queued = deque[tuple[bool, bytes]]()  # input that waits for a core, and what follows
         self._inward: asyncio.ReadTransport | None = None
-        self._outward: asyncio.WriteTransport | None = None
         self._is_waiting = False  # for a core
         self._is_ending = False  # its input, after what is queued
         self._handed = 0
-        self._handed_at = 0.0
         self._told = 0  # bytes of its stderr
 
     @property
     def reading(self) -> BotReading:
-        launched, outward = self.launched, self._outward
+        launched, outward = self.launched, self.outward
         assert launched is not None, "it was started"
         waits = 0 if outward is None else outward.get_write_buffer_size()
         waited_ms = launched.waited_ms()
@@ -77,10 +101,10 @@ class _HostedBot(asyncio.Protocol):
             self.seat,
             self._handed - waits,
             self._loop.time(),
-            self._handed_at,
+            self.handed_at,
             launched.cpu_ms(),
             -1.0 if waited_ms is None else waited_ms,
-            self._bots.lag_s(),
+            self._bots.host.lag_s(),
         )
 
     # --- input ---
@@ -93,8 +117,8 @@ class _HostedBot(asyncio.Protocol):
 
     def end_input(self) -> None:
         self._is_ending = True
-        if not self._queued and self._outward is not None:
-            self._outward.close()
+        if not self._queued and self.outward is not None:
+            self.outward.close()
 
     async def core(self) -> None:
         """Wait for a core, which it has until it has written a line."""
@@ -116,8 +140,8 @@ class _HostedBot(asyncio.Protocol):
                 self._gate.enter(self, self._begin, self._used_ms)
                 return
             self._hand_over()
-        if self._is_ending and not self._queued and self._outward is not None:
-            self._outward.close()
+        if self._is_ending and not self._queued and self.outward is not None:
+            self.outward.close()
 
     def _begin(self) -> None:
         """It has a core."""
@@ -129,9 +153,9 @@ class _HostedBot(asyncio.Protocol):
     def _hand_over(self) -> None:
         _, data = self._queued.popleft()
         self._handed += len(data)
-        self._handed_at = self._loop.time()
-        if self._outward is not None:
-            self._outward.write(data)
+        self.handed_at = self._loop.time()
+        if self.outward is not None:
+            self.outward.write(data)
 
     def _used_ms(self) -> float:
         launched = self.launched
@@ -167,21 +191,10 @@ class _HostedBot(asyncio.Protocol):
             self._bots.link.tell(messages.BotStderr(self.seat, new.encode()))
 
     async def connect(self, launched: LaunchedBot) -> None:
-        self._gate = BotGate(self._bots.gate, launched, self._loop.time, (self,))
+        self._gate = BotGate(self._bots.host.gate, launched, self._loop.time, (self,))
         pipes = launched.pipes
         assert pipes is not None, "a host starts what speaks over pipes"
         await pipes.connect(self, _Input(self))
-
-    def input_opened(self, transport: asyncio.WriteTransport) -> None:
-        transport.set_write_buffer_limits(0)
-        self._outward = transport
-
-    def input_read(self) -> None:
-        """It has read all that was handed over."""
-        self._handed_at = self._loop.time()
-
-    def input_lost(self) -> None:
-        self._outward = None
 
 
 class _Input(asyncio.BaseProtocol):
@@ -192,49 +205,36 @@ class _Input(asyncio.BaseProtocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         assert isinstance(transport, asyncio.WriteTransport), "it is a pipe's"
-        self._bot.input_opened(transport)
+        transport.set_write_buffer_limits(0)
+        self._bot.outward = transport
 
     def resume_writing(self) -> None:
-        self._bot.input_read()
+        """It has read all that was handed over."""
+        self._bot.handed_at = asyncio.get_running_loop().time()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        self._bot.input_lost()
+        self._bot.outward = None
 
 
 class HostedBots:
     """The bots of one arena; `limits` are those of memory and processes for all of them.
 
-    Args:
-        programs: fetches and builds.
-        hidden: files that no bot sees.
-        lag_s: returns how late this process's event loop has been in all.
-        on_change: called with True when a bot comes, and with False when one is gone.
-        left_at: returns when this host was told to leave, infinite if it was not.
+    Attributes:
+        link: the link to the arena, once it `is_open`.
+        kept: until when room is kept for each bot that is to come.
     """
 
-    def __init__(
-        self,
-        link: BotLink,
-        limits: Limits,
-        gate: ComputeGate,
-        programs: Programs,
-        hidden: Sequence[Path],
-        lag_s: Callable[[], float],
-        on_change: Callable[[bool], None],
-        launches: Launches = Launcher,
-        left_at: Callable[[], float] = lambda: math.inf,
-    ) -> None:
-        self.link = link
-        self.gate = gate
-        self.lag_s = lag_s
-        self._limits = limits
-        self._programs = programs
-        self._on_change = on_change
-        self._left_at = left_at
-        self._launcher = launches(limits, hidden, self._found)
+    link: BotLink
+
+    def __init__(self, host: BotHost, arena: str, limits: Limits) -> None:
+        self.host = host
+        self.arena = arena
+        self.kept: list[float] = []
+        self.is_open: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        # If nobody waits any more, asyncio would log the exception.
+        self.is_open.add_done_callback(lambda future: future.cancelled() or future.exception())
+        self._launcher = host.launches(limits, host.hidden, self._found)
         self._bots: dict[int, _HostedBot] = {}
-        self._by_name: dict[str, _HostedBot] = {}
-        self._starting: dict[int, asyncio.Task[None]] = {}
         self._fetching: dict[tuple[str, int], asyncio.Future[bytes]] = {}
         self._asked: dict[_HostedBot, None] = {}
         self._tasks = BackgroundTasks()
@@ -244,6 +244,11 @@ class HostedBots:
     def __len__(self) -> int:
         """How many bots there are, with those that start or end."""
         return len(self._bots)
+
+    def taken(self, now: float) -> int:
+        """For how many bots it has room."""
+        self.kept = [until for until in self.kept if until > now]
+        return len(self.kept) + len(self)
 
     @property
     def programs(self) -> tuple[str, ...]:
@@ -312,18 +317,14 @@ class HostedBots:
             self._reads = self._loop.call_later(READING_S, self._read)
 
     def _start(self, message: messages.StartBot) -> None:
-        bot = self._bots[message.seat] = _HostedBot(
-            self, message.seat, message.program.key, StderrTail(message.stderr_bytes)
-        )
-        self._by_name[message.name] = bot
-        task = self._starting[message.seat] = self._tasks.start(self._launch(bot, message))
-        task.add_done_callback(lambda _: self._starting.pop(message.seat, None))
-        self._on_change(True)
+        bot = self._bots[message.seat] = _HostedBot(self, message)
+        bot.starting = self._tasks.start(self._launch(bot, message))
+        del self.kept[:1]  # its room, if that is still kept
 
     async def _launch(self, bot: _HostedBot, message: messages.StartBot) -> None:
         try:
             fetch = partial(self._fetch, message.program.key)
-            program = await self._programs(message.program, message.game, message.name, fetch)
+            program = await self.host.programs(message.program, message.game, message.name, fetch)
             await bot.core()
             launched = await self._launcher.start(message.name, program, stderr_tail=bot.stderr)
             # Before its output is read, which may come at once.
@@ -349,16 +350,15 @@ class HostedBots:
     async def _stop(self, bot: _HostedBot) -> None:
         """End a bot; one that still starts is given up."""
         bot.let_go()
-        if (starting := self._starting.get(bot.seat)) is not None:
-            starting.cancel()
-            await asyncio.wait((starting,))
+        bot.starting.cancel()
+        await asyncio.wait((bot.starting,))
         if bot.launched is not None:
             await self._launcher.stop(bot.launched.name)
         self._end(bot)
 
     def _found(self, name: str, finding: Finding) -> None:
         """A bot has ended by itself, or was ended at one of its limits."""
-        bot = self._by_name[name]
+        bot = next(bot for bot in self._bots.values() if bot.name == name)
         bot.tell_stderr()
         bot.finding = finding
         crashed = finding.kind is Ending.CRASH
@@ -368,7 +368,7 @@ class HostedBots:
         """End what is left of a bot, unless all of this host was killed, which is no offence."""
         crashed_at = self._loop.time()
         await asyncio.sleep(_KILLED_S)
-        if abs(self._left_at() - crashed_at) <= _KILLED_S:
+        if abs(self.host.left_at - crashed_at) <= _KILLED_S:
             self.link.cut()
         else:
             await self._stop(bot)
@@ -382,26 +382,207 @@ class HostedBots:
     def _forget(self, bot: _HostedBot) -> None:
         bot.let_go()
         del self._bots[bot.seat]
-        for name in [name for name, other in self._by_name.items() if other is bot]:
-            del self._by_name[name]
-        self._on_change(False)
 
     # --- programs ---
 
     async def _fetch(self, key: str, offset: int) -> bytes:
-        """Ask the arena for a part of a program."""
-        future = self._fetching.get((key, offset))
-        if future is None:
-            future = self._fetching[key, offset] = self._loop.create_future()
-            future.add_done_callback(lambda _: self._fetching.pop((key, offset), None))
-            self.link.tell(messages.WantedPart(key, offset))
-        return await asyncio.shield(future)
+        """Ask the arena for a part of a program; `ProgramCache` fetches each once at a time."""
+        future = self._fetching[key, offset] = self._loop.create_future()
+        self.link.tell(messages.WantedPart(key, offset))
+        return await future
 
     def _fetched(self, part: messages.ProgramPart) -> None:
-        future = self._fetching.get((part.key, part.offset))
+        future = self._fetching.pop((part.key, part.offset), None)
         if future is None or future.done():
             return
         if part.why:
             future.set_exception(ArenaError(part.why))
         else:
             future.set_result(part.data)
+
+
+class BotHost:
+    """One host; `report` is what it says of itself, as far as that does not change.
+
+    Args:
+        fitting: returns how many bots with these limits fit into the machine's memory.
+        programs: fetches and builds; raises `ArenaError` for what cannot be started here.
+        hidden: files that no bot sees.
+        shortage: returns what this machine has too little of just now, in words; empty if nothing.
+        tell: called with a line for the operator.
+
+    Attributes:
+        is_draining: whether it takes no more bots, as an operator says.
+        left_at: when it was told to leave; infinite if it was not.
+    """
+
+    def __init__(
+        self,
+        report: HostReport,
+        fitting: Callable[[Limits], int],
+        programs: Programs,
+        hidden: Sequence[Path],
+        open_link: OpenLink,
+        shortage: Callable[[], str] = lambda: "",
+        tell: Callable[[str], None] = lambda line: None,
+        launches: Launches = Launcher,
+    ) -> None:
+        self.is_draining = False
+        self.left_at = math.inf
+        self.gate = ComputeGate(report.cores)
+        self.programs = programs
+        self.hidden = hidden
+        self.launches = launches
+        self._report = report
+        self._fitting = fitting
+        self._open_link = open_link
+        self._shortage = shortage
+        self._tell = tell
+        self._arenas: dict[str, HostedBots] = {}
+        self._refused: dict[str, float] = {}  # when each arena was refused that asks again
+        self._served: list[str] = []  # arenas, the one that was given room last at the end
+        self._loop = asyncio.get_running_loop()
+        self._lag = Lag(self._loop.time())
+        self._tasks = BackgroundTasks()
+
+    @property
+    def is_leaving(self) -> bool:
+        """Whether it ends when its bots have played."""
+        return self.left_at < math.inf
+
+    @property
+    def bots(self) -> int:
+        """How many there are, of all arenas."""
+        return sum(len(bots) for bots in self._arenas.values())
+
+    @property
+    def programs_in_use(self) -> tuple[str, ...]:
+        """The keys of the programs of all bots that are there; may be read in a thread."""
+        return tuple(key for bots in tuple(self._arenas.values()) for key in bots.programs)
+
+    @property
+    def report(self) -> HostReport:
+        return msgspec.structs.replace(
+            self._report,
+            bots=self.bots,
+            room=max(0, self._room(Limits())),
+            is_draining=self.is_draining or self.is_leaving,
+            lag_ms=round(1000 * self._lag.stalled_s(self._loop.time() - 5, self._loop.time()), 1),
+            last_error=self._shortage(),
+        )
+
+    def lag_s(self) -> float:
+        """How late this process's event loop has been in all."""
+        return self._lag.all_stalls_s(self._loop.time())
+
+    async def run(self, publish: Callable[[bytes], Awaitable[None]]) -> None:
+        """Report, measure and share the cores, until it has left: it has no bot any more."""
+        report_at = look_at = self._loop.time()
+        while True:
+            now = self._loop.time()
+            self._lag.tick(now)
+            if now >= look_at:
+                look_at = now + LOOK_S
+                self.gate.look(now)
+            if now >= report_at:
+                report_at = now + REPORT_S
+                await publish(encode(self.report))
+                if self.is_leaving and not self.bots:
+                    return
+                if self.is_leaving:
+                    for bots in self._arenas.values():
+                        bots.ask_to_retire(len(bots))
+            await asyncio.sleep(TICK_S)
+
+    async def place(self, data: bytes) -> bytes:
+        """Answer an arena that asks for room: a `Placed`."""
+        try:
+            wanted = decode(data, PlaceBots)
+        except msgspec.DecodeError as error:
+            return encode(BotsPlaced(self._report.host, f"expected a request for room: {error}"))
+        why = self._refusal(wanted)
+        if not why:
+            try:
+                await self._serve(wanted)
+            except ArenaError as error:
+                why = str(error)
+        return encode(BotsPlaced(self._report.host, why))
+
+    def drain(self, data: bytes) -> None:
+        """Take no more bots, or take them again, as an operator says."""
+        self.is_draining = decode(data, messages.DrainHost).is_draining
+        self._tell("takes no more bots" if self.is_draining else "takes bots again")
+
+    def leave(self) -> None:
+        """Take no more bots, for good."""
+        self.left_at = self._loop.time()
+
+    async def close(self) -> None:
+        """End all bots and links."""
+        self._tasks.cancel()
+        await self._tasks.ended()
+
+    # --- within ---
+
+    def _room(self, limits: Limits) -> int:
+        now = self._loop.time()
+        return self._fitting(limits) - sum(bots.taken(now) for bots in self._arenas.values())
+
+    def _refusal(self, wanted: PlaceBots) -> str:
+        """Why an arena gets no room now; empty if it does."""
+        now, arena = self._loop.time(), wanted.arena
+        if self.is_draining or self.is_leaving:
+            return "it takes no more bots"
+        if shortage := self._shortage():
+            return f"it has {shortage}"
+        self._refused = {name: at for name, at in self._refused.items() if now - at < _WAITS_S}
+        missing = wanted.bots - self._room(wanted.limits)
+        if missing > 0:
+            self._refused[arena] = now
+            # The one that asks has replaced its own idle bots before it asks.
+            others = (bots for bots in self._arenas.values() if bots.arena != arena)
+            if (most := max(others, key=len, default=None)) is not None:
+                most.ask_to_retire(missing)
+            return "it has no memory left for them"
+        first = next((name for name in self._served if name in self._refused), arena)
+        if first != arena and self._served.index(first) < self._turn(arena):
+            self._refused[arena] = now
+            return f"it is the turn of {first}"
+        return ""
+
+    def _turn(self, arena: str) -> int:
+        return self._served.index(arena) if arena in self._served else -1
+
+    async def _serve(self, wanted: PlaceBots) -> None:
+        """Keep room for an arena's bots, and have a link to it."""
+        arena = wanted.arena
+        bots = self._arenas.get(arena)
+        if bots is None:
+            bots = self._arenas[arena] = HostedBots(self, arena, wanted.limits)
+            self._tasks.start(self._link(bots, wanted))
+        bots.kept += [self._loop.time() + KEPT_S] * wanted.bots
+        self._refused.pop(arena, None)
+        self._served = [name for name in self._served if name != arena] + [arena]
+        await asyncio.shield(bots.is_open)
+
+    async def _link(self, bots: HostedBots, wanted: PlaceBots) -> None:
+        """Keep the link to an arena; when it is lost, nothing is left of its bots."""
+        why = ArenaError("the link was closed")
+
+        def opened(link: BotLink) -> HostedBots:
+            bots.link = link
+            bots.is_open.set_result(None)
+            self._tell(f"runs bots for {bots.arena}")
+            return bots
+
+        try:
+            await self._open_link(wanted.url, wanted.ticket, wanted.ca, opened)
+        except ArenaError as error:
+            why = error
+        finally:
+            del self._arenas[bots.arena]
+            if bots.is_open.done():
+                await asyncio.shield(bots.close())
+                self._tell(f"has ended all bots of {bots.arena}")
+            else:
+                bots.is_open.set_exception(why)

@@ -28,8 +28,8 @@ import nats.errors
 import nkeys  # type: ignore[import-untyped]  # it says nothing of its types
 from nats.aio.msg import Msg
 
-from arena.hosts.bot_host import BotHost
 from arena.hosts.bus import BusAddress, BusDown
+from arena.hosts.hosted_bots import BotHost
 from protocol.errors import UsageError, one_line
 from protocol.text_files import read_text
 
@@ -211,9 +211,9 @@ class NatsConnection:
 
 
 async def serve(connection: NatsConnection, host: BotHost) -> None:
-    """Have a host report and answer on the bus, for ever; raises `BusDown` if it is not there now.
+    """Have a host report and answer on the bus, until it has left.
 
-    Later the bus may be gone: links to arenas go on without it.
+    Raises `BusDown` if the bus is not there now. Later it may be gone: links go on without it.
     """
     name = host.report.host
 

@@ -16,11 +16,11 @@ from arena.competitions.process_pool import ProcessPool, launches_here
 from arena.engine.verdict import Finding
 from arena.formats.spec import Plan, Take, plan_of
 from arena.games import GAMES
-from arena.hosts.bot_host import BotHost
 from arena.hosts.bus import BusDown
 from arena.hosts.directory import HostDirectory
-from arena.hosts.host_link import LinkOpener
+from arena.hosts.host_link import open_link
 from arena.hosts.host_links import HostLinks
+from arena.hosts.hosted_bots import BotHost
 from arena.hosts.messages import HostKind, HostReport, HouseBot, SeatProgram, Source
 from arena.referee.compute_gate import ComputeGate
 from arena.sandbox.command import Program
@@ -223,7 +223,7 @@ class Machine:
             lambda limits: self.bots,
             _programs,
             (),
-            LinkOpener(self.name),
+            partial(open_link, self.name),
             launches=cast(Any, partial(ScriptedLauncher, self)),
         )
         self._bus.comes(self.name, host)

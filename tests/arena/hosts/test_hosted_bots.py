@@ -7,14 +7,15 @@ from typing import Any
 
 import pytest
 
-from arena.hosts.hosted_bots import HostedBots
-from arena.hosts.messages import Source, StartBot, WantedPart, on_link
+from arena.hosts.hosted_bots import BotHost, HostedBots
+from arena.hosts.messages import HostReport, Source, StartBot, WantedPart, on_link
 from arena.hosts.program_cache import Fetch
-from arena.referee.compute_gate import ComputeGate
 from protocol.errors import ArenaError
 from protocol.messages import Limits
+from tests.support.hosted_arena import KIND
 from tests.support.silent_link import SilentLink
 
+REPORT = HostReport(host="h1", session="s", kind=KIND, cores=1, memory_mib=1, bots=0, room=0)
 START = StartBot(
     seat=1,
     name="ann1",
@@ -32,9 +33,12 @@ async def test_what_is_fetched_for_an_arena_ends_with_its_link() -> None:
         fetching.append(asyncio.ensure_future(fetch(0)))  # others may wait for it, too
         await asyncio.Event().wait()
 
-    bots = HostedBots(
-        link, Limits(), ComputeGate(1), programs, (), lambda: 0.0, lambda has_come: None
-    )
+    async def not_opened(*wanted: object) -> None:
+        raise AssertionError("it is open")
+
+    host = BotHost(REPORT, lambda limits: 1, programs, (), not_opened)
+    bots = HostedBots(host, "a1", Limits())
+    bots.link = link
     bots.message(on_link(START))
     while not link.told:
         await asyncio.sleep(0)

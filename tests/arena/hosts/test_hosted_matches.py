@@ -8,8 +8,8 @@ from random import Random
 
 import pytest
 
-from arena.hosts.bot_host import LinkHandler
-from arena.hosts.host_link import LinkOpener
+from arena.hosts.host_link import open_link
+from arena.hosts.hosted_bots import HostedBots
 from arena.hosts.link import BotLink
 from arena.storage.models import Act
 from protocol.errors import ArenaError
@@ -37,10 +37,10 @@ async def test_bots_on_two_hosts_play_a_round_robin() -> None:
 async def test_a_host_cannot_pose_as_another() -> None:
     async with hosted_arena(LIMITS, ann=1, ben=2) as here:
         with pytest.raises(ArenaError, match="403"):
-            await LinkOpener("h2")(here.host.url, here.links.ticket("h1"), "", _never_opened)
+            await open_link("h2", here.host.url, here.links.ticket("h1"), "", _never_opened)
 
 
-def _never_opened(link: BotLink) -> LinkHandler:
+def _never_opened(link: BotLink) -> HostedBots:
     raise AssertionError("it was refused")
 
 

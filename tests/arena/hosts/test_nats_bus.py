@@ -13,10 +13,10 @@ import pytest
 pytest.importorskip("nats")
 
 from arena.hosts import nats_connection
-from arena.hosts.bot_host import BotHost, LinkHandler
 from arena.hosts.bus import BusAddress, BusDown
 from arena.hosts.bus_setup import set_up
 from arena.hosts.directory import HostDirectory
+from arena.hosts.hosted_bots import BotHost, HostedBots
 from arena.hosts.link import BotLink
 from arena.hosts.messages import DrainHost, HostReport, Source, encode
 from arena.hosts.nats_connection import NatsConnection, serve
@@ -93,7 +93,7 @@ async def _not_started(*wanted: object) -> Any:
 
 
 async def _never_lost(
-    url: str, ticket: str, ca: str, opened: Callable[[BotLink], LinkHandler]
+    url: str, ticket: str, ca: str, opened: Callable[[BotLink], HostedBots]
 ) -> None:
     opened(SilentLink())
     await asyncio.Event().wait()

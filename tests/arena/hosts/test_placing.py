@@ -9,8 +9,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from arena.hosts.bot_host import BotHost, LinkHandler
 from arena.hosts.directory import HostDirectory, unfit
+from arena.hosts.hosted_bots import BotHost, HostedBots
 from arena.hosts.link import BotLink
 from arena.hosts.messages import (
     BotsPlaced,
@@ -128,7 +128,7 @@ class AskedHost:
         raise AssertionError("nothing is started")
 
     async def _open(
-        self, url: str, ticket: str, ca: str, opened: Callable[[BotLink], LinkHandler]
+        self, url: str, ticket: str, ca: str, opened: Callable[[BotLink], HostedBots]
     ) -> None:
         if url == "unreachable":
             raise ArenaError("no arena answers")
