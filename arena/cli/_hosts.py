@@ -14,8 +14,8 @@ from arena.competitions.host_pools import HostPools
 from arena.competitions.live_arena import LiveArena
 from arena.hosts.bus import ARENA_USER, BusDown
 from arena.hosts.directory import HostDirectory
-from arena.hosts.host_kind import isolation
 from arena.hosts.host_links import HostLinks
+from arena.hosts.host_machine import isolation
 from arena.hosts.seat_programs import SeatPrograms
 from arena.storage.store import Store
 from protocol.errors import Unreachable
