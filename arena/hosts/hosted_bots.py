@@ -117,8 +117,7 @@ class _HostedBot(asyncio.Protocol):
 
     def end_input(self) -> None:
         self._is_ending = True
-        if not self._queued and self.outward is not None:
-            self.outward.close()
+        self._hand_on()
 
     async def core(self) -> None:
         """Wait for a core, which it has until it has written a line."""
@@ -324,9 +323,9 @@ class HostedBots:
     async def _launch(self, bot: _HostedBot, message: messages.StartBot) -> None:
         try:
             fetch = partial(self._fetch, message.program.key)
-            program = await self.host.programs(message.program, message.game, message.name, fetch)
+            program = await self.host.programs(message.program, message.game, bot.name, fetch)
             await bot.core()
-            launched = await self._launcher.start(message.name, program, stderr_tail=bot.stderr)
+            launched = await self._launcher.start(bot.name, program, stderr_tail=bot.stderr)
             # Before its output is read, which may come at once.
             bot.launched = launched
             self.link.tell(
@@ -341,9 +340,9 @@ class HostedBots:
             self.read_later(bot)
         except Exception as error:  # whatever it is: the arena waits for an answer
             if not isinstance(error, ArenaError | OSError):
-                log.exception("%s cannot be started", message.name)
+                log.exception("%s cannot be started", bot.name)
             if bot.launched is not None:
-                await self._launcher.stop(message.name)
+                await self._launcher.stop(bot.name)
             self._forget(bot)
             self.link.tell(messages.StartRefused(bot.seat, str(error)))
 
@@ -353,8 +352,10 @@ class HostedBots:
         bot.starting.cancel()
         await asyncio.wait((bot.starting,))
         if bot.launched is not None:
-            await self._launcher.stop(bot.launched.name)
-        self._end(bot)
+            await self._launcher.stop(bot.name)
+        if bot.seat in self._bots:
+            self._forget(bot)
+            self.link.tell(messages.BotEnded(bot.seat, bot.finding))
 
     def _found(self, name: str, finding: Finding) -> None:
         """A bot has ended by itself, or was ended at one of its limits."""
@@ -372,12 +373,6 @@ class HostedBots:
             self.link.cut()
         else:
             await self._stop(bot)
-
-    def _end(self, bot: _HostedBot) -> None:
-        """Nothing is left of a bot."""
-        if self._bots.get(bot.seat) is bot:
-            self._forget(bot)
-            self.link.tell(messages.BotEnded(bot.seat, bot.finding))
 
     def _forget(self, bot: _HostedBot) -> None:
         bot.let_go()

@@ -172,7 +172,13 @@ class ProgramCache:
             raise NotFetched(f"expected a program of at most {most} MiB, got {wanted.size:,} bytes")
         with tar.open("w+b") as file:
             while (offset := file.tell()) < wanted.size:
-                part = await _part(wanted.size - offset, offset, fetch)
+                try:
+                    part = await fetch(offset)
+                except ArenaError as error:
+                    raise NotFetched(str(error)) from error
+                if not 0 < len(part) <= (most := wanted.size - offset):
+                    got = f"{len(part):,}"
+                    raise NotFetched(f"expected 1 to {most:,} bytes of a program, got {got}")
                 await asyncio.to_thread(file.write, part)
             file.seek(0)
             digest = await asyncio.to_thread(hashlib.file_digest, file, "sha256")
@@ -181,17 +187,6 @@ class ProgramCache:
             key = bundle_key(wanted.words, wanted.stdio, game, key)
         if key != wanted.key:
             raise NotFetched(f"expected the program {wanted.key}, got one with the SHA-256 {key}")
-
-
-async def _part(most: int, offset: int, fetch: Fetch) -> bytes:
-    """The bytes at an offset: at least one of them, and at most as many as are missing."""
-    try:
-        data = await fetch(offset)
-    except ArenaError as error:
-        raise NotFetched(str(error)) from error
-    if not 0 < len(data) <= most:
-        raise NotFetched(f"expected 1 to {most:,} bytes of a program, got {len(data):,}")
-    return data
 
 
 def _note_end(task: asyncio.Task[None]) -> None:
