@@ -42,8 +42,11 @@ async def connected_hosts(
         from arena.hosts.nats_connection import NatsConnection
     service, folder = arena.submissions, programs_folder(store)
     programs = SeatPrograms(arena.supervisor.relaunch_specs, service, folder, arena.hidden)
-    on_stderr = _ignore if service is None else service.note_stderr
-    pools = HostPools(arena.supervisor, arena.gateway, arena.limits, programs, on_stderr)
+    pools = HostPools(
+        *(arena.supervisor, arena.gateway, arena.limits, programs),
+        # Without submissions there is nobody who hands in.
+        (lambda submission, match, text: None) if service is None else service.note_stderr,
+    )
     links = HostLinks(pools.opened, pools.closed)
     name = await asyncio.to_thread(store.arena_id)
     bus = NatsConnection(where, f"arena {name}", ARENA_USER)
@@ -71,7 +74,3 @@ async def connected_hosts(
         links.close()
         pools.close()
         await bus.close()
-
-
-def _ignore(submission: int, match: str, text: str) -> None:
-    """Without submissions there is nobody who hands in."""

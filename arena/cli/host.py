@@ -11,6 +11,7 @@ import re
 import secrets
 import signal
 import tempfile
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
@@ -35,39 +36,37 @@ __all__ = ["command"]
 
 _BUILD_MIB = 1024  # a program may be built meanwhile
 
+_option = partial(click.option, show_envvar=True)
+
 
 @click.command(name="host")
 @bus_options
-@click.option(
+@_option(
     "--name",
     metavar="NAME",
     envvar="ARENA_HOST_NAME",
-    show_envvar=True,
     help="What this host is called; its key must be for that name "
     "[default: that of the key's file, or of this machine].",
 )
-@click.option(
+@_option(
     "--cores",
     type=click.IntRange(min=1),
     metavar="N",
     envvar="ARENA_HOST_CORES",
-    show_envvar=True,
     help="How many bots compute at once [default: as many as there are cores].",
 )
-@click.option(
+@_option(
     "--memory",
     type=click.IntRange(min=1),
     metavar="MIB",
     envvar="ARENA_HOST_MEMORY",
-    show_envvar=True,
     help="How much memory there is for it, its builds and bots [default: this machine's].",
 )
-@click.option(
+@_option(
     "--cache",
     type=click.Path(path_type=Path, file_okay=False),
     metavar="FOLDER",
     envvar="ARENA_HOST_CACHE",
-    show_envvar=True,
     help="Where programs of bots lie [default: card-arena/host in the user's cache].",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print each line as a JSON document.")
@@ -93,40 +92,36 @@ def command(
     """
     name = checked_host(name or _default_name(bus))
     address = check_address(bus)
-    cores = cores or usable_cores()
     cache = _unseen_cache(cache)
-    notices = _HostNotices(name, as_json)
-    notices.say("tries", "tries what this machine can run")
+    say = partial(_say, name, as_json)
+    say("tries", "tries what this machine can run")
     report = HostReport(
         host=name,
         session=secrets.token_hex(8),
         kind=host_kind(),
-        cores=cores,
+        cores=cores or usable_cores(),
         memory_mib=memory or machine_mib(),
         bots=0,
         room=0,
     )
-    with contextlib.suppress(asyncio.CancelledError):
-        asyncio.run(_run(address, report, cache, notices))
+    try:
+        asyncio.run(_run(address, report, cache, say))
+    except asyncio.CancelledError:
+        pass  # at the second signal
+    except BusDown as error:
+        raise Unreachable(str(error)) from None
 
 
-class _HostNotices:
-    """What a host tells its operator, a line each."""
-
-    def __init__(self, name: str, as_json: bool) -> None:
-        self._name, self._as_json = name, as_json
-
-    def say(self, event: str, text: str, **facts: object) -> None:
-        if self._as_json:
-            line = json.dumps(
-                {"host": self._name, "event": event, "text": text, **facts}, ensure_ascii=False
-            )
-        else:
-            line = f"{self._name}: {text}"
-        click.echo(line)
+def _say(name: str, as_json: bool, event: str, text: str, **facts: object) -> None:
+    """Tell the operator of a host, in a line."""
+    line = f"{name}: {text}"
+    if as_json:
+        about = {"host": name, "event": event, "text": text, **facts}
+        line = json.dumps(about, ensure_ascii=False)
+    click.echo(line)
 
 
-async def _run(address: BusAddress, report: HostReport, cache: Path, notices: _HostNotices) -> None:
+async def _run(address: BusAddress, report: HostReport, cache: Path, say: Callable[..., None]) -> None:
     with needs_nats():
         from arena.hosts.nats_connection import NatsConnection, serve
     allow_many_files()
@@ -144,42 +139,36 @@ async def _run(address: BusAddress, report: HostReport, cache: Path, notices: _H
             hidden,
             partial(open_link, report.host),
             partial(shortage, (cache, Path(tempfile.gettempdir()))),
-            partial(notices.say, "told"),
+            partial(say, "told"),
         )
         programs.in_use = lambda: host.programs_in_use
         stack.push_async_callback(host.close)
-        try:
-            await connection.open()
-        except BusDown as error:
-            raise Unreachable(str(error)) from None
+        await connection.open()
         stack.push_async_callback(connection.close)
-        _say_started(report, notices)
+        _say_started(report, say)
         serving = loop.create_task(serve(connection, host))
         for number in (signal.SIGINT, signal.SIGTERM):
             with contextlib.suppress(NotImplementedError):  # Windows: Ctrl-C ends it at once
-                loop.add_signal_handler(number, _leave, host, serving, notices)
+                loop.add_signal_handler(number, _leave, host, serving, say)
                 stack.callback(loop.remove_signal_handler, number)
-        try:
-            await serving
-        except BusDown as error:
-            raise Unreachable(str(error)) from None
-        notices.say("left", "left; no bot runs here any more")
+        await serving
+        say("left", "left; no bot runs here any more")
 
 
-def _leave(host: BotHost, serving: asyncio.Task[None], notices: _HostNotices) -> None:
+def _leave(host: BotHost, serving: asyncio.Task[None], say: Callable[..., None]) -> None:
     """Let a host leave at Ctrl-C or SIGTERM, and end it at the next."""
     if host.is_leaving:
         serving.cancel()
         return
     host.leave()
     left = output.plural(host.bots, "bot")
-    notices.say("leaving", f"takes no more bots; {left} left · once more ends it at once")
+    say("leaving", f"takes no more bots; {left} left · once more ends it at once")
 
 
-def _say_started(report: HostReport, notices: _HostNotices) -> None:
+def _say_started(report: HostReport, say: Callable[..., None]) -> None:
     kind = report.kind
     how = kind.isolation or "not isolated, so only arenas that do not isolate bots either use it"
-    notices.say(
+    say(
         "started",
         f"runs bots on {output.plural(report.cores, 'core')}; {how}; "
         f"languages: {', '.join(kind.languages) or 'none'} · Ctrl-C ends it after their matches",

@@ -125,14 +125,12 @@ class SeatPrograms:
     # --- what it is ---
 
     def _find(self, name: str) -> _Launched | None:
-        specs = self._relaunch_specs((name,))
-        if not specs:
-            return None
-        [spec] = specs
         found = self._by_name.get(name)
-        if found is None or found.spec is not spec:  # it was launched again
-            found = self._by_name[name] = _Launched(spec, why=_refused(spec))
-        return found
+        for spec in self._relaunch_specs((name,)):
+            if found is None or found.spec is not spec:  # it was launched again
+                found = self._by_name[name] = _Launched(spec, why=_refused(spec))
+            return found
+        return None
 
     async def _launched(self, name: str, game: str) -> SeatProgram:
         found = self._find(name)
@@ -140,7 +138,8 @@ class SeatPrograms:
             raise UsageError("expected a bot that was launched here, got one that was not")
         if found.spec.house is not None:
             return HouseBot(found.spec.house)
-        await self._pack(found, game)
+        if not found.why and game not in found.bundles:
+            await self._pack(found, game)
         if found.why:
             raise UsageError(found.why)
         return found.bundles[game]
