@@ -139,10 +139,15 @@ class DrainHost(msgspec.Struct, frozen=True):
 # --- on the link, to the host ---
 
 
-class StartBot(msgspec.Struct, frozen=True, kw_only=True, tag="start"):
-    """Start a bot in a seat, which is a number that the arena has not used before."""
+class _OfSeat(msgspec.Struct, frozen=True):
+    """A message about one bot, by its seat: a number that the arena has not used before."""
 
     seat: int
+
+
+class StartBot(_OfSeat, kw_only=True, tag="start"):
+    """Start a bot in a seat."""
+
     name: str  # unique among those of this arena; the bot is told its public part
     game: str
     program: SeatProgram
@@ -159,23 +164,18 @@ class ProgramPart(msgspec.Struct, frozen=True, tag="part"):
     why: str = ""
 
 
-class EndBotInput(msgspec.Struct, frozen=True, tag="end_input"):
+class EndBotInput(_OfSeat, tag="end_input"):
     """Nothing more is written to a bot."""
 
-    seat: int
 
-
-class RestBot(msgspec.Struct, frozen=True, tag="rest"):
+class RestBot(_OfSeat, tag="rest"):
     """Read nothing of a bot until it `goes_on`, as it has said too much."""
 
-    seat: int
     goes_on: bool
 
 
-class StopBot(msgspec.Struct, frozen=True, tag="stop"):
+class StopBot(_OfSeat, tag="stop"):
     """End a bot and all that it has started; `Ended` follows."""
-
-    seat: int
 
 
 FromArena: TypeAlias = StartBot | ProgramPart | EndBotInput | RestBot | StopBot
@@ -191,46 +191,38 @@ class WantedPart(msgspec.Struct, frozen=True, tag="program"):
     offset: int  # bytes from the start of the tar
 
 
-class BotStarted(msgspec.Struct, frozen=True, kw_only=True, tag="started"):
+class BotStarted(_OfSeat, kw_only=True, tag="started"):
     """A bot runs. `enforced` says which limits it is held to, and by what, for people."""
 
-    seat: int
     enforced: str
     is_metered: bool
     now: float  # on the host's clock
 
 
-class StartRefused(msgspec.Struct, frozen=True, tag="failed"):
+class StartRefused(_OfSeat, tag="failed"):
     """A bot cannot be started on this host, which is no offence."""
 
-    seat: int
     why: str
 
 
-class BotStderr(msgspec.Struct, frozen=True, tag="stderr"):
+class BotStderr(_OfSeat, tag="stderr"):
     """What a bot has just written to stderr."""
 
-    seat: int
     data: bytes
 
 
-class WholeBotOutput(msgspec.Struct, frozen=True, tag="whole_output"):
+class WholeBotOutput(_OfSeat, tag="whole_output"):
     """A bot has closed its output."""
 
-    seat: int
 
-
-class BotEnded(msgspec.Struct, frozen=True, tag="ended"):
+class BotEnded(_OfSeat, tag="ended"):
     """Nothing is left of a bot; `finding` is its offence if it was not stopped."""
 
-    seat: int
     finding: Finding | None = None
 
 
-class RetireBot(msgspec.Struct, frozen=True, tag="retire"):
+class RetireBot(_OfSeat, tag="retire"):
     """The host needs the room of a bot if that is idle: the arena stops it, or ignores this."""
-
-    seat: int
 
 
 AboutBot: TypeAlias = BotStarted | StartRefused | BotStderr | WholeBotOutput | BotEnded | RetireBot

@@ -47,7 +47,7 @@ MOST_BUNDLED = 512 << 20
 
 _MOST_ENTRIES = 50_000  # files and folders: a large node_modules has 30,000
 _PYTHON = "{python}"
-_MADE = ("/dev", "/proc")  # each sandbox has its own
+_EVERYWHERE = (*SYSTEM, "/dev", "/proc")  # each sandbox has its own
 _CACHES = "__pycache__"
 _CHUNK = 1 << 18
 _LONGEST_SHEBANG = 256  # bytes, as Linux reads
@@ -225,7 +225,7 @@ def _check_paths(words: Sequence[str], folder: Path | None) -> None:
     _check_system(words)
     for text in possible_paths(words[1:]):
         path = Path(os.path.normpath(text))
-        if not path.is_absolute() or not path.exists() or _is_everywhere(path):
+        if not path.is_absolute() or not path.exists() or _is_in(path, _EVERYWHERE):
             continue
         if not (path.is_dir() and holds_home(path)):  # which it is not shown here either
             raise UsageError(
@@ -237,18 +237,14 @@ def _check_paths(words: Sequence[str], folder: Path | None) -> None:
 def _check_system(words: Sequence[str]) -> None:
     for text in possible_paths(words[1:]):
         path = Path(os.path.normpath(text))
-        if _is_system(path) and not path.exists():
+        if _is_in(path, SYSTEM) and not path.exists():
             raise UsageError(
                 f"expected {shorten(str(path), 200)} on this machine, as its command names it"
             )
 
 
-def _is_system(path: Path) -> bool:
-    return any(path.is_relative_to(folder) for folder in SYSTEM)
-
-
-def _is_everywhere(path: Path) -> bool:
-    return _is_system(path) or any(path.is_relative_to(folder) for folder in _MADE)
+def _is_in(path: Path, folders: Iterable[str]) -> bool:
+    return any(path.is_relative_to(folder) for folder in folders)
 
 
 def _is_our_python(word: str) -> bool:
@@ -332,7 +328,7 @@ def _target(link: Path, parts: Parts) -> str:
     target = os.readlink(link)
     path = os.path.normpath(os.path.join(*parts[:-1], target))
     is_inside = not os.path.isabs(path) and path.split(os.sep)[0] != os.pardir
-    if not is_inside and not _is_system(Path(path)):
+    if not is_inside and not _is_in(Path(path), SYSTEM):
         raise UsageError(
             f"expected links inside the bot's folder, got {shorten('/'.join(parts), 200)}, which "
             f"leads to {shorten(target, 200)}; replace it by what it stands for"
