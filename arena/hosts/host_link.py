@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import asyncio
 import logging
 import ssl
 import struct
-from collections import deque
 from collections.abc import Callable
 
 import msgspec
 from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import WebSocketException
+from websockets.protocol import State
 
 from arena.hosts.host_links import HOST_HEADER, TICKET_HEADER
 from arena.hosts.hosted_bots import HostedBots
@@ -36,35 +35,23 @@ class _HostLink:
 
     def __init__(self, websocket: ClientConnection) -> None:
         self._websocket = websocket
-        self._waiting = deque[bytes | str]()
-        self._bytes = 0
-        self._is_due = asyncio.Event()
 
     def tell(self, message: FromArena | FromHost) -> None:
-        self._put(on_link(message).decode())
+        self._send(self._websocket.protocol.send_text, on_link(message))
 
     def carry(self, piece: bytes) -> None:
-        self._put(piece)
+        self._send(self._websocket.protocol.send_binary, piece)
 
     def cut(self) -> None:
         self._websocket.transport.abort()
 
-    async def send(self) -> None:
-        """Send what waits, for ever."""
-        while True:
-            self._is_due.clear()
-            while self._waiting:
-                frame = self._waiting.popleft()
-                self._bytes -= len(frame)
-                await self._websocket.send(frame)
-            await self._is_due.wait()
-
-    def _put(self, frame: bytes | str) -> None:
-        self._waiting.append(frame)
-        self._bytes += len(frame)
-        self._is_due.set()
-        if self._bytes > _BUFFER_BYTES:  # the arena does not read
-            self.cut()
+    def _send(self, send: Callable[[bytes], None], frame: bytes) -> None:
+        websocket = self._websocket
+        if websocket.state is State.OPEN and not websocket.transport.is_closing():
+            send(frame)
+            websocket.send_data()
+            if websocket.transport.get_write_buffer_size() > _BUFFER_BYTES:  # it does not read
+                self.cut()
 
 
 async def open_link(
@@ -88,25 +75,16 @@ async def open_link(
             close_timeout=1.0,
             max_size=_FRAME_BYTES,
         ) as websocket:
-            link = _HostLink(websocket)
-            await _serve(websocket, link, opened(link))
-    except (OSError, TimeoutError, WebSocketException) as error:
-        raise ArenaError(f"no arena answers at {url}{through(url)}: {error}") from None
-
-
-async def _serve(websocket: ClientConnection, link: _HostLink, bots: HostedBots) -> None:
-    sending = asyncio.create_task(link.send())
-    try:
-        async for frame in websocket:
-            if isinstance(frame, bytes):
-                bots.piece(frame)
-            else:
-                bots.message(frame.encode())
+            bots = opened(_HostLink(websocket))
+            async for frame in websocket:
+                if isinstance(frame, bytes):
+                    bots.piece(frame)
+                else:
+                    bots.message(frame.encode())
     except (struct.error, msgspec.DecodeError) as error:
         log.warning("an arena says what is no message: %s", error)
-    finally:
-        sending.cancel()
-        await asyncio.wait((sending,))
+    except (OSError, TimeoutError, WebSocketException) as error:
+        raise ArenaError(f"no arena answers at {url}{through(url)}: {error}") from None
 
 
 def _tls(ca: str) -> ssl.SSLContext:
