@@ -13,6 +13,7 @@ its time begins when it has one.
 from __future__ import annotations
 
 import asyncio
+import itertools
 import logging
 import math
 from collections import deque
@@ -34,7 +35,7 @@ from arena.referee.transport import Gate
 from arena.sandbox.command import Program
 from arena.sandbox.launcher import LaunchedBot, Launcher, OnFinding
 from arena.sandbox.process import StderrTail
-from arena.server.background import BackgroundTasks
+from arena.server.background import BackgroundTasks, ignore_error
 from protocol.errors import ArenaError
 from protocol.messages import Ending, Limits
 
@@ -230,8 +231,7 @@ class HostedBots:
         self.arena = arena
         self.kept: list[float] = []
         self.is_open: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        # If nobody waits any more, asyncio would log the exception.
-        self.is_open.add_done_callback(lambda future: future.cancelled() or future.exception())
+        self.is_open.add_done_callback(ignore_error)
         self._launcher = host.launches(limits, host.hidden, self._found)
         self._bots: dict[int, _HostedBot] = {}
         self._fetching: dict[tuple[str, int], asyncio.Future[bytes]] = {}
@@ -435,7 +435,8 @@ class BotHost:
         self._tell = tell
         self._arenas: dict[str, HostedBots] = {}
         self._refused: dict[str, float] = {}  # when each arena was refused that asks again
-        self._served: list[str] = []  # arenas, the one that was given room last at the end
+        self._served: dict[str, int] = {}  # the turn in which each arena was given room last
+        self._turns = itertools.count()
         self._loop = asyncio.get_running_loop()
         self._lag = Lag(self._loop.time())
         self._tasks = BackgroundTasks()
@@ -539,14 +540,12 @@ class BotHost:
             if (most := max(others, key=len, default=None)) is not None:
                 most.ask_to_retire(missing)
             return "it has no memory left for them"
-        first = next((name for name in self._served if name in self._refused), arena)
-        if first != arena and self._served.index(first) < self._turn(arena):
+        last = self._served.get(arena, -1)
+        before = [name for name in self._refused if self._served.get(name, last) < last]
+        if before:
             self._refused[arena] = now
-            return f"it is the turn of {first}"
+            return f"it is the turn of {min(before, key=self._served.__getitem__)}"
         return ""
-
-    def _turn(self, arena: str) -> int:
-        return self._served.index(arena) if arena in self._served else -1
 
     async def _serve(self, wanted: PlaceBots) -> None:
         """Keep room for an arena's bots, and have a link to it."""
@@ -557,7 +556,7 @@ class BotHost:
             self._tasks.start(self._link(bots, wanted))
         bots.kept += [self._loop.time() + KEPT_S] * wanted.bots
         self._refused.pop(arena, None)
-        self._served = [name for name in self._served if name != arena] + [arena]
+        self._served[arena] = next(self._turns)
         await asyncio.shield(bots.is_open)
 
     async def _link(self, bots: HostedBots, wanted: PlaceBots) -> None:

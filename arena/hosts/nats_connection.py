@@ -30,6 +30,7 @@ from nats.aio.msg import Msg
 
 from arena.hosts.bus import BusAddress, BusDown
 from arena.hosts.hosted_bots import BotHost
+from arena.server.background import ignore_error
 from protocol.errors import UsageError, one_line
 from protocol.text_files import read_text
 
@@ -127,7 +128,7 @@ class NatsConnection:
         finally:
             lost.cancel()
             task.cancel()
-            task.add_done_callback(_note_nothing)
+            task.add_done_callback(ignore_error)
 
     def _up(self) -> nats.aio.client.Client:
         if self._client is None or not self.is_up:
@@ -194,7 +195,7 @@ class NatsConnection:
         # They end in an error where `close` cannot write; it is said by the loss itself.
         for task in (client._reading_task, client._flusher_task, client._ping_interval_task):
             if task is not None:
-                task.add_done_callback(_note_nothing)
+                task.add_done_callback(ignore_error)
         self._client, self._lost, self.last_error = client, lost, ""
         return client
 
@@ -230,12 +231,6 @@ async def serve(connection: NatsConnection, host: BotHost) -> None:
     await connection.listen(f"arena.place.{name}", place)
     await connection.listen(f"arena.drain.{name}", drain)
     await host.run(publish)
-
-
-def _note_nothing(task: asyncio.Task[T]) -> None:
-    """Take the error of a task that nobody awaits any more."""
-    if not task.cancelled():
-        task.exception()
 
 
 async def _drop(client: nats.aio.client.Client) -> None:

@@ -27,7 +27,7 @@ from arena.sandbox.bundle import MOST_BUNDLED, bundle_key, bundled_program, unpa
 from arena.sandbox.command import Program, bot_command, over_pipes, sealed_program
 from arena.sandbox.folder_cache import FolderCache
 from arena.sandbox.workdir import remove
-from arena.server.background import BackgroundTasks
+from arena.server.background import BackgroundTasks, ignore_error
 from arena.storage.lock import lock_file
 from protocol.errors import ArenaError, UsageError
 from protocol.vocabulary import shorten
@@ -80,7 +80,7 @@ class ProgramCache:
         )
         self._making: dict[str, asyncio.Task[None]] = {}
         self._failed: dict[str, tuple[float, str]] = {}
-        self._tasks = BackgroundTasks(_note_end)
+        self._tasks = BackgroundTasks(ignore_error)
         self._folders.sweep()
         shutil.rmtree(self._fetched, ignore_errors=True)
         self._fetched.mkdir(mode=0o700)
@@ -187,12 +187,6 @@ class ProgramCache:
             key = bundle_key(wanted.words, wanted.stdio, game, key)
         if key != wanted.key:
             raise NotFetched(f"expected the program {wanted.key}, got one with the SHA-256 {key}")
-
-
-def _note_end(task: asyncio.Task[None]) -> None:
-    """Read its error, as those who have waited for it may be cancelled."""
-    if not task.cancelled():
-        task.exception()
 
 
 def _own_folder(folder: Path) -> tuple[Path, int]:

@@ -19,7 +19,7 @@ from arena.hosts import messages
 from arena.hosts.directory import HostDirectory
 from arena.hosts.link import MOST_PIECE, BotLink, BotReading, input_piece, read_output
 from arena.sandbox.process import StderrTail
-from arena.server.background import BackgroundTasks
+from arena.server.background import BackgroundTasks, ignore_error
 from protocol.errors import ArenaError
 from protocol.messages import Limits
 
@@ -57,8 +57,7 @@ class RemoteBot(asyncio.Transport):
         self.on_handed: Callable[[float, float], None] = lambda at, lag_s: None
         self.ended: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self.started: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        # If `start` was cancelled, nobody looks at the exception, and asyncio would log that.
-        self.started.add_done_callback(lambda future: future.cancelled() or future.exception())
+        self.started.add_done_callback(ignore_error)
         self._link = link
         self._reading = BotReading(seat, 0, 0.0, 0.0, 0.0, 0.0, 0.0)
         self._ahead_s = 0.0  # this loop's clock before the host's

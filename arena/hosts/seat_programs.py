@@ -125,12 +125,16 @@ class SeatPrograms:
     # --- what it is ---
 
     def _find(self, name: str) -> _Launched | None:
+        spec = next(iter(self._relaunch_specs((name,))), None)
         found = self._by_name.get(name)
-        for spec in self._relaunch_specs((name,)):
-            if found is None or found.spec is not spec:  # it was launched again
-                found = self._by_name[name] = _Launched(spec, why=_refused(spec))
-            return found
-        return None
+        if spec is not None and (found is None or found.spec is not spec):  # it is launched anew
+            found = self._by_name[name] = _Launched(spec)
+            try:
+                if spec.house is None:
+                    portable_command(program_of(spec))
+            except UsageError as error:
+                found.why = str(error)
+        return None if spec is None else found
 
     async def _launched(self, name: str, game: str) -> SeatProgram:
         found = self._find(name)
@@ -212,16 +216,6 @@ class SeatPrograms:
 
     def _is_there(self, key: str) -> bool:
         return self._folders.find(key) is not None
-
-
-def _refused(spec: RelaunchSpec) -> str:
-    """Why a bot cannot be sent, as far as its command line says it; empty if it can."""
-    if spec.house is None:
-        try:
-            portable_command(program_of(spec))
-        except UsageError as error:
-            return str(error)
-    return ""
 
 
 def _read(file: Path, offset: int) -> bytes:
