@@ -176,9 +176,9 @@ class ProgramCache:
                     part = await fetch(offset)
                 except ArenaError as error:
                     raise NotFetched(str(error)) from error
-                if not 0 < len(part) <= (most := wanted.size - offset):
-                    got = f"{len(part):,}"
-                    raise NotFetched(f"expected 1 to {most:,} bytes of a program, got {got}")
+                most, got = wanted.size - offset, len(part)
+                if not 0 < got <= most:
+                    raise NotFetched(f"expected 1 to {most:,} bytes of a program, got {got:,}")
                 await asyncio.to_thread(file.write, part)
             file.seek(0)
             digest = await asyncio.to_thread(hashlib.file_digest, file, "sha256")
