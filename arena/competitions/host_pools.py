@@ -12,8 +12,7 @@ from typing import Protocol
 from arena.competitions.bot_supervisor import BotSupervisor
 from arena.competitions.process_pool import STDERR_BYTES, Launch, OnStderr, ProcessPool, SeatBot
 from arena.hosts.directory import HostDirectory
-from arena.hosts.link import BotLink
-from arena.hosts.messages import SeatProgram
+from arena.hosts.messages import BotLink, SeatProgram
 from arena.hosts.remote_bot import HostLost, RemoteLauncher, RemoteProgram
 from arena.referee.compute_gate import ComputeGate
 from arena.server.background import BackgroundTasks

@@ -14,8 +14,7 @@ from websockets.protocol import State
 
 from arena.hosts.host_links import HOST_HEADER, TICKET_HEADER
 from arena.hosts.hosted_bots import HostedBots
-from arena.hosts.link import BotLink
-from arena.hosts.messages import FromArena, FromHost, on_link
+from arena.hosts.messages import BotLink, FromArena, FromHost, on_link
 from arena.server.entrance import HOSTS
 from protocol.address import proxy_to, through
 from protocol.errors import ArenaError

@@ -16,8 +16,7 @@ from collections.abc import Callable
 import msgspec
 from websockets.http11 import Request
 
-from arena.hosts.link import MOST_PIECE, BotLink
-from arena.hosts.messages import FromArena, FromHost, on_link
+from arena.hosts.messages import MOST_PIECE, BotLink, FromArena, FromHost, on_link
 from arena.hosts.remote_bot import RemoteLauncher
 from arena.referee.transport import Caller, ConnectionOwner, Wire
 from arena.server.entrance import send

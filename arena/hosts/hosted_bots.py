@@ -26,8 +26,7 @@ import msgspec
 
 from arena.engine.verdict import Finding
 from arena.hosts import messages
-from arena.hosts.link import MOST_PIECE, BotLink, BotReading, read_input
-from arena.hosts.messages import BotsPlaced, HostReport, PlaceBots, decode, encode
+from arena.hosts.messages import MOST_PIECE, BotLink, BotReading, HostReport, read_input
 from arena.hosts.program_cache import Fetch
 from arena.referee.clock import TICK_S, Lag
 from arena.referee.compute_gate import LOOK_S, BotGate, ComputeGate
@@ -482,7 +481,7 @@ class BotHost:
                 self.gate.look(now)
             if now >= report_at:
                 report_at = now + REPORT_S
-                await publish(encode(self.report))
+                await publish(messages.encode(self.report))
                 if self.is_leaving and not self.bots:
                     return
                 if self.is_leaving:
@@ -493,20 +492,20 @@ class BotHost:
     async def place(self, data: bytes) -> bytes:
         """Answer an arena that asks for room: a `Placed`."""
         try:
-            wanted = decode(data, PlaceBots)
+            wanted = messages.decode(data, messages.PlaceBots)
         except msgspec.DecodeError as error:
-            return encode(BotsPlaced(self._report.host, f"expected a request for room: {error}"))
+            return messages.encode(messages.BotsPlaced(self._report.host, f"expected a request for room: {error}"))
         why = self._refusal(wanted)
         if not why:
             try:
                 await self._serve(wanted)
             except ArenaError as error:
                 why = str(error)
-        return encode(BotsPlaced(self._report.host, why))
+        return messages.encode(messages.BotsPlaced(self._report.host, why))
 
     def drain(self, data: bytes) -> None:
         """Take no more bots, or take them again, as an operator says."""
-        self.is_draining = decode(data, messages.DrainHost).is_draining
+        self.is_draining = messages.decode(data, messages.DrainHost).is_draining
         self._tell("takes no more bots" if self.is_draining else "takes bots again")
 
     def leave(self) -> None:
@@ -524,7 +523,7 @@ class BotHost:
         now = self._loop.time()
         return self._fitting(limits) - sum(bots.taken(now) for bots in self._arenas.values())
 
-    def _refusal(self, wanted: PlaceBots) -> str:
+    def _refusal(self, wanted: messages.PlaceBots) -> str:
         """Why an arena gets no room now; empty if it does."""
         now, arena = self._loop.time(), wanted.arena
         if self.is_draining or self.is_leaving:
@@ -547,7 +546,7 @@ class BotHost:
             return f"it is the turn of {min(before, key=self._served.__getitem__)}"
         return ""
 
-    async def _serve(self, wanted: PlaceBots) -> None:
+    async def _serve(self, wanted: messages.PlaceBots) -> None:
         """Keep room for an arena's bots, and have a link to it."""
         arena = wanted.arena
         bots = self._arenas.get(arena)
@@ -559,7 +558,7 @@ class BotHost:
         self._served[arena] = next(self._turns)
         await asyncio.shield(bots.is_open)
 
-    async def _link(self, bots: HostedBots, wanted: PlaceBots) -> None:
+    async def _link(self, bots: HostedBots, wanted: messages.PlaceBots) -> None:
         """Keep the link to an arena; when it is lost, nothing is left of its bots."""
         why = ArenaError("the link was closed")
 

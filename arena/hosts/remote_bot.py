@@ -17,7 +17,7 @@ import msgspec
 from arena.engine.verdict import Finding
 from arena.hosts import messages
 from arena.hosts.directory import HostDirectory
-from arena.hosts.link import MOST_PIECE, BotLink, BotReading, input_piece, read_output
+from arena.hosts.messages import MOST_PIECE, BotLink, BotReading, input_piece, read_output
 from arena.sandbox.process import StderrTail
 from arena.server.background import BackgroundTasks, ignore_error
 from protocol.errors import ArenaError

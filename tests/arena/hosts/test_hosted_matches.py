@@ -10,7 +10,7 @@ import pytest
 
 from arena.hosts.host_link import open_link
 from arena.hosts.hosted_bots import HostedBots
-from arena.hosts.link import BotLink
+from arena.hosts.messages import BotLink
 from arena.storage.models import Act
 from protocol.errors import ArenaError
 from protocol.messages import Ending, Limits

@@ -17,8 +17,7 @@ from arena.hosts.bus import BusAddress, BusDown
 from arena.hosts.bus_setup import set_up
 from arena.hosts.directory import HostDirectory
 from arena.hosts.hosted_bots import BotHost, HostedBots
-from arena.hosts.link import BotLink
-from arena.hosts.messages import DrainHost, HostReport, Source, encode
+from arena.hosts.messages import BotLink, DrainHost, HostReport, Source, encode
 from arena.hosts.nats_connection import NatsConnection, serve
 from protocol.messages import Limits
 from tests.support.fake_bots import ANY_GAME

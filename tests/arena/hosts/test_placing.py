@@ -11,8 +11,8 @@ import pytest
 
 from arena.hosts.directory import HostDirectory, unfit
 from arena.hosts.hosted_bots import BotHost, HostedBots
-from arena.hosts.link import BotLink
 from arena.hosts.messages import (
+    BotLink,
     BotsPlaced,
     Bundle,
     DrainHost,

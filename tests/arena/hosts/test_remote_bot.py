@@ -9,9 +9,10 @@ import msgspec
 import pytest
 
 from arena.engine.verdict import Finding
-from arena.hosts.link import MOST_PIECE, BotReading, read_input
 from arena.hosts.messages import (
+    MOST_PIECE,
     BotEnded,
+    BotReading,
     BotStarted,
     BotStderr,
     FromArena,
@@ -25,6 +26,7 @@ from arena.hosts.messages import (
     WholeBotOutput,
     from_arena,
     on_link,
+    read_input,
 )
 from arena.hosts.remote_bot import HostLost, RemoteBot, RemoteLauncher, RemoteProgram
 from protocol.errors import UsageError
