@@ -490,17 +490,16 @@ class BotHost:
             await asyncio.sleep(TICK_S)
 
     async def place(self, data: bytes) -> bytes:
-        """Answer an arena that asks for room: a `Placed`."""
+        """Answer an arena that asks for room: a `BotsPlaced`."""
         try:
             wanted = messages.decode(data, messages.PlaceBots)
-        except msgspec.DecodeError as error:
-            return messages.encode(messages.BotsPlaced(self._report.host, f"expected a request for room: {error}"))
-        why = self._refusal(wanted)
-        if not why:
-            try:
+            why = self._refusal(wanted)
+            if not why:
                 await self._serve(wanted)
-            except ArenaError as error:
-                why = str(error)
+        except msgspec.DecodeError as error:
+            why = f"expected a request for room: {error}"
+        except ArenaError as error:
+            why = str(error)
         return messages.encode(messages.BotsPlaced(self._report.host, why))
 
     def drain(self, data: bytes) -> None:
