@@ -36,7 +36,6 @@ _PLAYED_HERE = (
 
 def bus_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add --bus, --bus-key and --bus-ca; the command gets `bus`, a `BusAddress` or None."""
-
     option = functools.partial(click.option, show_envvar=True)
     file = functools.partial(option, metavar="FILE", type=_FILE)
     key_help = "The key to the bus, as `arena bus init` wrote it."
@@ -48,7 +47,9 @@ def bus_options(command: Callable[..., Any]) -> Callable[..., Any]:
         help="The bus of arenas and hosts: tls://HOST:PORT, where a nats-server listens.",
     )
     @file("--bus-key", envvar="ARENA_BUS_KEY", help=key_help)
-    @file("--bus-ca", envvar="ARENA_BUS_CA", help="The certificate by which the bus is known, ca.pem.")
+    @file(
+        "--bus-ca", envvar="ARENA_BUS_CA", help="The certificate by which the bus is known, ca.pem."
+    )
     @functools.wraps(command)
     def with_address(
         *args: Any, bus: str | None, bus_key: Path | None, bus_ca: Path | None, **others: Any

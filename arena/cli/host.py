@@ -121,7 +121,9 @@ def _say(name: str, as_json: bool, event: str, text: str, **facts: object) -> No
     click.echo(line)
 
 
-async def _run(address: BusAddress, report: HostReport, cache: Path, say: Callable[..., None]) -> None:
+async def _run(
+    address: BusAddress, report: HostReport, cache: Path, say: Callable[..., None]
+) -> None:
     with needs_nats():
         from arena.hosts.nats_connection import NatsConnection, serve
     allow_many_files()

@@ -56,8 +56,9 @@ def unfit(kind: HostKind, programs: Iterable[SeatProgram], game: str, *, isolate
             return f"it lacks {program.language}"
         if isinstance(program, messages.HouseBot | messages.Bundle) and game not in kind.games:
             return f"it lacks the game {game}"
-        if isinstance(program, messages.Bundle) and program.needs and program.needs not in kind.commands:
-            return f"it lacks {program.needs}"
+        needs = program.needs if isinstance(program, messages.Bundle) else ""
+        if needs and needs not in kind.commands:
+            return f"it lacks {needs}"
     return ""
 
 

@@ -57,9 +57,7 @@ Programs: TypeAlias = Callable[[messages.SeatProgram, str, str, Fetch], Awaitabl
 Launches: TypeAlias = Callable[[Limits, Sequence[Path], OnFinding], Launcher]
 """Makes the launcher of an arena's bots."""
 
-OpenLink: TypeAlias = Callable[
-    [str, str, str, Callable[[BotLink], "HostedBots"]], Awaitable[None]
-]
+OpenLink: TypeAlias = Callable[[str, str, str, Callable[[BotLink], "HostedBots"]], Awaitable[None]]
 """(url, ticket, ca, opened): opens the link to an arena and serves it until it is lost.
 
 It calls `opened` with the link, and its result with what comes; raises `ArenaError`.
@@ -381,7 +379,8 @@ class HostedBots:
 
     async def _fetch(self, key: str, offset: int) -> bytes:
         """Ask the arena for a part of a program; `ProgramCache` fetches each once at a time."""
-        future = self._fetching[key, offset] = self._loop.create_future()
+        future: asyncio.Future[bytes] = self._loop.create_future()
+        self._fetching[key, offset] = future
         self.link.tell(messages.WantedPart(key, offset))
         return await future
 

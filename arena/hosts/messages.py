@@ -160,7 +160,7 @@ class _OfSeat(msgspec.Struct, frozen=True):
     seat: int
 
 
-class StartBot(_OfSeat, kw_only=True, tag="start"):
+class StartBot(_OfSeat, frozen=True, kw_only=True, tag="start"):
     """Start a bot in a seat."""
 
     name: str  # unique among those of this arena; the bot is told its public part
@@ -179,17 +179,17 @@ class ProgramPart(msgspec.Struct, frozen=True, tag="part"):
     why: str = ""
 
 
-class EndBotInput(_OfSeat, tag="end_input"):
+class EndBotInput(_OfSeat, frozen=True, tag="end_input"):
     """Nothing more is written to a bot."""
 
 
-class RestBot(_OfSeat, tag="rest"):
+class RestBot(_OfSeat, frozen=True, tag="rest"):
     """Read nothing of a bot until it `goes_on`, as it has said too much."""
 
     goes_on: bool
 
 
-class StopBot(_OfSeat, tag="stop"):
+class StopBot(_OfSeat, frozen=True, tag="stop"):
     """End a bot and all that it has started; `Ended` follows."""
 
 
@@ -206,7 +206,7 @@ class WantedPart(msgspec.Struct, frozen=True, tag="program"):
     offset: int  # bytes from the start of the tar
 
 
-class BotStarted(_OfSeat, kw_only=True, tag="started"):
+class BotStarted(_OfSeat, frozen=True, kw_only=True, tag="started"):
     """A bot runs. `enforced` says which limits it is held to, and by what, for people."""
 
     enforced: str
@@ -214,29 +214,29 @@ class BotStarted(_OfSeat, kw_only=True, tag="started"):
     now: float  # on the host's clock
 
 
-class StartRefused(_OfSeat, tag="failed"):
+class StartRefused(_OfSeat, frozen=True, tag="failed"):
     """A bot cannot be started on this host, which is no offence."""
 
     why: str
 
 
-class BotStderr(_OfSeat, tag="stderr"):
+class BotStderr(_OfSeat, frozen=True, tag="stderr"):
     """What a bot has just written to stderr."""
 
     data: bytes
 
 
-class WholeBotOutput(_OfSeat, tag="whole_output"):
+class WholeBotOutput(_OfSeat, frozen=True, tag="whole_output"):
     """A bot has closed its output."""
 
 
-class BotEnded(_OfSeat, tag="ended"):
+class BotEnded(_OfSeat, frozen=True, tag="ended"):
     """Nothing is left of a bot; `finding` is its offence if it was not stopped."""
 
     finding: Finding | None = None
 
 
-class RetireBot(_OfSeat, tag="retire"):
+class RetireBot(_OfSeat, frozen=True, tag="retire"):
     """The host needs the room of a bot if that is idle: the arena stops it, or ignores this."""
 
 

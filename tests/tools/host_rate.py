@@ -91,9 +91,7 @@ async def _played(
         connection = NatsConnection(nats.address(ARENA_USER), "arena", ARENA_USER)
         await connection.open()
         stack.push_async_callback(connection.close)
-        pools.directory = HostDirectory(
-            connection, "arena", arena.limits, arena.url, links.ticket
-        )
+        pools.directory = HostDirectory(connection, "arena", arena.limits, arena.url, links.ticket)
         await pools.directory.open()
         arena.take_hosts(pools, links)
         stack.callback(pools.close)

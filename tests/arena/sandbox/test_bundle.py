@@ -150,9 +150,7 @@ def test_what_comes_out_is_what_went_in(folder: Path, tmp_path: Path) -> None:
     (folder / f"ann/{'n' * 200}.txt").write_text("a long name")
     program = Program(("ann/bot", "--fast"), stdio=True, folder=folder)
     packed, tar = pack(program)
-    there = bundled_program(
-        packed.words, packed.stdio, unpack(tar, tmp_path / "there").resolve()
-    )
+    there = bundled_program(packed.words, packed.stdio, unpack(tar, tmp_path / "there").resolve())
 
     assert (there.words, there.stdio) == (program.words, True)
     assert there.folder is not None
