@@ -21,7 +21,7 @@ import msgspec
 from arena.cli import _output as output
 from arena.cli._bus_options import BusAddress, bus_options, check_address, needs_nats
 from arena.hosts.bus import BusDown, checked_host, secret_files
-from arena.hosts.host_link import open_link
+from arena.hosts.host_links import open_link
 from arena.hosts.host_machine import host_kind, shortage
 from arena.hosts.hosted_bots import BotHost
 from arena.hosts.messages import HostReport

@@ -135,9 +135,11 @@ def set_up(folder: Path, addresses: Sequence[str], hosts: Sequence[str]) -> BusF
         _write_certificate(files.ca, files.ca_key, "Card Arena bus")
     if all_addresses != known:
         _write_server_certificate(files, all_addresses)
-    for user in (ARENA_USER, *hosts):
+    for user, owner in ((ARENA_USER, "arenas"), *zip(hosts, hosts, strict=True)):
         if not files.key(user).exists():
-            _write_user_key(files.key(user), user)
+            seed = nkeys.encode_seed(secrets.token_bytes(32), nkeys.PREFIX_BYTE_USER).decode()
+            text = f"# The key of {owner} to the bus: keep it secret.\n{seed}\n"
+            _write_secret(files.key(user), text.encode())
     if not files.server_conf.exists():
         text = _SERVER_CONF.format(folder=folder.resolve())
         files.server_conf.write_text(text, encoding="utf-8")
@@ -146,12 +148,6 @@ def set_up(folder: Path, addresses: Sequence[str], hosts: Sequence[str]) -> BusF
     users = "".join(_HOST_USER.format(name=name, key=key) for name, key in keys.items())
     files.users_conf.write_text(_USERS.format(key=arena, hosts=users), encoding="utf-8")
     return files
-
-
-def _write_user_key(file: Path, user: str) -> None:
-    seed = nkeys.encode_seed(secrets.token_bytes(32), nkeys.PREFIX_BYTE_USER).decode()
-    who = "arenas" if user == ARENA_USER else user
-    _write_secret(file, f"# The key of {who} to the bus: keep it secret.\n{seed}\n".encode())
 
 
 def _public_key(file: Path) -> str:

@@ -1,7 +1,8 @@
-"""The links of hosts at the arena's port: who may open one, and when one is lost.
+"""Both ends of the links of hosts: who may open one at the arena's port, and when one is lost.
 
-A host has its ticket from the bus, where nobody else hears what it is asked: so it is who it says.
-A link that does not answer pings is cut: its bots are lost, as the host ends them by then.
+A host opens its link with a ticket that it has from the bus, where nobody else hears what it is
+asked: so it is who it says. A link that does not answer pings is cut: its bots are lost, as the
+host ends them by then.
 """
 
 from __future__ import annotations
@@ -10,32 +11,41 @@ import asyncio
 import hmac
 import logging
 import secrets
+import ssl
 import struct
 from collections.abc import Callable
 
 import msgspec
+from websockets.asyncio.client import ClientConnection, connect
+from websockets.exceptions import WebSocketException
 from websockets.http11 import Request
+from websockets.protocol import State
 
+from arena.hosts.hosted_bots import HostedBots
 from arena.hosts.messages import MOST_PIECE, BotLink, FromArena, FromHost, on_link
 from arena.hosts.remote_bot import RemoteLauncher
 from arena.referee.transport import Caller, ConnectionOwner, Wire
-from arena.server.entrance import send
+from arena.server.entrance import HOSTS, send
 from arena.server.reply import text
+from protocol.address import proxy_to, through
 from protocol.codec import Encoding
-from protocol.errors import ProtocolError
+from protocol.errors import ArenaError, ProtocolError
 from protocol.messages import CLOSE_PROTOCOL
 
-__all__ = ["HOST_HEADER", "TICKET_HEADER", "HostLinks"]
+__all__ = ["HostLinks", "open_link"]
 
 log = logging.getLogger(__name__)
 
-TICKET_HEADER = "Arena-Ticket"
-HOST_HEADER = "Arena-Host"
+_TICKET_HEADER = "Arena-Ticket"
+_HOST_HEADER = "Arena-Host"
 
 _FRAME_BYTES = 2 * MOST_PIECE  # a message with a finding and 64 KiB of stderr has less
 _BUFFER_BYTES = 64 << 20  # programs are sent in pieces that the host asks for one by one
 _PING_S = 2.0
 _SILENT_S = 8.0  # a host ends its bots within 10 s
+_ARENA_SILENT_S = 6.0  # an arena that is gone is noticed within 8 s
+_PART_BYTES = 2 << 20  # of a program: `PART_BYTES` in base64
+_OPEN_S = 10.0
 
 
 class _ArenaLink:
@@ -81,8 +91,8 @@ class HostLinks(ConnectionOwner):
 
     def enter(self, caller: Caller, request: Request) -> None:
         """Accept a host's link, or respond why not; a host's new link replaces its old one."""
-        host = request.headers.get(HOST_HEADER, "")
-        ticket = request.headers.get(TICKET_HEADER, "")
+        host = request.headers.get(_HOST_HEADER, "")
+        ticket = request.headers.get(_TICKET_HEADER, "")
         if not hmac.compare_digest(ticket.encode(), self.ticket(host).encode()):
             send(caller, text(403, "expected the ticket of a host, which it has from the bus"))
             return
@@ -149,3 +159,67 @@ class HostLinks(ConnectionOwner):
             del self._heard_at[connection]
             self._closed(launcher)
             launcher.lost()
+
+
+class _HostLink:
+    """The host's end of one link; a `BotLink`. What is sent waits until the arena reads."""
+
+    def __init__(self, websocket: ClientConnection) -> None:
+        self._websocket = websocket
+
+    def tell(self, message: FromArena | FromHost) -> None:
+        self._send(self._websocket.protocol.send_text, on_link(message))
+
+    def carry(self, piece: bytes) -> None:
+        self._send(self._websocket.protocol.send_binary, piece)
+
+    def cut(self) -> None:
+        self._websocket.transport.abort()
+
+    def _send(self, send: Callable[[bytes], None], frame: bytes) -> None:
+        websocket = self._websocket
+        if websocket.state is State.OPEN and not websocket.transport.is_closing():
+            send(frame)
+            websocket.send_data()
+            if websocket.transport.get_write_buffer_size() > _BUFFER_BYTES:  # it does not read
+                self.cut()
+
+
+async def open_link(
+    host: str, url: str, ticket: str, ca: str, opened: Callable[[BotLink], HostedBots]
+) -> None:
+    """Open the link of a host to an arena, and serve it until it is lost.
+
+    `ca` are certificates, in PEM, that the arena's own is checked by besides those of this machine.
+    `opened` returns who takes what comes. Raises `ArenaError` if there is no such arena.
+    """
+    try:
+        async with connect(
+            f"{url.rstrip('/')}{HOSTS}",
+            additional_headers={_TICKET_HEADER: ticket, _HOST_HEADER: host},
+            ssl=_tls(ca) if url.startswith("wss:") else None,
+            proxy=proxy_to(url),
+            compression=None,
+            open_timeout=_OPEN_S,
+            ping_interval=_PING_S,
+            ping_timeout=_ARENA_SILENT_S,
+            close_timeout=1.0,
+            max_size=_PART_BYTES,
+        ) as websocket:
+            bots = opened(_HostLink(websocket))
+            async for frame in websocket:
+                if isinstance(frame, bytes):
+                    bots.piece(frame)
+                else:
+                    bots.message(frame.encode())
+    except (struct.error, msgspec.DecodeError) as error:
+        log.warning("an arena says what is no message: %s", error)
+    except (OSError, TimeoutError, WebSocketException) as error:
+        raise ArenaError(f"no arena answers at {url}{through(url)}: {error}") from None
+
+
+def _tls(ca: str) -> ssl.SSLContext:
+    context = ssl.create_default_context()
+    if ca:
+        context.load_verify_locations(cadata=ca)
+    return context

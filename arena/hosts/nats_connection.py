@@ -184,7 +184,16 @@ class NatsConnection:
                     nkeys_seed_str=self._seed,
                     inbox_prefix=f"_INBOX.{self.user}",
                 )
-                await self._listen_again(client)
+                await client.subscribe(f"_INBOX.{self.user}.key")  # refused with another's key
+                for subject, call in self._listening.items():
+                    await client.subscribe(subject, cb=call)
+                # The ping of a flush overtakes what is not written yet; that of the next does not.
+                for _ in range(2):
+                    await client.flush()
+                if "ermissions" in self.last_error:
+                    raise nats.errors.Error(
+                        f"this key is not that of {self.user}: {self.last_error}"
+                    )
         except BaseException as error:  # whatever nats-py raises: this is tried for ever
             await _drop(client)
             if not isinstance(error, Exception):
@@ -198,17 +207,6 @@ class NatsConnection:
                 task.add_done_callback(ignore_error)
         self._client, self._lost, self.last_error = client, lost, ""
         return client
-
-    async def _listen_again(self, client: nats.aio.client.Client) -> None:
-        """Subscribe to all, and see whether this user is allowed to."""
-        await client.subscribe(f"_INBOX.{self.user}.key")  # refused with the key of another
-        for subject, call in self._listening.items():
-            await client.subscribe(subject, cb=call)
-        # The ping of the first `flush` overtakes what is not written yet; the second one does not.
-        for _ in range(2):
-            await client.flush()
-        if "ermissions" in self.last_error:
-            raise nats.errors.Error(f"this key is not that of {self.user}: {self.last_error}")
 
 
 async def serve(connection: NatsConnection, host: BotHost) -> None:

@@ -18,8 +18,7 @@ from arena.formats.spec import Plan, Take, plan_of
 from arena.games import GAMES
 from arena.hosts.bus import BusDown
 from arena.hosts.directory import HostDirectory
-from arena.hosts.host_link import open_link
-from arena.hosts.host_links import HostLinks
+from arena.hosts.host_links import HostLinks, open_link
 from arena.hosts.hosted_bots import BotHost
 from arena.hosts.messages import HostKind, HostReport, HouseBot, SeatProgram, Source
 from arena.referee.compute_gate import ComputeGate

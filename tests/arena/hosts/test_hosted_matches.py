@@ -8,7 +8,7 @@ from random import Random
 
 import pytest
 
-from arena.hosts.host_link import open_link
+from arena.hosts.host_links import open_link
 from arena.hosts.hosted_bots import HostedBots
 from arena.hosts.messages import BotLink
 from arena.storage.models import Act
