@@ -21,7 +21,7 @@ import ssl
 from collections.abc import Awaitable, Callable, Coroutine
 from contextlib import suppress
 from pathlib import Path
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import nats.aio.client
 import nats.errors
@@ -29,10 +29,12 @@ import nkeys  # type: ignore[import-untyped]  # it says nothing of its types
 from nats.aio.msg import Msg
 
 from arena.hosts.bus import BusAddress, BusDown
-from arena.hosts.hosted_bots import BotHost
 from arena.server.background import ignore_error
 from protocol.errors import UsageError, one_line
 from protocol.text_files import read_text
+
+if TYPE_CHECKING:  # not for `arena bus init`, which needs a key's seed
+    from arena.hosts.hosted_bots import BotHost
 
 __all__ = ["NatsConnection", "seed_of", "serve"]
 
