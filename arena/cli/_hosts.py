@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 from arena.cli._addresses import urls_for_others
-from arena.cli._bus_options import BusAddress, check_address, needs_nats
+from arena.cli._bus_options import BusAddress, needs_nats
 from arena.cli._submissions import cache_folder
 from arena.competitions.host_pools import HostPools
 from arena.competitions.live_arena import LiveArena
@@ -37,7 +37,6 @@ async def connected_hosts(
 
     On the bus the arena is known by the id of its database.
     """
-    check_address(where)
     with needs_nats():
         from arena.hosts.nats_connection import NatsConnection
     service, folder = arena.submissions, programs_folder(store)

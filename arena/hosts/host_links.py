@@ -193,11 +193,14 @@ async def open_link(
     `ca` are certificates, in PEM, that the arena's own is checked by besides those of this machine.
     `opened` returns who takes what comes. Raises `ArenaError` if there is no such arena.
     """
+    context = ssl.create_default_context() if url.startswith("wss:") else None
+    if context is not None and ca:
+        context.load_verify_locations(cadata=ca)
     try:
         async with connect(
             f"{url.rstrip('/')}{HOSTS}",
             additional_headers={_TICKET_HEADER: ticket, _HOST_HEADER: host},
-            ssl=_tls(ca) if url.startswith("wss:") else None,
+            ssl=context,
             proxy=proxy_to(url),
             compression=None,
             open_timeout=_OPEN_S,
@@ -216,10 +219,3 @@ async def open_link(
         log.warning("an arena says what is no message: %s", error)
     except (OSError, TimeoutError, WebSocketException) as error:
         raise ArenaError(f"no arena answers at {url}{through(url)}: {error}") from None
-
-
-def _tls(ca: str) -> ssl.SSLContext:
-    context = ssl.create_default_context()
-    if ca:
-        context.load_verify_locations(cadata=ca)
-    return context
