@@ -33,7 +33,7 @@ from tests.support.fake_bots import ANY_GAME
 from tests.support.fake_submissions import FakeVersionService
 from tests.support.memory_network import MACHINE
 
-__all__ = ["KIND", "HostedArena", "Machine", "ScriptedProcess", "hosted_arena"]
+__all__ = ["KIND", "HostedArena", "Machine", "ScriptedProcess", "hosted_arena", "report_of"]
 
 KIND = HostKind(
     arena_version=__version__,
@@ -44,6 +44,12 @@ KIND = HostKind(
     commands=(),
     games=(ANY_GAME,),
 )
+
+
+def report_of(host: str, **about: Any) -> HostReport:
+    """What a host says of itself."""
+    usual = {"kind": KIND, "cores": 1, "memory_mib": 1, "bots": 0, "room": 0}
+    return HostReport(host=host, session="s", **{**usual, **about})
 
 
 class ScriptedProcess(asyncio.Transport):
@@ -208,17 +214,8 @@ class Machine:
         await asyncio.wait((self._running,))
 
     async def _run(self) -> None:
-        report = HostReport(
-            host=self.name,
-            session="s",
-            kind=KIND,
-            cores=self.cores,
-            memory_mib=9_999,
-            bots=0,
-            room=0,
-        )
         host = self.host = BotHost(
-            report,
+            report_of(self.name, cores=self.cores),
             lambda limits: self.bots,
             _programs,
             (),

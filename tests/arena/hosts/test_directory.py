@@ -10,11 +10,11 @@ import pytest
 
 from arena.engine.names import process_name
 from arena.hosts.directory import HostDirectory
-from arena.hosts.messages import HostReport, encode
+from arena.hosts.messages import encode
 from protocol.errors import UsageError
 from protocol.instructions import LostBot
 from protocol.messages import Limits
-from tests.support.hosted_arena import KIND, MemoryHostBus, hosted_arena
+from tests.support.hosted_arena import KIND, MemoryHostBus, hosted_arena, report_of
 
 pytestmark = pytest.mark.virtual_time
 
@@ -22,8 +22,7 @@ LIMITS = Limits(decision_ms=100, bank_ms=0, hard_ms=100, wall_ms=400)
 
 
 def report(host: str, **about: Any) -> bytes:
-    usual = {"kind": KIND, "cores": 2, "memory_mib": 1, "bots": 0, "room": 3}
-    return encode(HostReport(host=host, session="s", **{**usual, **about}))
+    return encode(report_of(host, **about))
 
 
 async def directory_on(bus: MemoryHostBus) -> HostDirectory:

@@ -8,14 +8,13 @@ from typing import Any
 import pytest
 
 from arena.hosts.hosted_bots import BotHost, HostedBots
-from arena.hosts.messages import HostReport, Source, StartBot, WantedPart, on_link
+from arena.hosts.messages import Source, StartBot, WantedPart, on_link
 from arena.hosts.program_cache import Fetch
 from protocol.errors import ArenaError
 from protocol.messages import Limits
-from tests.support.hosted_arena import KIND
+from tests.support.hosted_arena import report_of
 from tests.support.silent_link import SilentLink
 
-REPORT = HostReport(host="h1", session="s", kind=KIND, cores=1, memory_mib=1, bots=0, room=0)
 START = StartBot(
     seat=1,
     name="ann1",
@@ -36,7 +35,7 @@ async def test_what_is_fetched_for_an_arena_ends_with_its_link() -> None:
     async def not_opened(*wanted: object) -> None:
         raise AssertionError("it is open")
 
-    host = BotHost(REPORT, lambda limits: 1, programs, (), not_opened)
+    host = BotHost(report_of("h1"), lambda limits: 1, programs, (), not_opened)
     bots = HostedBots(host, "a1", Limits())
     bots.link = link
     bots.message(on_link(START))

@@ -17,11 +17,11 @@ from arena.hosts.bus import BusAddress, BusDown
 from arena.hosts.bus_setup import set_up
 from arena.hosts.directory import HostDirectory
 from arena.hosts.hosted_bots import BotHost, HostedBots
-from arena.hosts.messages import BotLink, DrainHost, HostReport, Source, encode
+from arena.hosts.messages import BotLink, DrainHost, Source, encode
 from arena.hosts.nats_connection import NatsConnection, serve
 from protocol.messages import Limits
 from tests.support.fake_bots import ANY_GAME
-from tests.support.hosted_arena import KIND
+from tests.support.hosted_arena import report_of
 from tests.support.nats_server import NatsServer, nats_server
 from tests.support.silent_link import SilentLink
 from tests.support.stalling_proxy import StallingProxy
@@ -73,10 +73,7 @@ class BusUsers:
 
     async def serve(self, name: str, port: int | None = None) -> None:
         """Have a host with room for two bots on the bus."""
-        report = HostReport(
-            host=name, session="s", kind=KIND, cores=1, memory_mib=1, bots=0, room=2
-        )
-        host = BotHost(report, lambda limits: 2, _not_started, (), _never_lost)
+        host = BotHost(report_of(name), lambda limits: 2, _not_started, (), _never_lost)
         connection = await self.join(name, port)
         self._serving.append(asyncio.create_task(serve(connection, host)))
 

@@ -16,7 +16,6 @@ from arena.hosts.messages import (
     BotsPlaced,
     Bundle,
     DrainHost,
-    HostReport,
     HouseBot,
     PlaceBots,
     Source,
@@ -26,7 +25,7 @@ from arena.hosts.messages import (
 from protocol.errors import ArenaError
 from protocol.messages import Limits
 from tests.support.fake_bots import ANY_GAME
-from tests.support.hosted_arena import KIND
+from tests.support.hosted_arena import KIND, report_of
 from tests.support.silent_link import SilentLink
 
 pytestmark = pytest.mark.virtual_time
@@ -75,10 +74,7 @@ class ScriptedHosts:
         raise AssertionError("nobody drains")
 
     def report(self, host: str, room: int) -> None:
-        report = HostReport(
-            host=host, session="s", kind=KIND, cores=1, memory_mib=1, bots=0, room=room
-        )
-        self._heard(host, encode(report))
+        self._heard(host, encode(report_of(host, room=room)))
 
 
 @pytest.mark.parametrize(
@@ -112,11 +108,9 @@ class AskedHost:
 
     def __init__(self) -> None:
         self.shortage = ""
-        report = HostReport(
-            host="h1", session="s", kind=KIND, cores=1, memory_mib=1, bots=0, room=0
-        )
         self.host = BotHost(
-            report, lambda limits: 4, self._programs, (), self._open, lambda: self.shortage
+            *(report_of("h1"), lambda limits: 4, self._programs),
+            *((), self._open, lambda: self.shortage),
         )
 
     async def says(self, arena: str, bots: int) -> str:
