@@ -109,9 +109,8 @@ class BusFolder:
         """The names that the server's certificate has; none if there is no certificate."""
         if not self.server.exists():
             return []
-        names = x509.load_pem_x509_certificate(
-            self.server.read_bytes()
-        ).extensions.get_extension_for_class(x509.SubjectAlternativeName)
+        extensions = x509.load_pem_x509_certificate(self.server.read_bytes()).extensions
+        names = extensions.get_extension_for_class(x509.SubjectAlternativeName)
         return [str(name.value) for name in names.value]
 
 

@@ -190,7 +190,7 @@ class RestBot(_OfSeat, frozen=True, tag="rest"):
 
 
 class StopBot(_OfSeat, frozen=True, tag="stop"):
-    """End a bot and all that it has started; `Ended` follows."""
+    """End a bot and all that it has started; `BotEnded` follows."""
 
 
 FromArena: TypeAlias = StartBot | ProgramPart | EndBotInput | RestBot | StopBot
