@@ -36,29 +36,19 @@ _PLAYED_HERE = (
 
 def bus_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add --bus, --bus-key and --bus-ca; the command gets `bus`, a `BusAddress` or None."""
+    option = functools.partial(click.option, show_envvar=True)
+    file = functools.partial(option, metavar="FILE", type=_FILE)
+    key_help = "The key to the bus, as `arena bus init` wrote it."
 
-    @click.option(
+    @option(
         "--bus",
         metavar="URL",
         envvar="ARENA_BUS",
-        show_envvar=True,
         help="The bus of arenas and hosts: tls://HOST:PORT, where a nats-server listens.",
     )
-    @click.option(
-        "--bus-key",
-        metavar="FILE",
-        envvar="ARENA_BUS_KEY",
-        show_envvar=True,
-        type=_FILE,
-        help="The key to the bus, as `arena bus init` wrote it.",
-    )
-    @click.option(
-        "--bus-ca",
-        metavar="FILE",
-        envvar="ARENA_BUS_CA",
-        show_envvar=True,
-        type=_FILE,
-        help="The certificate by which the bus is known, ca.pem.",
+    @file("--bus-key", envvar="ARENA_BUS_KEY", help=key_help)
+    @file(
+        "--bus-ca", envvar="ARENA_BUS_CA", help="The certificate by which the bus is known, ca.pem."
     )
     @functools.wraps(command)
     def with_address(
@@ -108,11 +98,10 @@ def _refuse_without_bus() -> None:
 
 def read_address(url: str, key: Path | None, ca: Path | None) -> BusAddress:
     """The address of a bus; raises `UsageError` if the URL is not that of a bus."""
-    if not url.startswith(("tls://", "nats://")):
-        raise UsageError(_EXPECTED.format(url=url))
     try:
         parts = urlsplit(url)
-        is_address = bool(parts.hostname) and parts.port != 0
+        is_bus = url.startswith(("tls://", "nats://"))
+        is_address = is_bus and bool(parts.hostname) and parts.port != 0
     except ValueError:  # its port is none
         is_address = False
     if not is_address:

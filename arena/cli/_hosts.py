@@ -8,15 +8,14 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 from arena.cli._addresses import urls_for_others
-from arena.cli._bus_options import BusAddress, check_address, needs_nats
+from arena.cli._bus_options import BusAddress, needs_nats
 from arena.cli._submissions import cache_folder
 from arena.competitions.host_pools import HostPools
 from arena.competitions.live_arena import LiveArena
 from arena.hosts.bus import ARENA_USER, BusDown
 from arena.hosts.directory import HostDirectory
-from arena.hosts.host_control import HostControl
-from arena.hosts.host_kind import isolation
 from arena.hosts.host_links import HostLinks
+from arena.hosts.host_machine import isolation
 from arena.hosts.seat_programs import SeatPrograms
 from arena.storage.store import Store
 from protocol.errors import Unreachable
@@ -38,43 +37,39 @@ async def connected_hosts(
 
     On the bus the arena is known by the id of its database.
     """
-    check_address(where)
     with needs_nats():
-        from arena.hosts.nats_bus import NatsHostBus
         from arena.hosts.nats_connection import NatsConnection
     service, folder = arena.submissions, programs_folder(store)
     programs = SeatPrograms(arena.supervisor.relaunch_specs, service, folder, arena.hidden)
-    on_stderr = _ignore if service is None else service.note_stderr
-    pools = HostPools(arena.supervisor, arena.gateway, arena.limits, programs, on_stderr)
+    pools = HostPools(
+        *(arena.supervisor, arena.gateway, arena.limits, programs),
+        # Without submissions there is nobody who hands in.
+        (lambda submission, match, text: None) if service is None else service.note_stderr,
+    )
     links = HostLinks(pools.opened, pools.closed)
     name = await asyncio.to_thread(store.arena_id)
-    connection = NatsConnection(where, f"arena {name}", ARENA_USER)
+    bus = NatsConnection(where, f"arena {name}", ARENA_USER)
     others = urls_for_others(arena.url)
     try:
-        await connection.open()
-        bus = NatsHostBus(connection)
+        await bus.open()
         directory = pools.directory = HostDirectory(
             bus,
             name,
             arena.limits,
             others[0] if others else arena.url,
             links.ticket,
+            links.bots,
             "" if certificate is None else certificate.read_text(),
             isolated=bool(isolation()),
         )
-        control = pools.control = HostControl(directory, bus, links.bots)
         await directory.open()
     except BusDown as error:
         raise Unreachable(str(error)) from None
     arena.take_hosts(pools, links)
-    arena.host_control = control
+    arena.host_directory = directory
     try:
         yield
     finally:
         links.close()
         pools.close()
-        await connection.close()
-
-
-def _ignore(submission: int, match: str, text: str) -> None:
-    """Without submissions there is nobody who hands in."""
+        await bus.close()

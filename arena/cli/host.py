@@ -11,7 +11,7 @@ import re
 import secrets
 import signal
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
@@ -20,11 +20,10 @@ import msgspec
 
 from arena.cli import _output as output
 from arena.cli._bus_options import BusAddress, bus_options, check_address, needs_nats
-from arena.hosts.bot_host import BotHost
 from arena.hosts.bus import BusDown, checked_host, secret_files
-from arena.hosts.host_health import shortage
-from arena.hosts.host_kind import host_kind
-from arena.hosts.host_link import LinkOpener
+from arena.hosts.host_links import open_link
+from arena.hosts.host_machine import host_kind, shortage
+from arena.hosts.hosted_bots import BotHost
 from arena.hosts.messages import HostReport
 from arena.hosts.program_cache import ProgramCache
 from arena.sandbox.command import SYSTEM
@@ -36,41 +35,38 @@ from protocol.errors import Unreachable, UsageError
 __all__ = ["command"]
 
 _BUILD_MIB = 1024  # a program may be built meanwhile
-_RETIRE_S = 1.0  # between two looks at what a host that leaves still runs
+
+_option = partial(click.option, show_envvar=True)
 
 
 @click.command(name="host")
 @bus_options
-@click.option(
+@_option(
     "--name",
     metavar="NAME",
     envvar="ARENA_HOST_NAME",
-    show_envvar=True,
     help="What this host is called; its key must be for that name "
     "[default: that of the key's file, or of this machine].",
 )
-@click.option(
+@_option(
     "--cores",
     type=click.IntRange(min=1),
     metavar="N",
     envvar="ARENA_HOST_CORES",
-    show_envvar=True,
     help="How many bots compute at once [default: as many as there are cores].",
 )
-@click.option(
+@_option(
     "--memory",
     type=click.IntRange(min=1),
     metavar="MIB",
     envvar="ARENA_HOST_MEMORY",
-    show_envvar=True,
     help="How much memory there is for it, its builds and bots [default: this machine's].",
 )
-@click.option(
+@_option(
     "--cache",
     type=click.Path(path_type=Path, file_okay=False),
     metavar="FOLDER",
     envvar="ARENA_HOST_CACHE",
-    show_envvar=True,
     help="Where programs of bots lie [default: card-arena/host in the user's cache].",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print each line as a JSON document.")
@@ -96,43 +92,40 @@ def command(
     """
     name = checked_host(name or _default_name(bus))
     address = check_address(bus)
-    cores = cores or usable_cores()
     cache = _unseen_cache(cache)
-    notices = _HostNotices(name, as_json)
-    notices.say("tries", "tries what this machine can run")
+    say = partial(_say, name, as_json)
+    say("tries", "tries what this machine can run")
     report = HostReport(
         host=name,
         session=secrets.token_hex(8),
         kind=host_kind(),
-        cores=cores,
+        cores=cores or usable_cores(),
         memory_mib=memory or machine_mib(),
         bots=0,
         room=0,
     )
-    with contextlib.suppress(asyncio.CancelledError):
-        asyncio.run(_run(address, report, cache, notices))
+    try:
+        asyncio.run(_run(address, report, cache, say))
+    except asyncio.CancelledError:
+        pass  # at the second signal
+    except BusDown as error:
+        raise Unreachable(str(error)) from None
 
 
-class _HostNotices:
-    """What a host tells its operator, a line each."""
-
-    def __init__(self, name: str, as_json: bool) -> None:
-        self._name, self._as_json = name, as_json
-
-    def say(self, event: str, text: str, **facts: object) -> None:
-        if self._as_json:
-            line = json.dumps(
-                {"host": self._name, "event": event, "text": text, **facts}, ensure_ascii=False
-            )
-        else:
-            line = f"{self._name}: {text}"
-        click.echo(line)
+def _say(name: str, as_json: bool, event: str, text: str, **facts: object) -> None:
+    """Tell the operator of a host, in a line."""
+    line = f"{name}: {text}"
+    if as_json:
+        about = {"host": name, "event": event, "text": text, **facts}
+        line = json.dumps(about, ensure_ascii=False)
+    click.echo(line)
 
 
-async def _run(address: BusAddress, report: HostReport, cache: Path, notices: _HostNotices) -> None:
+async def _run(
+    address: BusAddress, report: HostReport, cache: Path, say: Callable[..., None]
+) -> None:
     with needs_nats():
-        from arena.hosts.nats_bus import serve
-        from arena.hosts.nats_connection import NatsConnection
+        from arena.hosts.nats_connection import NatsConnection, serve
     allow_many_files()
     loop = asyncio.get_running_loop()
     cache.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -146,76 +139,38 @@ async def _run(address: BusAddress, report: HostReport, cache: Path, notices: _H
             lambda limits: fitting_bots(limits, _BUILD_MIB, report.memory_mib),
             programs.program,
             hidden,
-            LinkOpener(report.host),
+            partial(open_link, report.host),
             partial(shortage, (cache, Path(tempfile.gettempdir()))),
-            partial(notices.say, "told"),
+            partial(say, "told"),
         )
         programs.in_use = lambda: host.programs_in_use
         stack.push_async_callback(host.close)
-        try:
-            await connection.open()
-        except BusDown as error:
-            raise Unreachable(str(error)) from None
+        await connection.open()
         stack.push_async_callback(connection.close)
-        _say_started(report, notices)
+        _say_started(report, say)
         serving = loop.create_task(serve(connection, host))
-        leaving = loop.create_task(_left(host, notices))
-        with _leaving_at_signals(host, serving, notices):
-            await asyncio.wait((serving, leaving), return_when=asyncio.FIRST_COMPLETED)
-        for task in (serving, leaving):
-            task.cancel()
-        await asyncio.wait((serving, leaving))
-        fault = None if serving.cancelled() else serving.exception()
-        if isinstance(fault, BusDown):
-            raise Unreachable(str(fault)) from None
-        if fault is not None:
-            raise fault
+        for number in (signal.SIGINT, signal.SIGTERM):
+            with contextlib.suppress(NotImplementedError):  # Windows: Ctrl-C ends it at once
+                loop.add_signal_handler(number, _leave, host, serving, say)
+                stack.callback(loop.remove_signal_handler, number)
+        await serving
+        say("left", "left; no bot runs here any more")
 
 
-async def _left(host: BotHost, notices: _HostNotices) -> None:
-    """Return when a host that takes no more bots has none."""
-    while not host.is_leaving or host.bots:
-        await asyncio.sleep(_RETIRE_S)
-        if host.is_leaving:
-            host.retire_idle()
-    notices.say("left", "left; no bot runs here any more")
-
-
-@contextlib.contextmanager
-def _leaving_at_signals(
-    host: BotHost, serving: asyncio.Task[None], notices: _HostNotices
-) -> Iterator[None]:
+def _leave(host: BotHost, serving: asyncio.Task[None], say: Callable[..., None]) -> None:
     """Let a host leave at Ctrl-C or SIGTERM, and end it at the next."""
-    loop = asyncio.get_running_loop()
-
-    def heard() -> None:
-        if host.is_leaving:
-            serving.cancel()
-            return
-        host.leave()
-        here = output.plural(host.bots, "bot")
-        notices.say(
-            "leaving", f"takes no more bots, and still has {here} · once more ends it at once"
-        )
-
-    numbers = (signal.SIGINT, signal.SIGTERM)
-    try:
-        for number in numbers:
-            loop.add_signal_handler(number, heard)
-    except NotImplementedError:  # Windows: Ctrl-C ends it at once
-        yield
+    if host.is_leaving:
+        serving.cancel()
         return
-    try:
-        yield
-    finally:
-        for number in numbers:
-            loop.remove_signal_handler(number)
+    host.leave()
+    here = output.plural(host.bots, "bot")
+    say("leaving", f"takes no more bots, and still has {here} · once more ends it at once")
 
 
-def _say_started(report: HostReport, notices: _HostNotices) -> None:
+def _say_started(report: HostReport, say: Callable[..., None]) -> None:
     kind = report.kind
     how = kind.isolation or "not isolated, so only arenas that do not isolate bots either use it"
-    notices.say(
+    say(
         "started",
         f"runs bots on {output.plural(report.cores, 'core')}; {how}; "
         f"languages: {', '.join(kind.languages) or 'none'} · Ctrl-C ends it after their matches",

@@ -22,7 +22,7 @@ from arena.competitions.live_arena import LiveArena
 from arena.competitions.scheduler import Scheduler
 from arena.engine.names import alike, spelled
 from arena.formats.spec import Form
-from arena.hosts.host_control import HostControl
+from arena.hosts.directory import HostDirectory
 from arena.storage.live_results import LiveResults
 from arena.storage.models import REOPENED
 from arena.storage.roster import Roster
@@ -96,10 +96,10 @@ class AdminCommands:
             case Action.UNLIST:
                 return self._unlist(message, who)
             case Action.HOSTS:
-                control = self._control()
-                hosts = control.views()
+                directory = self._directory()
+                hosts = directory.views()
                 text = f"{len(hosts)} host{'s' * (len(hosts) != 1)}"
-                return self._done(text, hosts=hosts, lost=control.lost_bots())
+                return self._done(text, hosts=hosts, lost=directory.lost_bots())
             case Action.DRAIN | Action.UNDRAIN:
                 return self._drain(message, who)
 
@@ -108,19 +108,19 @@ class AdminCommands:
         on = tuple(competition.progress for competition in self._arena.competitions)
         return Done(text, on, **more)
 
-    def _control(self) -> HostControl:
-        if self._arena.host_control is None:
+    def _directory(self) -> HostDirectory:
+        if self._arena.host_directory is None:
             raise UsageError("expected an arena with hosts, as `arena serve --bus` has them")
-        return self._arena.host_control
+        return self._arena.host_directory
 
     async def _drain(self, message: Instruct, who: str) -> Done:
-        control = self._control()
+        directory = self._directory()
         host = _given(message.host, "the name of a host")
         is_draining = message.action is Action.DRAIN
-        await control.drain(host, is_draining)
+        await directory.drain(host, is_draining)
         outcome = "takes no more bots" if is_draining else "takes bots again"
         self._store.acted(self._act(message, who, None, f"{host} {outcome}, by {who}"))
-        return self._done(f"{host} {outcome}", hosts=control.views())
+        return self._done(f"{host} {outcome}", hosts=directory.views())
 
     async def _start(self, message: Instruct, name: str, who: str) -> Done:
         competition = await self._starter.start(

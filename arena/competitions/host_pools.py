@@ -12,9 +12,7 @@ from typing import Protocol
 from arena.competitions.bot_supervisor import BotSupervisor
 from arena.competitions.process_pool import STDERR_BYTES, Launch, OnStderr, ProcessPool, SeatBot
 from arena.hosts.directory import HostDirectory
-from arena.hosts.host_control import HostControl
-from arena.hosts.link import BotLink
-from arena.hosts.messages import SeatProgram
+from arena.hosts.messages import BotLink, SeatProgram
 from arena.hosts.remote_bot import HostLost, RemoteLauncher, RemoteProgram
 from arena.referee.compute_gate import ComputeGate
 from arena.server.background import BackgroundTasks
@@ -46,7 +44,6 @@ class HostPools:
 
     Attributes:
         directory: whom to ask for room; None before the bus is there.
-        control: counts the bots that start on hosts, and those lost with one; None likewise.
         on_room: called when a match may have room that had none.
     """
 
@@ -59,7 +56,6 @@ class HostPools:
         on_stderr: OnStderr,
     ) -> None:
         self.directory: HostDirectory | None = None
-        self.control: HostControl | None = None
         self.on_room: Callable[[], None] = lambda: None
         self._supervisor = supervisor
         self._gateway = gateway
@@ -103,7 +99,7 @@ class HostPools:
             self._supervisor.found,
             self._supervisor.lost,
             lambda key: pool.end_if_idle(key),
-            self.control,
+            self.directory,
         )
         pool = ProcessPool(
             self._supervisor,

@@ -27,7 +27,7 @@ from arena.engine.names import is_process
 from arena.engine.verdict import Finding
 from arena.formats.formats import schedule_of
 from arena.formats.spec import Form, Plan, Take
-from arena.hosts.host_control import HostControl
+from arena.hosts.directory import HostDirectory
 from arena.hosts.host_links import HostLinks
 from arena.referee.referee import Referee
 from arena.sandbox.launcher import Program
@@ -110,7 +110,7 @@ class LiveArena:
         self._is_interrupted = False
         self._loop = asyncio.get_running_loop()
         self.on_instruct: OnInstruct | None = None
-        self.host_control: HostControl | None = None
+        self.host_directory: HostDirectory | None = None
         self.referee = Referee(self._loop.time, practice)
         roster = Roster(store.engine)
         access = roster.access()

@@ -41,10 +41,10 @@ def secret_files(address: BusAddress | None) -> tuple[Path, ...]:
     """What no bot may see: the files of an address, and all keys that lie beside its own."""
     if address is None:
         return ()
-    beside = () if address.key is None else (address.key.parent,)
-    keys = [file for folder in beside for name in _KEYS for file in sorted(folder.glob(name))]
-    files = dict.fromkeys((address.key, address.ca, *keys))
-    return tuple(file.absolute() for file in files if file is not None)
+    files = [address.key, address.ca]
+    if address.key is not None:
+        files += [file for name in _KEYS for file in sorted(address.key.parent.glob(name))]
+    return tuple(file.absolute() for file in dict.fromkeys(files) if file is not None)
 
 
 class BusDown(Exception):

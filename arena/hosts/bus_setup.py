@@ -109,9 +109,8 @@ class BusFolder:
         """The names that the server's certificate has; none if there is no certificate."""
         if not self.server.exists():
             return []
-        names = x509.load_pem_x509_certificate(
-            self.server.read_bytes()
-        ).extensions.get_extension_for_class(x509.SubjectAlternativeName)
+        extensions = x509.load_pem_x509_certificate(self.server.read_bytes()).extensions
+        names = extensions.get_extension_for_class(x509.SubjectAlternativeName)
         return [str(name.value) for name in names.value]
 
 
@@ -132,33 +131,22 @@ def set_up(folder: Path, addresses: Sequence[str], hosts: Sequence[str]) -> BusF
         raise UsageError("expected --address NAME: the name or address by which clients connect")
     folder.mkdir(parents=True, exist_ok=True)
     if not files.ca.exists():
-        _write_ca(files)
+        _write_certificate(files.ca, files.ca_key, "Card Arena bus")
     if all_addresses != known:
         _write_server_certificate(files, all_addresses)
-    for user in (ARENA_USER, *hosts):
+    for user, owner in ((ARENA_USER, "arenas"), *zip(hosts, hosts, strict=True)):
         if not files.key(user).exists():
-            _write_user_key(files.key(user), user)
+            seed = nkeys.encode_seed(secrets.token_bytes(32), nkeys.PREFIX_BYTE_USER).decode()
+            text = f"# The key of {owner} to the bus: keep it secret.\n{seed}\n"
+            _write_secret(files.key(user), text.encode())
     if not files.server_conf.exists():
         text = _SERVER_CONF.format(folder=folder.resolve())
         files.server_conf.write_text(text, encoding="utf-8")
-    files.users_conf.write_text(_users(files), encoding="utf-8")
+    keys = {name: _public_key(files.key(name)) for name in (ARENA_USER, *files.hosts())}
+    arena = keys.pop(ARENA_USER)
+    users = "".join(_HOST_USER.format(name=name, key=key) for name, key in keys.items())
+    files.users_conf.write_text(_USERS.format(key=arena, hosts=users), encoding="utf-8")
     return files
-
-
-def _users(files: BusFolder) -> str:
-    """The users and their permissions, in the words of `nats-server`."""
-    return _USERS.format(
-        key=_public_key(files.key(ARENA_USER)),
-        hosts="".join(
-            _HOST_USER.format(name=name, key=_public_key(files.key(name))) for name in files.hosts()
-        ),
-    )
-
-
-def _write_user_key(file: Path, user: str) -> None:
-    seed = nkeys.encode_seed(secrets.token_bytes(32), nkeys.PREFIX_BYTE_USER).decode()
-    who = "arenas" if user == ARENA_USER else user
-    _write_secret(file, f"# The key of {who} to the bus: keep it secret.\n{seed}\n".encode())
 
 
 def _public_key(file: Path) -> str:
@@ -166,71 +154,62 @@ def _public_key(file: Path) -> str:
     return public.decode()
 
 
-def _write_ca(files: BusFolder) -> None:
+def _write_certificate(
+    file: Path,
+    key_file: Path,
+    name: str,
+    more: Sequence[x509.ExtensionType] = (),
+    ca: tuple[x509.Name, ec.EllipticCurvePrivateKey] | None = None,
+) -> None:
+    """Write a new key and its certificate, signed by a CA; without one it is a CA itself."""
     key = ec.generate_private_key(ec.SECP256R1())
-    name = _named("Card Arena bus")
-    certificate = (
-        _certificate(name, name, key.public_key())
-        .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
-        .add_extension(_usage(signs_others=True), critical=True)
-        .sign(key, hashes.SHA256())
+    subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
+    issuer, signer = ca or (subject, key)
+    now, is_ca = datetime.now(UTC), ca is None
+    usage = x509.KeyUsage(
+        digital_signature=True,
+        content_commitment=False,
+        key_encipherment=False,
+        data_encipherment=False,
+        key_agreement=False,
+        key_cert_sign=is_ca,
+        crl_sign=is_ca,
+        encipher_only=False,
+        decipher_only=False,
     )
-    _write_secret(files.ca_key, _pem(key))
-    files.ca.write_bytes(certificate.public_bytes(serialization.Encoding.PEM))
+    builder = (
+        x509.CertificateBuilder()
+        .subject_name(subject)
+        .issuer_name(issuer)
+        .public_key(key.public_key())
+        .serial_number(x509.random_serial_number())
+        .not_valid_before(now - timedelta(days=1))  # clocks of other machines may be behind
+        .not_valid_after(now + timedelta(days=_VALID_DAYS))
+        .add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False)
+        .add_extension(x509.BasicConstraints(is_ca, 0 if is_ca else None), critical=True)
+        .add_extension(usage, critical=True)
+    )
+    for extension in more:
+        builder = builder.add_extension(extension, critical=False)
+    secret = key.private_bytes(
+        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+    )
+    _write_secret(key_file, secret)
+    certificate = builder.sign(signer, hashes.SHA256())
+    file.write_bytes(certificate.public_bytes(serialization.Encoding.PEM))
 
 
 def _write_server_certificate(files: BusFolder, addresses: Iterable[str]) -> None:
     ca = x509.load_pem_x509_certificate(files.ca.read_bytes())
     ca_key = serialization.load_pem_private_key(files.ca_key.read_bytes(), None)
     assert isinstance(ca_key, ec.EllipticCurvePrivateKey), "we have written it"
-    key = ec.generate_private_key(ec.SECP256R1())
-    certificate = (
-        _certificate(_named("nats-server"), ca.subject, key.public_key())
-        .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
-        .add_extension(_usage(signs_others=False), critical=True)
-        .add_extension(x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH]), critical=False)
-        .add_extension(x509.SubjectAlternativeName(list(map(_general, addresses))), critical=False)
-        .add_extension(
-            x509.AuthorityKeyIdentifier.from_issuer_public_key(ca_key.public_key()), critical=False
-        )
-        .sign(ca_key, hashes.SHA256())
+    more = (
+        x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH]),
+        x509.SubjectAlternativeName(list(map(_general, addresses))),
+        x509.AuthorityKeyIdentifier.from_issuer_public_key(ca_key.public_key()),
     )
-    _write_secret(files.server_key, _pem(key))
-    files.server.write_bytes(certificate.public_bytes(serialization.Encoding.PEM))
-
-
-def _certificate(
-    subject: x509.Name, issuer: x509.Name, key: ec.EllipticCurvePublicKey
-) -> x509.CertificateBuilder:
-    now = datetime.now(UTC)
-    return (
-        x509.CertificateBuilder()
-        .subject_name(subject)
-        .issuer_name(issuer)
-        .public_key(key)
-        .serial_number(x509.random_serial_number())
-        .not_valid_before(now - timedelta(days=1))  # clocks of other machines may be behind
-        .not_valid_after(now + timedelta(days=_VALID_DAYS))
-        .add_extension(x509.SubjectKeyIdentifier.from_public_key(key), critical=False)
-    )
-
-
-def _usage(*, signs_others: bool) -> x509.KeyUsage:
-    return x509.KeyUsage(
-        digital_signature=True,
-        content_commitment=False,
-        key_encipherment=False,
-        data_encipherment=False,
-        key_agreement=False,
-        key_cert_sign=signs_others,
-        crl_sign=signs_others,
-        encipher_only=False,
-        decipher_only=False,
-    )
-
-
-def _named(name: str) -> x509.Name:
-    return x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
+    signer = ca.subject, ca_key
+    _write_certificate(files.server, files.server_key, "nats-server", more, signer)
 
 
 def _general(address: str) -> x509.GeneralName:
@@ -238,12 +217,6 @@ def _general(address: str) -> x509.GeneralName:
         return x509.IPAddress(ipaddress.ip_address(address))
     except ValueError:
         return x509.DNSName(address)
-
-
-def _pem(key: ec.EllipticCurvePrivateKey) -> bytes:
-    return key.private_bytes(
-        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
-    )
 
 
 def _write_secret(file: Path, data: bytes) -> None:

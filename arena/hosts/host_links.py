@@ -1,7 +1,8 @@
-"""The links of hosts at the arena's port: who may open one, and when one is lost.
+"""Both ends of the links of hosts: who may open one at the arena's port, and when one is lost.
 
-A host has its ticket from the bus, where nobody else hears what it is asked: so it is who it says.
-A link that does not answer pings is cut: its bots are lost, as the host ends them by then.
+A host opens its link with a ticket that it has from the bus, where nobody else hears what it is
+asked: so it is who it says. A link that does not answer pings is cut: its bots are lost, as the
+host ends them by then.
 """
 
 from __future__ import annotations
@@ -10,45 +11,51 @@ import asyncio
 import hmac
 import logging
 import secrets
+import ssl
 import struct
 from collections.abc import Callable
 
 import msgspec
+from websockets.asyncio.client import ClientConnection, connect
+from websockets.exceptions import WebSocketException
 from websockets.http11 import Request
+from websockets.protocol import State
 
-from arena.hosts.link import MOST_PIECE, BotLink
+from arena.hosts.hosted_bots import HostedBots
+from arena.hosts.messages import MOST_PIECE, BotLink, FromArena, FromHost, on_link
 from arena.hosts.remote_bot import RemoteLauncher
-from arena.referee.transport import Caller, Wire
-from arena.server.entrance import send
+from arena.referee.transport import Caller, ConnectionOwner, Wire
+from arena.server.entrance import HOSTS, send
 from arena.server.reply import text
+from protocol.address import proxy_to, through
 from protocol.codec import Encoding
-from protocol.errors import ProtocolError
+from protocol.errors import ArenaError, ProtocolError
 from protocol.messages import CLOSE_PROTOCOL
 
-__all__ = ["HOST_HEADER", "TICKET_HEADER", "HostLinks"]
+__all__ = ["HostLinks", "open_link"]
 
 log = logging.getLogger(__name__)
 
-TICKET_HEADER = "Arena-Ticket"
-HOST_HEADER = "Arena-Host"
+_TICKET_HEADER = "Arena-Ticket"
+_HOST_HEADER = "Arena-Host"
 
 _FRAME_BYTES = 2 * MOST_PIECE  # a message with a finding and 64 KiB of stderr has less
 _BUFFER_BYTES = 64 << 20  # programs are sent in pieces that the host asks for one by one
 _PING_S = 2.0
 _SILENT_S = 8.0  # a host ends its bots within 10 s
+_ARENA_SILENT_S = 6.0  # an arena that is gone is noticed within 8 s
+_PART_BYTES = 2 << 20  # of a program: `PART_BYTES` in base64
+_OPEN_S = 10.0
 
 
 class _ArenaLink:
     """The arena's end of one link; a `BotLink`."""
 
-    def __init__(self, caller: Caller, host: str, now: float) -> None:
-        self.host = host
-        self.launcher: RemoteLauncher | None = None
-        self.heard_at = now
+    def __init__(self, caller: Caller) -> None:
         self._caller = caller
 
-    def tell(self, message: bytes) -> None:
-        self._caller.send(message, Encoding.JSON)
+    def tell(self, message: FromArena | FromHost) -> None:
+        self._caller.send(on_link(message), Encoding.JSON)
 
     def carry(self, piece: bytes) -> None:
         self._caller.send(piece, Encoding.MSGPACK)
@@ -57,13 +64,12 @@ class _ArenaLink:
         self._caller.cut()
 
 
-class HostLinks:
+class HostLinks(ConnectionOwner):
     """All links of an arena, and their owner.
 
     Args:
         opened: makes the launcher of a host that has opened its link.
         closed: called with it when the link is lost, before its bots are.
-
     """
 
     def __init__(
@@ -74,7 +80,8 @@ class HostLinks:
         self._secret = secrets.token_bytes(32)
         self._opened = opened
         self._closed = closed
-        self._links: dict[Wire, _ArenaLink] = {}
+        self._launchers: dict[Wire, RemoteLauncher] = {}  # by link
+        self._heard_at: dict[Wire, float] = {}
         self._clock = asyncio.get_running_loop().time
         self._ping_at = 0.0
 
@@ -84,33 +91,31 @@ class HostLinks:
 
     def enter(self, caller: Caller, request: Request) -> None:
         """Accept a host's link, or respond why not; a host's new link replaces its old one."""
-        host = request.headers.get(HOST_HEADER, "")
-        ticket = request.headers.get(TICKET_HEADER, "")
+        host = request.headers.get(_HOST_HEADER, "")
+        ticket = request.headers.get(_TICKET_HEADER, "")
         if not hmac.compare_digest(ticket.encode(), self.ticket(host).encode()):
             send(caller, text(403, "expected the ticket of a host, which it has from the bus"))
             return
-        for link in [link for link in self._links.values() if link.host == host]:
+        for link in [link for link, old in self._launchers.items() if old.host == host]:
             link.cut()
         caller.accept(request)
-        if not caller.is_open:
-            return
-        link = self._links[caller] = _ArenaLink(caller, host, self._clock())
-        caller.hand_to(self, frame_bytes=_FRAME_BYTES, buffer_bytes=_BUFFER_BYTES)
-        link.launcher = self._opened(host, link)
+        if caller.is_open:
+            self._launchers[caller] = self._opened(host, _ArenaLink(caller))
+            self._heard_at[caller] = self._clock()
+            caller.hand_to(self, frame_bytes=_FRAME_BYTES, buffer_bytes=_BUFFER_BYTES)
 
     def bots(self, host: str) -> int:
         """How many bots of this arena are on a host, with those that start or end."""
-        launchers = (link.launcher for link in self._links.values() if link.host == host)
-        return sum(len(launcher) for launcher in launchers if launcher is not None)
+        return sum(len(each) for each in self._launchers.values() if each.host == host)
 
     def tick(self, now: float) -> None:
         """Ping hosts, and cut links that have been silent for long."""
         if now < self._ping_at:
             return
         self._ping_at = now + _PING_S
-        for connection, link in tuple(self._links.items()):
-            if now - link.heard_at > _SILENT_S:
-                log.warning("the host %s is silent", link.host)
+        for connection, launcher in tuple(self._launchers.items()):
+            if now - self._heard_at[connection] > _SILENT_S:
+                log.warning("the host %s is silent", launcher.host)
                 connection.cut()
             else:
                 connection.ping(b"")
@@ -119,53 +124,98 @@ class HostLinks:
         """Hosts have no token."""
 
     def close(self) -> None:
-        for connection in tuple(self._links):
+        for connection in tuple(self._launchers):
             connection.cut()
 
-    # --- what connections tell (as their `ConnectionOwner`) ---
-
-    def connected(self, connection: Wire) -> None:
-        """Never called: the gateway has owned the connection before."""
+    # --- what connections tell; all else changes nothing here ---
 
     def received(self, connection: Wire, frame: bytes, encoding: Encoding, arrived: float) -> None:
-        link = self._links.get(connection)
-        if link is None or link.launcher is None:
+        launcher = self._launchers.get(connection)
+        if launcher is None:
             return
-        link.heard_at = arrived
+        self._heard_at[connection] = arrived
         try:
             if encoding is Encoding.MSGPACK:
-                link.launcher.piece(frame)
+                launcher.piece(frame)
             else:
-                link.launcher.message(frame)
+                launcher.message(frame)
         except (struct.error, msgspec.DecodeError) as error:
-            log.warning("the host %s says what is no message: %s", link.host, error)
+            log.warning("the host %s says what is no message: %s", launcher.host, error)
             connection.close(CLOSE_PROTOCOL, "expected a message of a host")
         except Exception:
-            log.exception("the arena failed at a message of the host %s", link.host)
+            log.exception("the arena failed at a message of the host %s", launcher.host)
             connection.cut()
 
     def misbehaved(self, connection: Wire, error: ProtocolError) -> None:
         connection.close(CLOSE_PROTOCOL, str(error))
 
-    def overflowed(self, connection: Wire, waiting: int) -> None:
-        """Nothing is left to do: the connection has been cut."""
-
     def ponged(self, connection: Wire, payload: bytes, arrived: float) -> None:
-        if (link := self._links.get(connection)) is not None:
-            link.heard_at = arrived
-
-    def was_read(self, connection: Wire, took_s: float) -> None:
-        """Nothing is left to do: the connection is closing."""
-
-    def on_trivial_frame(self, connection: Wire) -> None:
-        """A host may send pings and fragments."""
-
-    def drained(self, connection: Wire) -> None:
-        """Nothing waits for that."""
+        if connection in self._launchers:
+            self._heard_at[connection] = arrived
 
     def lost(self, connection: Wire) -> None:
-        link = self._links.pop(connection, None)
-        if link is None or link.launcher is None:
-            return
-        self._closed(link.launcher)
-        link.launcher.lost()
+        launcher = self._launchers.pop(connection, None)
+        if launcher is not None:
+            del self._heard_at[connection]
+            self._closed(launcher)
+            launcher.lost()
+
+
+class _HostLink:
+    """The host's end of one link; a `BotLink`. What is sent waits until the arena reads."""
+
+    def __init__(self, websocket: ClientConnection) -> None:
+        self._websocket = websocket
+
+    def tell(self, message: FromArena | FromHost) -> None:
+        self._send(self._websocket.protocol.send_text, on_link(message))
+
+    def carry(self, piece: bytes) -> None:
+        self._send(self._websocket.protocol.send_binary, piece)
+
+    def cut(self) -> None:
+        self._websocket.transport.abort()
+
+    def _send(self, send: Callable[[bytes], None], frame: bytes) -> None:
+        websocket = self._websocket
+        if websocket.state is State.OPEN and not websocket.transport.is_closing():
+            send(frame)
+            websocket.send_data()
+            if websocket.transport.get_write_buffer_size() > _BUFFER_BYTES:  # it does not read
+                self.cut()
+
+
+async def open_link(
+    host: str, url: str, ticket: str, ca: str, opened: Callable[[BotLink], HostedBots]
+) -> None:
+    """Open the link of a host to an arena, and serve it until it is lost.
+
+    `ca` are certificates, in PEM, that the arena's own is checked by besides those of this machine.
+    `opened` returns who takes what comes. Raises `ArenaError` if there is no such arena.
+    """
+    context = ssl.create_default_context() if url.startswith("wss:") else None
+    if context is not None and ca:
+        context.load_verify_locations(cadata=ca)
+    try:
+        async with connect(
+            f"{url.rstrip('/')}{HOSTS}",
+            additional_headers={_TICKET_HEADER: ticket, _HOST_HEADER: host},
+            ssl=context,
+            proxy=proxy_to(url),
+            compression=None,
+            open_timeout=_OPEN_S,
+            ping_interval=_PING_S,
+            ping_timeout=_ARENA_SILENT_S,
+            close_timeout=1.0,
+            max_size=_PART_BYTES,
+        ) as websocket:
+            bots = opened(_HostLink(websocket))
+            async for frame in websocket:
+                if isinstance(frame, bytes):
+                    bots.piece(frame)
+                else:
+                    bots.message(frame.encode())
+    except (struct.error, msgspec.DecodeError) as error:
+        log.warning("an arena says what is no message: %s", error)
+    except (OSError, TimeoutError, WebSocketException) as error:
+        raise ArenaError(f"no arena answers at {url}{through(url)}: {error}") from None

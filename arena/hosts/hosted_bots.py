@@ -1,13 +1,19 @@
-"""The bots of one arena on this host: started, read and stopped as the arena says over its link.
+"""A host: runs bots on this machine for the arenas of a bus, and judges nothing.
 
-What a bot writes goes to the arena as it comes, each piece with what the host reads of the bot at
-that moment. What the arena writes to a bot is handed over at once, but for questions: a bot that is
-asked waits for a core, and its time begins when it has one.
+It says twice a second what it is and has. An arena asks for room for all launched bots of a match;
+a host that has it keeps it for some seconds, and opens a link to that arena. When memory is short,
+arenas are served in turn, and processes that have nothing to do are asked to make room.
+
+Bots are started, read and stopped as their arena says over its link. What a bot writes goes to the
+arena as it comes, each piece with what the host reads of the bot at that moment. What the arena
+writes to a bot is handed over at once, but for questions: a bot that is asked waits for a core, and
+its time begins when it has one.
 """
 
 from __future__ import annotations
 
 import asyncio
+import itertools
 import logging
 import math
 from collections import deque
@@ -16,75 +22,76 @@ from functools import partial
 from pathlib import Path
 from typing import TypeAlias
 
+import msgspec
+
 from arena.engine.verdict import Finding
-from arena.hosts.link import MOST_PIECE, BotLink, BotReading, read_input
-from arena.hosts.messages import (
-    BotEnded,
-    BotStarted,
-    BotStderr,
-    EndBotInput,
-    ProgramPart,
-    RestBot,
-    RetireBot,
-    SeatProgram,
-    StartBot,
-    StartRefused,
-    WantedPart,
-    WholeBotOutput,
-    from_arena,
-    on_link,
-)
+from arena.hosts import messages
+from arena.hosts.messages import MOST_PIECE, BotLink, BotReading, HostReport, read_input
 from arena.hosts.program_cache import Fetch
-from arena.referee.compute_gate import BotGate, ComputeGate
+from arena.referee.clock import TICK_S, Lag
+from arena.referee.compute_gate import LOOK_S, BotGate, ComputeGate
 from arena.referee.transport import Gate
 from arena.sandbox.command import Program
 from arena.sandbox.launcher import LaunchedBot, Launcher, OnFinding
 from arena.sandbox.process import StderrTail
-from arena.server.background import BackgroundTasks
+from arena.server.background import BackgroundTasks, ignore_error
 from protocol.errors import ArenaError
 from protocol.messages import Ending, Limits
 
-__all__ = ["READING_S", "HostedBots", "Launches", "Programs"]
+__all__ = ["READING_S", "BotHost", "HostedBots", "Launches", "OpenLink", "Programs"]
 
 log = logging.getLogger(__name__)
 
 READING_S = 0.1
 """Between two readings of a bot that has not answered yet."""
 
+REPORT_S = 0.5
+KEPT_S = 10.0
+"""For how long room is kept for bots that an arena has asked for."""
+_WAITS_S = 3.0  # an arena that was refused asks again each second
 _KILLED_S = 1.0  # who ends a whole job signals its processes one after another
 
-Programs: TypeAlias = Callable[[SeatProgram, str, str, Fetch], Awaitable[Program]]
+Programs: TypeAlias = Callable[[messages.SeatProgram, str, str, Fetch], Awaitable[Program]]
 """(program, game, name of the bot, fetch) → how it is launched, once it was fetched and built."""
 
 Launches: TypeAlias = Callable[[Limits, Sequence[Path], OnFinding], Launcher]
 """Makes the launcher of an arena's bots."""
 
+OpenLink: TypeAlias = Callable[[str, str, str, Callable[[BotLink], "HostedBots"]], Awaitable[None]]
+"""(url, ticket, ca, opened): opens the link to an arena and serves it until it is lost.
+
+It calls `opened` with the link, and its result with what comes; raises `ArenaError`.
+"""
+
 
 class _HostedBot(asyncio.Protocol):
     """A bot's process, and what passes through its pipes. To asyncio it reads the output."""
 
-    def __init__(self, bots: HostedBots, seat: int, program: str, stderr: StderrTail) -> None:
-        self.seat = seat
-        self.program = program  # its key
-        self.stderr = stderr
+    starting: asyncio.Task[None]
+
+    def __init__(self, bots: HostedBots, start: messages.StartBot) -> None:
+        self.seat = start.seat
+        self.name = start.name
+        self.program = start.program.key
+        self.stderr = StderrTail(start.stderr_bytes)
+        self.outward: asyncio.WriteTransport | None = None
+        self.handed_at = 0.0
         self.launched: LaunchedBot | None = None
         self.is_asked = False  # and has not written a line since
         self.finding: Finding | None = None
         self._bots = bots
-        self._gate: Gate = bots.gate
+        self._gate: Gate = bots.host.gate
         self._loop = asyncio.get_running_loop()
         self._queued = deque[tuple[bool, bytes]]()  # input that waits for a core, and what follows
         self._inward: asyncio.ReadTransport | None = None
-        self._outward: asyncio.WriteTransport | None = None
         self._is_waiting = False  # for a core
         self._is_ending = False  # its input, after what is queued
         self._handed = 0
-        self._handed_at = 0.0
         self._told = 0  # bytes of its stderr
 
     @property
     def reading(self) -> BotReading:
-        launched, outward = self.launched, self._outward
+        launched, outward = self.launched, self.outward
         assert launched is not None, "it was started"
         waits = 0 if outward is None else outward.get_write_buffer_size()
         waited_ms = launched.waited_ms()
@@ -92,10 +99,10 @@ class _HostedBot(asyncio.Protocol):
             self.seat,
             self._handed - waits,
             self._loop.time(),
-            self._handed_at,
+            self.handed_at,
             launched.cpu_ms(),
             -1.0 if waited_ms is None else waited_ms,
-            self._bots.lag_s(),
+            self._bots.host.lag_s(),
         )
 
     # --- input ---
@@ -108,8 +115,7 @@ class _HostedBot(asyncio.Protocol):
 
     def end_input(self) -> None:
         self._is_ending = True
-        if not self._queued and self._outward is not None:
-            self._outward.close()
+        self._hand_on()
 
     async def core(self) -> None:
         """Wait for a core, which it has until it has written a line."""
@@ -131,8 +137,8 @@ class _HostedBot(asyncio.Protocol):
                 self._gate.enter(self, self._begin, self._used_ms)
                 return
             self._hand_over()
-        if self._is_ending and not self._queued and self._outward is not None:
-            self._outward.close()
+        if self._is_ending and not self._queued and self.outward is not None:
+            self.outward.close()
 
     def _begin(self) -> None:
         """It has a core."""
@@ -144,9 +150,9 @@ class _HostedBot(asyncio.Protocol):
     def _hand_over(self) -> None:
         _, data = self._queued.popleft()
         self._handed += len(data)
-        self._handed_at = self._loop.time()
-        if self._outward is not None:
-            self._outward.write(data)
+        self.handed_at = self._loop.time()
+        if self.outward is not None:
+            self.outward.write(data)
 
     def _used_ms(self) -> float:
         launched = self.launched
@@ -168,7 +174,7 @@ class _HostedBot(asyncio.Protocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._inward = None
-        self._bots.link.tell(on_link(WholeBotOutput(self.seat)))
+        self._bots.link.tell(messages.WholeBotOutput(self.seat))
 
     def rest(self, goes_on: bool) -> None:
         if self._inward is not None:
@@ -179,24 +185,13 @@ class _HostedBot(asyncio.Protocol):
         if self.stderr.written != self._told:
             new = self.stderr.since(self._told)
             self._told = self.stderr.written
-            self._bots.link.tell(on_link(BotStderr(self.seat, new.encode())))
+            self._bots.link.tell(messages.BotStderr(self.seat, new.encode()))
 
     async def connect(self, launched: LaunchedBot) -> None:
-        self._gate = BotGate(self._bots.gate, launched, self._loop.time, (self,))
+        self._gate = BotGate(self._bots.host.gate, launched, self._loop.time, (self,))
         pipes = launched.pipes
         assert pipes is not None, "a host starts what speaks over pipes"
         await pipes.connect(self, _Input(self))
-
-    def input_opened(self, transport: asyncio.WriteTransport) -> None:
-        transport.set_write_buffer_limits(0)
-        self._outward = transport
-
-    def input_read(self) -> None:
-        """It has read all that was handed over."""
-        self._handed_at = self._loop.time()
-
-    def input_lost(self) -> None:
-        self._outward = None
 
 
 class _Input(asyncio.BaseProtocol):
@@ -207,49 +202,35 @@ class _Input(asyncio.BaseProtocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         assert isinstance(transport, asyncio.WriteTransport), "it is a pipe's"
-        self._bot.input_opened(transport)
+        transport.set_write_buffer_limits(0)
+        self._bot.outward = transport
 
     def resume_writing(self) -> None:
-        self._bot.input_read()
+        """It has read all that was handed over."""
+        self._bot.handed_at = asyncio.get_running_loop().time()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        self._bot.input_lost()
+        self._bot.outward = None
 
 
 class HostedBots:
     """The bots of one arena; `limits` are those of memory and processes for all of them.
 
-    Args:
-        programs: fetches and builds.
-        hidden: files that no bot sees.
-        lag_s: returns how late this process's event loop has been in all.
-        on_change: called with True when a bot comes, and with False when one is gone.
-        left_at: returns when this host was told to leave, infinite if it was not.
+    Attributes:
+        link: the link to the arena, once it `is_open`.
+        kept: until when room is kept for each bot that is to come.
     """
 
-    def __init__(
-        self,
-        link: BotLink,
-        limits: Limits,
-        gate: ComputeGate,
-        programs: Programs,
-        hidden: Sequence[Path],
-        lag_s: Callable[[], float],
-        on_change: Callable[[bool], None],
-        launches: Launches = Launcher,
-        left_at: Callable[[], float] = lambda: math.inf,
-    ) -> None:
-        self.link = link
-        self.gate = gate
-        self.lag_s = lag_s
-        self._limits = limits
-        self._programs = programs
-        self._on_change = on_change
-        self._left_at = left_at
-        self._launcher = launches(limits, hidden, self._found)
+    link: BotLink
+
+    def __init__(self, host: BotHost, arena: str, limits: Limits) -> None:
+        self.host = host
+        self.arena = arena
+        self.kept: list[float] = []
+        self.is_open: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self.is_open.add_done_callback(ignore_error)
+        self._launcher = host.launches(limits, host.hidden, self._found)
         self._bots: dict[int, _HostedBot] = {}
-        self._by_name: dict[str, _HostedBot] = {}
-        self._starting: dict[int, asyncio.Task[None]] = {}
         self._fetching: dict[tuple[str, int], asyncio.Future[bytes]] = {}
         self._asked: dict[_HostedBot, None] = {}
         self._tasks = BackgroundTasks()
@@ -259,6 +240,11 @@ class HostedBots:
     def __len__(self) -> int:
         """How many bots there are, with those that start or end."""
         return len(self._bots)
+
+    def taken(self, now: float) -> int:
+        """For how many bots it has room."""
+        self.kept = [until for until in self.kept if until > now]
+        return len(self.kept) + len(self)
 
     @property
     def programs(self) -> tuple[str, ...]:
@@ -281,7 +267,7 @@ class HostedBots:
     def ask_to_retire(self, count: int) -> None:
         """Ask the arena to end idle bots, the oldest first and at most `count`."""
         for bot in [bot for bot in self._bots.values() if not bot.is_asked][:count]:
-            self.link.tell(on_link(RetireBot(bot.seat)))
+            self.link.tell(messages.RetireBot(bot.seat))
 
     # --- what comes over the link ---
 
@@ -293,16 +279,16 @@ class HostedBots:
 
     def message(self, frame: bytes) -> None:
         """Take a message; raises `msgspec.DecodeError` if it is none."""
-        message = from_arena(frame)
-        if isinstance(message, StartBot):
+        message = messages.from_arena(frame)
+        if isinstance(message, messages.StartBot):
             self._start(message)
-        elif isinstance(message, ProgramPart):
+        elif isinstance(message, messages.ProgramPart):
             self._fetched(message)
         elif (bot := self._bots.get(message.seat)) is None:
             return
-        elif isinstance(message, RestBot):
+        elif isinstance(message, messages.RestBot):
             bot.rest(message.goes_on)
-        elif isinstance(message, EndBotInput):
+        elif isinstance(message, messages.EndBotInput):
             bot.end_input()
         else:
             self._tasks.start(self._stop(bot))
@@ -326,56 +312,51 @@ class HostedBots:
         if self._asked:
             self._reads = self._loop.call_later(READING_S, self._read)
 
-    def _start(self, message: StartBot) -> None:
-        bot = self._bots[message.seat] = _HostedBot(
-            self, message.seat, message.program.key, StderrTail(message.stderr_bytes)
-        )
-        self._by_name[message.name] = bot
-        task = self._starting[message.seat] = self._tasks.start(self._launch(bot, message))
-        task.add_done_callback(lambda _: self._starting.pop(message.seat, None))
-        self._on_change(True)
+    def _start(self, message: messages.StartBot) -> None:
+        bot = self._bots[message.seat] = _HostedBot(self, message)
+        bot.starting = self._tasks.start(self._launch(bot, message))
+        del self.kept[:1]  # its room, if that is still kept
 
-    async def _launch(self, bot: _HostedBot, message: StartBot) -> None:
+    async def _launch(self, bot: _HostedBot, message: messages.StartBot) -> None:
         try:
             fetch = partial(self._fetch, message.program.key)
-            program = await self._programs(message.program, message.game, message.name, fetch)
+            program = await self.host.programs(message.program, message.game, bot.name, fetch)
             await bot.core()
-            launched = await self._launcher.start(message.name, program, stderr_tail=bot.stderr)
+            launched = await self._launcher.start(bot.name, program, stderr_tail=bot.stderr)
             # Before its output is read, which may come at once.
             bot.launched = launched
             self.link.tell(
-                on_link(
-                    BotStarted(
-                        seat=bot.seat,
-                        enforced=launched.enforced,
-                        is_metered=launched.is_metered,
-                        now=self._loop.time(),
-                    )
+                messages.BotStarted(
+                    seat=bot.seat,
+                    enforced=launched.enforced,
+                    is_metered=launched.is_metered,
+                    now=self._loop.time(),
                 )
             )
             await bot.connect(launched)
             self.read_later(bot)
         except Exception as error:  # whatever it is: the arena waits for an answer
             if not isinstance(error, ArenaError | OSError):
-                log.exception("%s cannot be started", message.name)
+                log.exception("%s cannot be started", bot.name)
             if bot.launched is not None:
-                await self._launcher.stop(message.name)
+                await self._launcher.stop(bot.name)
             self._forget(bot)
-            self.link.tell(on_link(StartRefused(bot.seat, str(error))))
+            self.link.tell(messages.StartRefused(bot.seat, str(error)))
 
     async def _stop(self, bot: _HostedBot) -> None:
         """End a bot; one that still starts is given up."""
         bot.let_go()
-        if (starting := self._starting.get(bot.seat)) is not None:
-            starting.cancel()
-            await asyncio.wait((starting,))
+        bot.starting.cancel()
+        await asyncio.wait((bot.starting,))
         if bot.launched is not None:
-            await self._launcher.stop(bot.launched.name)
-        self._end(bot)
+            await self._launcher.stop(bot.name)
+        if bot.seat in self._bots:
+            self._forget(bot)
+            self.link.tell(messages.BotEnded(bot.seat, bot.finding))
 
     def _found(self, name: str, finding: Finding) -> None:
         """A bot has ended by itself, or was ended at one of its limits."""
-        bot = self._by_name[name]
+        bot = next(bot for bot in self._bots.values() if bot.name == name)
         bot.tell_stderr()
         bot.finding = finding
         crashed = finding.kind is Ending.CRASH
@@ -385,40 +366,221 @@ class HostedBots:
         """End what is left of a bot, unless all of this host was killed, which is no offence."""
         crashed_at = self._loop.time()
         await asyncio.sleep(_KILLED_S)
-        if abs(self._left_at() - crashed_at) <= _KILLED_S:
+        if abs(self.host.left_at - crashed_at) <= _KILLED_S:
             self.link.cut()
         else:
             await self._stop(bot)
 
-    def _end(self, bot: _HostedBot) -> None:
-        """Nothing is left of a bot."""
-        if self._bots.get(bot.seat) is bot:
-            self._forget(bot)
-            self.link.tell(on_link(BotEnded(bot.seat, bot.finding)))
-
     def _forget(self, bot: _HostedBot) -> None:
         bot.let_go()
         del self._bots[bot.seat]
-        for name in [name for name, other in self._by_name.items() if other is bot]:
-            del self._by_name[name]
-        self._on_change(False)
 
     # --- programs ---
 
     async def _fetch(self, key: str, offset: int) -> bytes:
-        """Ask the arena for a part of a program."""
-        future = self._fetching.get((key, offset))
-        if future is None:
-            future = self._fetching[key, offset] = self._loop.create_future()
-            future.add_done_callback(lambda _: self._fetching.pop((key, offset), None))
-            self.link.tell(on_link(WantedPart(key, offset)))
-        return await asyncio.shield(future)
+        """Ask the arena for a part of a program; `ProgramCache` fetches each once at a time."""
+        future: asyncio.Future[bytes] = self._loop.create_future()
+        self._fetching[key, offset] = future
+        self.link.tell(messages.WantedPart(key, offset))
+        return await future
 
-    def _fetched(self, part: ProgramPart) -> None:
-        future = self._fetching.get((part.key, part.offset))
+    def _fetched(self, part: messages.ProgramPart) -> None:
+        future = self._fetching.pop((part.key, part.offset), None)
         if future is None or future.done():
             return
         if part.why:
             future.set_exception(ArenaError(part.why))
         else:
             future.set_result(part.data)
+
+
+class BotHost:
+    """One host; `report` is what it says of itself, as far as that does not change.
+
+    Args:
+        fitting: returns how many bots with these limits fit into the machine's memory.
+        programs: fetches and builds; raises `ArenaError` for what cannot be started here.
+        hidden: files that no bot sees.
+        shortage: returns what this machine has too little of just now, in words; empty if nothing.
+        tell: called with a line for the operator.
+
+    Attributes:
+        is_draining: whether it takes no more bots, as an operator says.
+        left_at: when it was told to leave; infinite if it was not.
+    """
+
+    def __init__(
+        self,
+        report: HostReport,
+        fitting: Callable[[Limits], int],
+        programs: Programs,
+        hidden: Sequence[Path],
+        open_link: OpenLink,
+        shortage: Callable[[], str] = lambda: "",
+        tell: Callable[[str], None] = lambda line: None,
+        launches: Launches = Launcher,
+    ) -> None:
+        self.is_draining = False
+        self.left_at = math.inf
+        self.gate = ComputeGate(report.cores)
+        self.programs = programs
+        self.hidden = hidden
+        self.launches = launches
+        self._report = report
+        self._fitting = fitting
+        self._open_link = open_link
+        self._shortage = shortage
+        self._tell = tell
+        self._link_error = ""  # why the last link could not be opened
+        self._arenas: dict[str, HostedBots] = {}
+        self._refused: dict[str, float] = {}  # when each arena was refused that asks again
+        self._served: dict[str, int] = {}  # the turn in which each arena was given room last
+        self._turns = itertools.count()
+        self._loop = asyncio.get_running_loop()
+        self._lag = Lag(self._loop.time())
+        self._tasks = BackgroundTasks()
+
+    @property
+    def is_leaving(self) -> bool:
+        """Whether it ends when its bots have played."""
+        return self.left_at < math.inf
+
+    @property
+    def bots(self) -> int:
+        """How many there are, of all arenas."""
+        return sum(len(bots) for bots in self._arenas.values())
+
+    @property
+    def programs_in_use(self) -> tuple[str, ...]:
+        """The keys of the programs of all bots that are there; may be read in a thread."""
+        return tuple(key for bots in tuple(self._arenas.values()) for key in bots.programs)
+
+    @property
+    def report(self) -> HostReport:
+        return msgspec.structs.replace(
+            self._report,
+            bots=self.bots,
+            room=max(0, self._room(Limits())),
+            is_draining=self.is_draining or self.is_leaving,
+            lag_ms=round(1000 * self._lag.stalled_s(self._loop.time() - 5, self._loop.time()), 1),
+            last_error=self._shortage() or self._link_error,
+        )
+
+    def lag_s(self) -> float:
+        """How late this process's event loop has been in all."""
+        return self._lag.all_stalls_s(self._loop.time())
+
+    async def run(self, publish: Callable[[bytes], Awaitable[None]]) -> None:
+        """Report, measure and share the cores, until it has left: it has no bot any more."""
+        report_at = look_at = self._loop.time()
+        while True:
+            now = self._loop.time()
+            self._lag.tick(now)
+            if now >= look_at:
+                look_at = now + LOOK_S
+                self.gate.look(now)
+            if now >= report_at:
+                report_at = now + REPORT_S
+                await publish(messages.encode(self.report))
+                if self.is_leaving and not self.bots:
+                    return
+                if self.is_leaving:
+                    for bots in self._arenas.values():
+                        bots.ask_to_retire(len(bots))
+            await asyncio.sleep(TICK_S)
+
+    async def place(self, data: bytes) -> bytes:
+        """Answer an arena that asks for room: a `BotsPlaced`."""
+        try:
+            wanted = messages.decode(data, messages.PlaceBots)
+            why = self._refusal(wanted)
+            if not why:
+                await self._serve(wanted)
+        except msgspec.DecodeError as error:
+            why = f"expected a request for room: {error}"
+        except ArenaError as error:
+            why = str(error)
+            if why != self._link_error:  # the arena asks again each second
+                self._tell(why)
+            self._link_error = why
+        return messages.encode(messages.BotsPlaced(self._report.host, why))
+
+    def drain(self, data: bytes) -> None:
+        """Take no more bots, or take them again, as an operator says."""
+        was_draining = self.is_draining
+        self.is_draining = messages.decode(data, messages.DrainHost).is_draining
+        if self.is_draining is not was_draining:
+            self._tell("takes no more bots" if self.is_draining else "takes bots again")
+
+    def leave(self) -> None:
+        """Take no more bots, for good."""
+        self.left_at = self._loop.time()
+
+    async def close(self) -> None:
+        """End all bots and links."""
+        self._tasks.cancel()
+        await self._tasks.ended()
+
+    # --- within ---
+
+    def _room(self, limits: Limits) -> int:
+        now = self._loop.time()
+        return self._fitting(limits) - sum(bots.taken(now) for bots in self._arenas.values())
+
+    def _refusal(self, wanted: messages.PlaceBots) -> str:
+        """Why an arena gets no room now; empty if it does."""
+        now, arena = self._loop.time(), wanted.arena
+        if self.is_draining or self.is_leaving:
+            return "it takes no more bots"
+        if shortage := self._shortage():
+            return f"it has {shortage}"
+        self._refused = {name: at for name, at in self._refused.items() if now - at < _WAITS_S}
+        missing = wanted.bots - self._room(wanted.limits)
+        if missing > 0:
+            self._refused[arena] = now
+            # The one that asks has replaced its own idle bots before it asks.
+            others = (bots for bots in self._arenas.values() if bots.arena != arena)
+            if (most := max(others, key=len, default=None)) is not None:
+                most.ask_to_retire(missing)
+            return "it has no memory left for them"
+        last = self._served.get(arena, -1)
+        before = [name for name in self._refused if self._served.get(name, last) < last]
+        if before:
+            self._refused[arena] = now
+            return f"it is the turn of {min(before, key=self._served.__getitem__)}"
+        return ""
+
+    async def _serve(self, wanted: messages.PlaceBots) -> None:
+        """Keep room for an arena's bots, and have a link to it."""
+        arena = wanted.arena
+        bots = self._arenas.get(arena)
+        if bots is None:
+            bots = self._arenas[arena] = HostedBots(self, arena, wanted.limits)
+            self._tasks.start(self._link(bots, wanted))
+        bots.kept += [self._loop.time() + KEPT_S] * wanted.bots
+        self._refused.pop(arena, None)
+        self._served[arena] = next(self._turns)
+        await asyncio.shield(bots.is_open)
+
+    async def _link(self, bots: HostedBots, wanted: messages.PlaceBots) -> None:
+        """Keep the link to an arena; when it is lost, nothing is left of its bots."""
+        why = ArenaError("the link was closed")
+
+        def opened(link: BotLink) -> HostedBots:
+            bots.link = link
+            bots.is_open.set_result(None)
+            self._link_error = ""
+            self._tell(f"runs bots for {bots.arena}")
+            return bots
+
+        try:
+            await self._open_link(wanted.url, wanted.ticket, wanted.ca, opened)
+        except ArenaError as error:
+            why = error
+        finally:
+            del self._arenas[bots.arena]
+            if bots.is_open.done():
+                await asyncio.shield(bots.close())
+                self._tell(f"has ended all bots of {bots.arena}")
+            else:
+                bots.is_open.set_exception(why)

@@ -1,21 +1,29 @@
-"""What arenas and hosts tell each other: frozen structs, in msgpack on the bus, in JSON on a link.
+"""What arenas and hosts tell each other: on the bus in msgpack, on a link in JSON and in pieces.
 
 On the bus it is said who is there, and asked which host takes the bots of a match. All else is said
-on the link of one arena and one host. Both ends must be of one version (`HostKind`).
+on the link of one arena and one host: a WebSocket at the arena's port, opened by the host. A text
+frame is a message. A binary frame is a piece of a bot's bytes, with a header: to the host the
+seat's number alone, to the arena a `BotReading` of the bot at the moment at which the bytes came.
+Both ends must be of one version (`HostKind`).
 """
 
 from __future__ import annotations
 
-from typing import Any, TypeAlias, TypeVar
+import struct
+from typing import NamedTuple, Protocol, TypeAlias, TypeVar
 
 import msgspec
 
 from arena.engine.verdict import Finding
+from arena.sandbox.bundle import Bundle
 from protocol.messages import Limits
 
 __all__ = [
+    "MOST_PIECE",
     "AboutBot",
     "BotEnded",
+    "BotLink",
+    "BotReading",
     "BotStarted",
     "BotStderr",
     "BotsPlaced",
@@ -42,9 +50,17 @@ __all__ = [
     "encode",
     "from_arena",
     "from_host",
+    "input_piece",
     "on_link",
+    "read_input",
+    "read_output",
 ]
 
+MOST_PIECE = 256 << 10
+"""Bytes of a bot in one frame, at most."""
+
+_INPUT = struct.Struct("<I?")
+_OUTPUT = struct.Struct("<IQddddd")
 T = TypeVar("T")
 
 
@@ -67,20 +83,6 @@ class Source(msgspec.Struct, frozen=True, tag="source"):
     key: str  # SHA-256 of the tar
     size: int
     language: str  # as in its manifest
-
-
-class Bundle(msgspec.Struct, frozen=True, tag="bundle"):
-    """A program that an arena launches: what its sandbox is shown, and how it is started.
-
-    `program` stands for the word of a Python interpreter that runs our own packages, as `{python}`.
-    """
-
-    key: str  # SHA-256 of the words, `stdio`, the game and the tar
-    size: int
-    words: tuple[str, ...]
-    stdio: bool
-    needs: str  # the program on PATH that starts it; empty for a file of its own folder
-    is_native: bool  # a file of its own folder starts it, which may fit this kind of machine only
 
 
 SeatProgram: TypeAlias = HouseBot | Source | Bundle
@@ -152,10 +154,15 @@ class DrainHost(msgspec.Struct, frozen=True):
 # --- on the link, to the host ---
 
 
-class StartBot(msgspec.Struct, frozen=True, kw_only=True, tag="start"):
-    """Start a bot in a seat, which is a number that the arena has not used before."""
+class _OfSeat(msgspec.Struct, frozen=True):
+    """A message about one bot, by its seat: a number that the arena has not used before."""
 
     seat: int
+
+
+class StartBot(_OfSeat, frozen=True, kw_only=True, tag="start"):
+    """Start a bot in a seat."""
+
     name: str  # unique among those of this arena; the bot is told its public part
     game: str
     program: SeatProgram
@@ -172,23 +179,18 @@ class ProgramPart(msgspec.Struct, frozen=True, tag="part"):
     why: str = ""
 
 
-class EndBotInput(msgspec.Struct, frozen=True, tag="end_input"):
+class EndBotInput(_OfSeat, frozen=True, tag="end_input"):
     """Nothing more is written to a bot."""
 
-    seat: int
 
-
-class RestBot(msgspec.Struct, frozen=True, tag="rest"):
+class RestBot(_OfSeat, frozen=True, tag="rest"):
     """Read nothing of a bot until it `goes_on`, as it has said too much."""
 
-    seat: int
     goes_on: bool
 
 
-class StopBot(msgspec.Struct, frozen=True, tag="stop"):
-    """End a bot and all that it has started; `Ended` follows."""
-
-    seat: int
+class StopBot(_OfSeat, frozen=True, tag="stop"):
+    """End a bot and all that it has started; `BotEnded` follows."""
 
 
 FromArena: TypeAlias = StartBot | ProgramPart | EndBotInput | RestBot | StopBot
@@ -204,46 +206,38 @@ class WantedPart(msgspec.Struct, frozen=True, tag="program"):
     offset: int  # bytes from the start of the tar
 
 
-class BotStarted(msgspec.Struct, frozen=True, kw_only=True, tag="started"):
+class BotStarted(_OfSeat, frozen=True, kw_only=True, tag="started"):
     """A bot runs. `enforced` says which limits it is held to, and by what, for people."""
 
-    seat: int
     enforced: str
     is_metered: bool
     now: float  # on the host's clock
 
 
-class StartRefused(msgspec.Struct, frozen=True, tag="failed"):
+class StartRefused(_OfSeat, frozen=True, tag="failed"):
     """A bot cannot be started on this host, which is no offence."""
 
-    seat: int
     why: str
 
 
-class BotStderr(msgspec.Struct, frozen=True, tag="stderr"):
+class BotStderr(_OfSeat, frozen=True, tag="stderr"):
     """What a bot has just written to stderr."""
 
-    seat: int
     data: bytes
 
 
-class WholeBotOutput(msgspec.Struct, frozen=True, tag="whole_output"):
+class WholeBotOutput(_OfSeat, frozen=True, tag="whole_output"):
     """A bot has closed its output."""
 
-    seat: int
 
-
-class BotEnded(msgspec.Struct, frozen=True, tag="ended"):
+class BotEnded(_OfSeat, frozen=True, tag="ended"):
     """Nothing is left of a bot; `finding` is its offence if it was not stopped."""
 
-    seat: int
     finding: Finding | None = None
 
 
-class RetireBot(msgspec.Struct, frozen=True, tag="retire"):
+class RetireBot(_OfSeat, frozen=True, tag="retire"):
     """The host needs the room of a bot if that is idle: the arena stops it, or ignores this."""
-
-    seat: int
 
 
 AboutBot: TypeAlias = BotStarted | StartRefused | BotStderr | WholeBotOutput | BotEnded | RetireBot
@@ -252,12 +246,13 @@ AboutBot: TypeAlias = BotStarted | StartRefused | BotStderr | WholeBotOutput | B
 FromHost: TypeAlias = WantedPart | AboutBot
 
 
-def encode(message: object) -> bytes:
-    """One message in msgpack, for the bus."""
-    return msgspec.msgpack.encode(message)
+# --- how it is sent ---
+
+encode = msgspec.msgpack.encode
+"""One message in msgpack, for the bus."""
 
 
-def decode(data: bytes, kind: type[T] | Any) -> T:
+def decode(data: bytes, kind: type[T]) -> T:
     """Read a message of the bus; raises `msgspec.DecodeError` if it is not of that kind."""
     return msgspec.msgpack.decode(data, type=kind)
 
@@ -270,3 +265,52 @@ from_arena = msgspec.json.Decoder(FromArena).decode
 
 from_host = msgspec.json.Decoder(FromHost).decode
 """Read a message at the arena; raises `msgspec.DecodeError` if it is none."""
+
+
+class BotLink(Protocol):
+    """One end of a link; what is sent when it is lost goes nowhere."""
+
+    def tell(self, message: FromArena | FromHost) -> None:
+        """Send a message."""
+
+    def carry(self, piece: bytes) -> None:
+        """Send a piece with its header."""
+
+    def cut(self) -> None:
+        """End it at once."""
+
+
+class BotReading(NamedTuple):
+    """What a host reads of a bot at one moment; times are in seconds of the host's own clock.
+
+    A host that stood still charges nobody for that: `lag_s` is for how long its event loop has done
+    so in all, as far as it was a tenth of a second or more at once.
+    """
+
+    seat: int
+    handed: int  # bytes of input that the bot's pipe has taken
+    at: float
+    handed_at: float  # when it took the latest of them
+    cpu_ms: float
+    waited_ms: float  # ready to run, and without a core; negative where the system does not say
+    lag_s: float
+
+    def piece(self, data: bytes = b"") -> bytes:
+        """The reading before some bytes that the bot has just written."""
+        return _OUTPUT.pack(*self) + data
+
+
+def input_piece(seat: int, data: bytes, *, asks: bool) -> bytes:
+    """Bytes for a bot; `asks` says that it has to answer, and so waits for a core."""
+    return _INPUT.pack(seat, asks) + data
+
+
+def read_input(piece: bytes) -> tuple[int, bool, bytes]:
+    """The seat, whether it is asked, and the bytes; raises `struct.error` if it is no piece."""
+    seat, asks = _INPUT.unpack_from(piece)
+    return seat, asks, piece[_INPUT.size :]
+
+
+def read_output(piece: bytes) -> tuple[BotReading, bytes]:
+    """The reading and the bytes; raises `struct.error` if it is no piece."""
+    return BotReading(*_OUTPUT.unpack_from(piece)), piece[_OUTPUT.size :]

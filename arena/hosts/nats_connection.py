@@ -1,34 +1,42 @@
-"""One connection to a NATS server, made again for ever whenever it is lost.
+"""The bus in NATS: one connection to a server, made again for ever whenever it is lost.
+
+- `arena.host.HOST`: what a host says of itself; may be lost.
+- `arena.place.HOST`: requests for room.
+- `arena.drain.HOST`: an operator's order.
+
+Nothing is kept on the bus. Names of hosts are words without dots and spaces.
 
 A client of nats-py lives as long as its TCP connection, and a fresh one follows it: nothing that
 was buffered for the old one is sent late, and no state survives in which its own reconnection ends
-(a refused login, an error while reading). A heartbeat says whether it hears: the server may be gone
-behind a proxy. That of an arena is a request to itself, by the way of all replies, as nats-py may
-have lost the subscription of these (its issue 667); requests are few at once, so that it hardly
-comes to that. A host may send itself nothing, and asks nobody: its heartbeat is a ping.
+(a refused login, an error while reading). It pings the server, which may be gone behind a proxy.
+Each request has a subscription of its own for the reply: nats-py may lose one that all requests
+share (its issue 667).
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
-import secrets
 import ssl
-from collections.abc import Awaitable, Callable, Coroutine, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Awaitable, Callable, Coroutine
+from contextlib import suppress
 from pathlib import Path
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import nats.aio.client
 import nats.errors
 import nkeys  # type: ignore[import-untyped]  # it says nothing of its types
 from nats.aio.msg import Msg
 
-from arena.hosts.bus import ARENA_USER, BusAddress, BusDown
+from arena.hosts.bus import BusAddress, BusDown
+from arena.server.background import ignore_error
 from protocol.errors import UsageError, one_line
 from protocol.text_files import read_text
 
-__all__ = ["NatsConnection", "seed_of"]
+if TYPE_CHECKING:  # not for `arena bus init`, which needs a key's seed
+    from arena.hosts.hosted_bots import BotHost
+
+__all__ = ["NatsConnection", "seed_of", "serve"]
 
 log = logging.getLogger(__name__)
 # nats-py makes a stream that does not know of TLS, of which asyncio warns at each loss.
@@ -38,34 +46,22 @@ T = TypeVar("T")
 
 CONNECT_S = 3.0  # TCP, TLS and login; so late is a connection after a partition
 RETRY_S = 0.25  # between attempts to connect
-HEARTBEAT_S = 1.0
-HEARD_WITHIN_S = 3.0  # of a heartbeat; a busy machine may take a second
+PING_S = 1
+MOST_PINGS = 5  # without an answer; a busy machine may take a second
 CLOSE_S = 1.0  # of a connection that may be dead: TLS would wait 30 s for the other side
-REQUESTS_AT_ONCE = 64
 REPLY_S = 10.0
 
 
-@contextmanager
-def _errors_as_bus_down(doing: str) -> Iterator[None]:
-    """Raise `BusDown` for what nats-py raises while we do this."""
-    try:
-        yield
-    except nats.errors.NoRespondersError:
-        raise BusDown(f"{doing}: nobody answers on the bus") from None
-    except TimeoutError:
-        raise BusDown(f"{doing}: no answer from the bus") from None
-    except (nats.errors.Error, OSError) as error:
-        raise BusDown(f"{doing}: {one_line(str(error), 300)}") from None
-
-
 class NatsConnection:
-    """The connection of one user, whose replies come to subjects below `_INBOX.USER` alone."""
+    """The connection of one user, whose replies come to subjects below `_INBOX.USER` alone.
+
+    That of an arena is its `HostBus`.
+    """
 
     def __init__(self, address: BusAddress, name: str, user: str) -> None:
         self.address = address
         self.name = name
         self.user = user
-        self.echo = f"_INBOX.{user}.echo.{secrets.token_hex(8)}"  # where an arena asks itself
         self.last_error = ""  # what the server said to this connection
         self._seed = None if address.key is None else seed_of(address.key)
         self._tls = _tls_of(address)
@@ -73,7 +69,6 @@ class NatsConnection:
         self._lost = asyncio.Event()
         self._is_closed = False
         self._listening: dict[str, Callable[[Msg], Awaitable[None]]] = {}
-        self._room = asyncio.Semaphore(REQUESTS_AT_ONCE)
         self._keeping: asyncio.Task[None] | None = None
 
     @property
@@ -98,18 +93,24 @@ class NatsConnection:
         client = self._up()
         await self._race(client.publish(subject, data), "sending")
 
-    async def request(self, subject: str, data: bytes, doing: str) -> bytes:
-        """Send a request, and wait for its reply."""
-        async with self._room:
-            asking = self._up().request(subject, data, timeout=REPLY_S)
-            return (await self._race(asking, doing)).data
-
     async def listen(self, subject: str, call: Callable[[Msg], Awaitable[None]]) -> None:
         """Call this with each message on a subject, one after another, on all connections."""
         self._listening[subject] = call
-        client, doing = self._up(), f"listening to {subject}"
-        await self._race(client.subscribe(subject, cb=call), doing)
-        await self._race(_heard(client, REPLY_S), doing)
+        await self._race(self._up().subscribe(subject, cb=call), f"listening to {subject}")
+
+    async def on_reports(self, call: Callable[[str, bytes], None]) -> None:
+        async def reported(message: Msg) -> None:
+            call(message.subject.rpartition(".")[2], message.data)
+
+        await self.listen("arena.host.*", reported)
+
+    async def place(self, host: str, data: bytes) -> bytes:
+        subject = f"arena.place.{host}"
+        asking = self._up().request(subject, data, timeout=REPLY_S, old_style=True)
+        return (await self._race(asking, f"the host {host}")).data
+
+    async def drain(self, host: str, data: bytes) -> None:
+        await self.publish(f"arena.drain.{host}", data)
 
     async def _race(self, call: Coroutine[object, object, T], doing: str) -> T:
         """Await it in a task of its own: `wait_for`, which nats-py uses, may swallow our cancel."""
@@ -119,13 +120,17 @@ class NatsConnection:
             await asyncio.wait((task, lost), return_when=asyncio.FIRST_COMPLETED)
             if not task.done():
                 raise BusDown(f"{doing}: the connection was lost")
-            with _errors_as_bus_down(doing):
-                return task.result()
+            return task.result()
+        except nats.errors.NoRespondersError:
+            raise BusDown(f"{doing}: nobody answers on the bus") from None
+        except TimeoutError:
+            raise BusDown(f"{doing}: no answer from the bus") from None
+        except (nats.errors.Error, OSError) as error:
+            raise BusDown(f"{doing}: {one_line(str(error), 300)}") from None
         finally:
             lost.cancel()
-            if not task.done():
-                task.cancel()
-                task.add_done_callback(_note_nothing)
+            task.cancel()
+            task.add_done_callback(ignore_error)
 
     def _up(self) -> nats.aio.client.Client:
         if self._client is None or not self.is_up:
@@ -137,39 +142,19 @@ class NatsConnection:
 
     async def _keep(self, client: nats.aio.client.Client) -> None:
         while True:
-            await self._until_lost(client)
+            # nats-py calls us late for a silent server, as it waits for that to close.
+            while client.is_connected and not (self._lost.is_set() or self._is_closed):
+                with suppress(TimeoutError):
+                    async with asyncio.timeout(PING_S):
+                        await self._lost.wait()
             self._lost.set()
             await _drop(client)
-            while True:
+            while not client.is_connected:
                 if self._is_closed:
                     return
                 await asyncio.sleep(RETRY_S)
-                try:
+                with suppress(BusDown):
                     client = await self._connect()
-                    break
-                except BusDown as error:
-                    log.debug("%s", error)
-
-    async def _until_lost(self, client: nats.aio.client.Client) -> None:
-        """Return when the connection is closed, or two heartbeats in turn were not heard."""
-        unheard = 0
-        while client.is_connected and unheard < 2 and not self._is_closed:
-            with suppress(TimeoutError):
-                async with asyncio.timeout(HEARTBEAT_S):
-                    await self._lost.wait()
-                    return
-            try:
-                await self._beat(client)
-                unheard = 0
-            except Exception:  # whatever nats-py raises: it was not heard
-                unheard += 1
-
-    async def _beat(self, client: nats.aio.client.Client) -> None:
-        """Raise what nats-py raises if this connection does not hear."""
-        if self.user == ARENA_USER:
-            await client.request(self.echo, timeout=HEARD_WITHIN_S / 2)
-        else:
-            await _ping(client, HEARD_WITHIN_S)
 
     async def _connect(self) -> nats.aio.client.Client:
         client = nats.aio.client.Client()
@@ -195,65 +180,57 @@ class NatsConnection:
                     max_reconnect_attempts=1,  # 0 would be for ever
                     reconnect_time_wait=0,
                     connect_timeout=int(CONNECT_S),
+                    ping_interval=PING_S,
+                    max_outstanding_pings=MOST_PINGS,
                     tls=self._tls,
                     nkeys_seed_str=self._seed,
                     inbox_prefix=f"_INBOX.{self.user}",
                 )
-                await self._listen_again(client)
-        except Exception as error:  # whatever nats-py raises: this is tried for ever
+                await client.subscribe(f"_INBOX.{self.user}.key")  # refused with another's key
+                for subject, call in self._listening.items():
+                    await client.subscribe(subject, cb=call)
+                # The ping of a flush overtakes what is not written yet; that of the next does not.
+                for _ in range(2):
+                    await client.flush()
+                if "ermissions" in self.last_error:
+                    raise nats.errors.Error(
+                        f"this key is not that of {self.user}: {self.last_error}"
+                    )
+        except BaseException as error:  # whatever nats-py raises: this is tried for ever
             await _drop(client)
+            if not isinstance(error, Exception):
+                raise
             said = self.last_error if isinstance(error, nats.errors.NoServersError) else ""
             self.last_error = said or _reason(error)
             raise BusDown(f"{self.address.url}: {self.last_error}") from None
-        except BaseException:
-            await _drop(client)
-            raise
         # They end in an error where `close` cannot write; it is said by the loss itself.
         for task in (client._reading_task, client._flusher_task, client._ping_interval_task):
             if task is not None:
-                task.add_done_callback(_note_nothing)
+                task.add_done_callback(ignore_error)
         self._client, self._lost, self.last_error = client, lost, ""
         return client
 
-    async def _listen_again(self, client: nats.aio.client.Client) -> None:
-        """Subscribe to all, and see whether this user is allowed to."""
 
-        async def echo(message: Msg) -> None:
-            await client.publish(message.reply, b"")
+async def serve(connection: NatsConnection, host: BotHost) -> None:
+    """Have a host report and answer on the bus, until it has left.
 
-        await client.subscribe(self.echo, cb=echo)
-        for subject, call in self._listening.items():
-            await client.subscribe(subject, cb=call)
-        await _heard(client, CONNECT_S)
-        if "ermissions" in self.last_error:
-            raise nats.errors.Error(f"this key is not that of {self.user}: {self.last_error}")
-
-
-async def _heard(client: nats.aio.client.Client, within_s: float) -> None:
-    """Wait until the server has answered what was sent.
-
-    The first ping of nats-py overtakes what it has not written yet; the second one does not.
+    Raises `BusDown` if the bus is not there now. Later it may be gone: links go on without it.
     """
-    for _ in range(2):
-        await _ping(client, within_s)
+    name = host.report.host
 
+    async def place(message: Msg) -> None:
+        await connection.publish(message.reply, await host.place(message.data))
 
-async def _ping(client: nats.aio.client.Client, within_s: float) -> None:
-    """Raise `TimeoutError` if the server does not answer.
+    async def drain(message: Msg) -> None:
+        host.drain(message.data)
 
-    To `flush` of nats-py an answer that comes later is an error, which ends the connection.
-    """
-    answered: asyncio.Future[object] = asyncio.get_running_loop().create_future()
-    await client._send_ping(answered)
-    await asyncio.wait((answered,), timeout=within_s)
-    if not answered.done() or answered.cancelled():
-        raise TimeoutError
+    async def publish(data: bytes) -> None:
+        with suppress(BusDown):  # the next report is half a second away
+            await connection.publish(f"arena.host.{name}", data)
 
-
-def _note_nothing(task: asyncio.Task[T]) -> None:
-    """Take the error of a task that nobody awaits any more."""
-    if not task.cancelled():
-        task.exception()
+    await connection.listen(f"arena.place.{name}", place)
+    await connection.listen(f"arena.drain.{name}", drain)
+    await host.run(publish)
 
 
 async def _drop(client: nats.aio.client.Client) -> None:

@@ -27,7 +27,7 @@ from arena.sandbox.bundle import MOST_BUNDLED, bundle_key, bundled_program, unpa
 from arena.sandbox.command import Program, bot_command, over_pipes, sealed_program
 from arena.sandbox.folder_cache import FolderCache
 from arena.sandbox.workdir import remove
-from arena.server.background import BackgroundTasks
+from arena.server.background import BackgroundTasks, ignore_error
 from arena.storage.lock import lock_file
 from protocol.errors import ArenaError, UsageError
 from protocol.vocabulary import shorten
@@ -44,11 +44,11 @@ _BUILD_MIB = 2_048
 # A program that could not be built is not tried again for each match; but a toolchain may come.
 _FAILED_S = 300.0
 _KEY = re.compile(r"[0-9a-f]{64}")
-_BOOT = "boot"
+_BOOT = "boot"  # which start of this machine a folder is from; empty where nobody knows
 _KERNEL_BOOT = Path("/proc/sys/kernel/random/boot_id")
 
 
-class NotFetched(UsageError):
+class NotFetched(ArenaError):
     """A program did not come, or another one came."""
 
 
@@ -80,7 +80,7 @@ class ProgramCache:
         )
         self._making: dict[str, asyncio.Task[None]] = {}
         self._failed: dict[str, tuple[float, str]] = {}
-        self._tasks = BackgroundTasks(_note_end)
+        self._tasks = BackgroundTasks(ignore_error)
         self._folders.sweep()
         shutil.rmtree(self._fetched, ignore_errors=True)
         self._fetched.mkdir(mode=0o700)
@@ -141,10 +141,12 @@ class ProgramCache:
             await self._fetch(wanted, game, fetch, tar)
             if isinstance(wanted, Source):
                 await self._builds.built(wanted.key)
-            else:
-                await self._unpack(wanted.key, tar)
-        except NotFetched:
-            raise
+                return
+            async with self._folders.work() as work:
+                made = work / "made"
+                made.mkdir()
+                await asyncio.to_thread(_unpack, tar, made)
+                self._folders.add(wanted.key, made)
         except UsageError as error:
             until = asyncio.get_running_loop().time() + _FAILED_S
             self._failed[wanted.key] = until, str(error)
@@ -153,13 +155,6 @@ class ProgramCache:
             raise NotFetched(f"cannot write a program to {self._fetched}: {error}") from error
         finally:
             await asyncio.to_thread(tar.unlink, missing_ok=True)
-
-    async def _unpack(self, key: str, tar: Path) -> None:
-        async with self._folders.work() as work:
-            made = work / "made"
-            made.mkdir()
-            await asyncio.to_thread(_unpack, tar, made)
-            self._folders.add(key, made)
 
     def _kept(self) -> Collection[str]:
         return {*tuple(self._making), *self.in_use()}
@@ -177,7 +172,13 @@ class ProgramCache:
             raise NotFetched(f"expected a program of at most {most} MiB, got {wanted.size:,} bytes")
         with tar.open("w+b") as file:
             while (offset := file.tell()) < wanted.size:
-                part = await _part(wanted.size - offset, offset, fetch)
+                try:
+                    part = await fetch(offset)
+                except ArenaError as error:
+                    raise NotFetched(str(error)) from error
+                most, got = wanted.size - offset, len(part)
+                if not 0 < got <= most:
+                    raise NotFetched(f"expected 1 to {most:,} bytes of a program, got {got:,}")
                 await asyncio.to_thread(file.write, part)
             file.seek(0)
             digest = await asyncio.to_thread(hashlib.file_digest, file, "sha256")
@@ -186,23 +187,6 @@ class ProgramCache:
             key = bundle_key(wanted.words, wanted.stdio, game, key)
         if key != wanted.key:
             raise NotFetched(f"expected the program {wanted.key}, got one with the SHA-256 {key}")
-
-
-async def _part(most: int, offset: int, fetch: Fetch) -> bytes:
-    """The bytes at an offset: at least one of them, and at most as many as are missing."""
-    try:
-        data = await fetch(offset)
-    except ArenaError as error:
-        raise NotFetched(str(error)) from error
-    if not 0 < len(data) <= most:
-        raise NotFetched(f"expected 1 to {most:,} bytes of a program, got {len(data):,}")
-    return data
-
-
-def _note_end(task: asyncio.Task[None]) -> None:
-    """Read its error, as those who have waited for it may be cancelled."""
-    if not task.cancelled():
-        task.exception()
 
 
 def _own_folder(folder: Path) -> tuple[Path, int]:
@@ -214,26 +198,18 @@ def _own_folder(folder: Path) -> tuple[Path, int]:
             break
         os.close(lock)
     own = folder / str(number)
-    _clear_after_boot(own)
+    boot = _text_of(_KERNEL_BOOT)
+    # A power cut may have left files without their content, which would be a bot's offence.
+    if _text_of(own / _BOOT) != boot:
+        remove(own)
     own.mkdir(mode=0o700, exist_ok=True)
-    (own / _BOOT).write_text(_boot_id())
+    (own / _BOOT).write_text(boot)
     return own, lock
 
 
-def _clear_after_boot(own: Path) -> None:
-    """A power cut may have left files without their content, which would be a bot's offence."""
+def _text_of(file: Path) -> str:
     try:
-        is_same = (own / _BOOT).read_text() == _boot_id()
-    except OSError:
-        is_same = False
-    if not is_same:
-        remove(own)
-
-
-def _boot_id() -> str:
-    """Which start of this machine it is; empty where nobody knows."""
-    try:
-        return _KERNEL_BOOT.read_text()
+        return file.read_text()
     except OSError:
         return ""
 

@@ -15,27 +15,11 @@ from collections.abc import Awaitable, Callable
 import msgspec
 
 from arena.engine.verdict import Finding
-from arena.hosts.host_control import HostControl
-from arena.hosts.link import MOST_PIECE, BotLink, BotReading, input_piece, read_output
-from arena.hosts.messages import (
-    AboutBot,
-    BotStarted,
-    BotStderr,
-    EndBotInput,
-    ProgramPart,
-    RestBot,
-    RetireBot,
-    SeatProgram,
-    StartBot,
-    StartRefused,
-    StopBot,
-    WantedPart,
-    WholeBotOutput,
-    from_host,
-    on_link,
-)
+from arena.hosts import messages
+from arena.hosts.directory import HostDirectory
+from arena.hosts.messages import MOST_PIECE, BotLink, BotReading, input_piece, read_output
 from arena.sandbox.process import StderrTail
-from arena.server.background import BackgroundTasks
+from arena.server.background import BackgroundTasks, ignore_error
 from protocol.errors import ArenaError
 from protocol.messages import Limits
 
@@ -52,7 +36,7 @@ class RemoteProgram(msgspec.Struct, frozen=True):
     """What a host starts: a program, and the game that it is started for."""
 
     game: str
-    program: SeatProgram
+    program: messages.SeatProgram
 
 
 class RemoteBot(asyncio.Transport):
@@ -73,8 +57,7 @@ class RemoteBot(asyncio.Transport):
         self.on_handed: Callable[[float, float], None] = lambda at, lag_s: None
         self.ended: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self.started: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        # If `start` was cancelled, nobody looks at the exception, and asyncio would log that.
-        self.started.add_done_callback(lambda future: future.cancelled() or future.exception())
+        self.started.add_done_callback(ignore_error)
         self._link = link
         self._reading = BotReading(seat, 0, 0.0, 0.0, 0.0, 0.0, 0.0)
         self._ahead_s = 0.0  # this loop's clock before the host's
@@ -152,15 +135,15 @@ class RemoteBot(asyncio.Transport):
         return self._is_closing
 
     def pause_reading(self) -> None:
-        self._link.tell(on_link(RestBot(self.seat, goes_on=False)))
+        self._link.tell(messages.RestBot(self.seat, goes_on=False))
 
     def resume_reading(self) -> None:
-        self._link.tell(on_link(RestBot(self.seat, goes_on=True)))
+        self._link.tell(messages.RestBot(self.seat, goes_on=True))
 
     def close(self) -> None:
         if not self._is_closing:
             self._is_closing = True
-            self._link.tell(on_link(EndBotInput(self.seat)))
+            self._link.tell(messages.EndBotInput(self.seat))
 
     def abort(self) -> None:
         self.close()
@@ -168,7 +151,7 @@ class RemoteBot(asyncio.Transport):
 
     # --- what the host says ---
 
-    def runs(self, message: BotStarted, now: float) -> None:
+    def runs(self, message: messages.BotStarted, now: float) -> None:
         self.enforced, self.is_metered = message.enforced, message.is_metered
         self._ahead_s = now - message.now
         self._reading = self._reading._replace(at=message.now)
@@ -207,7 +190,7 @@ class RemoteLauncher:
         on_finding: called when a bot ends by itself, or by a limit.
         on_lost: called with all bots that were there when the link is lost.
         on_retire: called with a bot whose room the host needs, if the bot is idle.
-        control: counts the bots that start, and those that are lost.
+        directory: counts the bots that start, and those that are lost.
     """
 
     def __init__(
@@ -219,7 +202,7 @@ class RemoteLauncher:
         on_finding: Callable[[str, Finding], None],
         on_lost: Callable[[str, str], None],
         on_retire: Callable[[str], None],
-        control: HostControl | None = None,
+        directory: HostDirectory | None = None,
     ) -> None:
         self.host = host
         self._link = link
@@ -228,7 +211,7 @@ class RemoteLauncher:
         self._on_finding = on_finding
         self._on_lost = on_lost
         self._on_retire = on_retire
-        self._control = control
+        self._directory = directory
         self._seats = itertools.count(1)
         self._bots: dict[int, RemoteBot] = {}
         self._is_lost = False
@@ -250,24 +233,22 @@ class RemoteLauncher:
         if self._is_lost:
             raise HostLost(LOST.format(host=self.host))
         self._bots[bot.seat] = bot
-        if self._control is not None:
-            self._control.started(name)
+        if self._directory is not None:
+            self._directory.started(name)
         self._link.tell(
-            on_link(
-                StartBot(
-                    seat=bot.seat,
-                    name=name,
-                    game=program.game,
-                    program=program.program,
-                    limits=self._limits,
-                    stderr_bytes=bot.stderr.keeps,
-                )
+            messages.StartBot(
+                seat=bot.seat,
+                name=name,
+                game=program.game,
+                program=program.program,
+                limits=self._limits,
+                stderr_bytes=bot.stderr.keeps,
             )
         )
         try:
             await asyncio.shield(bot.started)
         except BaseException:
-            self._link.tell(on_link(StopBot(bot.seat)))
+            self._link.tell(messages.StopBot(bot.seat))
             raise
         if bot.ended.done():
             raise HostLost(LOST.format(host=self.host))
@@ -277,7 +258,7 @@ class RemoteLauncher:
         """End a bot; its end is not reported. One that is not there is no error."""
         for bot in [bot for bot in self._bots.values() if bot.name == name]:
             bot._is_muted = True
-            self._link.tell(on_link(StopBot(bot.seat)))
+            self._link.tell(messages.StopBot(bot.seat))
             await asyncio.shield(bot.ended)
 
     def tail(self, name: str) -> str:
@@ -294,36 +275,36 @@ class RemoteLauncher:
 
     def message(self, frame: bytes) -> None:
         """Take a message; raises `msgspec.DecodeError` if it is none."""
-        message = from_host(frame)
-        if isinstance(message, WantedPart):
+        message = messages.from_host(frame)
+        if isinstance(message, messages.WantedPart):
             self._tasks.start(self._send_part(message))
         elif (bot := self._bots.get(message.seat)) is not None:
             self._heard(bot, message)
 
-    def lost(self, why: str = "") -> None:
+    def lost(self) -> None:
         """The link is lost: all that ran there is ended by the host, and nobody is to blame."""
         self._is_lost = True
         self._tasks.cancel()
         bots, self._bots = tuple(self._bots.values()), {}
         for bot in bots:
-            if self._control is not None:
-                self._control.was_lost(bot.name)
+            if self._directory is not None:
+                self._directory.was_lost(bot.name)
             if bot.started.done():
-                self._on_lost(bot.name, why or LOST.format(host=self.host))
+                self._on_lost(bot.name, LOST.format(host=self.host))
             bot.is_gone()
 
-    def _heard(self, bot: RemoteBot, message: AboutBot) -> None:
-        if isinstance(message, BotStarted):
+    def _heard(self, bot: RemoteBot, message: messages.AboutBot) -> None:
+        if isinstance(message, messages.BotStarted):
             bot.runs(message, self._loop.time())
-        elif isinstance(message, StartRefused):
+        elif isinstance(message, messages.StartRefused):
             del self._bots[bot.seat]
             bot.ended.set_result(None)
             bot.started.set_exception(HostLost(f"the host {self.host}: {message.why}"))
-        elif isinstance(message, BotStderr):
+        elif isinstance(message, messages.BotStderr):
             bot.stderr.add(message.data)
-        elif isinstance(message, WholeBotOutput):
+        elif isinstance(message, messages.WholeBotOutput):
             bot.output_ended()
-        elif isinstance(message, RetireBot):
+        elif isinstance(message, messages.RetireBot):
             self._on_retire(bot.name)
         else:
             del self._bots[bot.seat]
@@ -331,11 +312,10 @@ class RemoteLauncher:
                 self._on_finding(bot.name, message.finding)
             bot.is_gone()
 
-    async def _send_part(self, wanted: WantedPart) -> None:
-        part = ProgramPart(wanted.key, wanted.offset)
+    async def _send_part(self, wanted: messages.WantedPart) -> None:
+        data, why = b"", ""
         try:
             data = await self._part(wanted.key, wanted.offset)
-            part = msgspec.structs.replace(part, data=data)
         except ArenaError as error:
-            part = msgspec.structs.replace(part, why=str(error))
-        self._link.tell(on_link(part))
+            why = str(error)
+        self._link.tell(messages.ProgramPart(wanted.key, wanted.offset, data, why))

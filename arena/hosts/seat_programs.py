@@ -84,10 +84,10 @@ class SeatPrograms:
         self._folder = folder
         self._hidden = (*hidden, folder)
         self._folders = FolderCache(folder, self._kept, most_bytes)
+        self._folders.sweep()
         self._latest = ""
         self._by_name: dict[str, _Launched] = {}
         self._sources: dict[int, Source] = {}
-        self._is_swept = False
         self._writing = asyncio.Lock()  # one at a time: it takes a core
 
     async def seat_program(self, name: str, submission: int | None, game: str) -> SeatProgram:
@@ -125,14 +125,16 @@ class SeatPrograms:
     # --- what it is ---
 
     def _find(self, name: str) -> _Launched | None:
-        specs = self._relaunch_specs((name,))
-        if not specs:
-            return None
-        [spec] = specs
+        spec = next(iter(self._relaunch_specs((name,))), None)
         found = self._by_name.get(name)
-        if found is None or found.spec is not spec:  # it was launched again
-            found = self._by_name[name] = _Launched(spec, why=_refused(spec))
-        return found
+        if spec is not None and (found is None or found.spec is not spec):  # it is launched anew
+            found = self._by_name[name] = _Launched(spec)
+            try:
+                if spec.house is None:
+                    portable_command(program_of(spec))
+            except UsageError as error:
+                found.why = str(error)
+        return None if spec is None else found
 
     async def _launched(self, name: str, game: str) -> SeatProgram:
         found = self._find(name)
@@ -141,9 +143,7 @@ class SeatPrograms:
         if found.spec.house is not None:
             return HouseBot(found.spec.house)
         if not found.why and game not in found.bundles:
-            async with self._writing:
-                if not found.why and game not in found.bundles:
-                    await self._pack(found, game)
+            await self._pack(found, game)
         if found.why:
             raise UsageError(found.why)
         return found.bundles[game]
@@ -160,58 +160,45 @@ class SeatPrograms:
         return self._sources[number]
 
     async def _pack(self, found: _Launched, game: str) -> None:
-        """Pack a bundle, or note why that cannot be done, until it is launched again."""
+        """Have a bundle, or note why there can be none until it is launched again."""
         program = program_of(found.spec)
-
-        def write(tar: BinaryIO) -> Bundle:
-            packed = pack_bundle(program, game, self._hidden, tar)
-            command = packed.command
-            return Bundle(
-                key=packed.key,
-                size=packed.size,
-                words=command.words,
-                stdio=packed.stdio,
-                needs=command.needs,
-                is_native=command.is_native,
-            )
-
-        try:
-            found.bundles[game] = await self._write(write)
-        except (UsageError, OSError) as error:
-            found.why = str(error)
+        async with self._writing:
+            if found.why or game in found.bundles:
+                return
+            try:
+                found.bundles[game] = await self._write(
+                    lambda tar: pack_bundle(program, game, self._hidden, tar)
+                )
+            except (UsageError, OSError) as error:
+                found.why = str(error)
 
     # --- its tar ---
 
     async def _spool(self, key: str) -> None:
         """Have a tar again that is not in the folder."""
+        for found in tuple(self._by_name.values()):
+            for game, bundle in tuple(found.bundles.items()):
+                if bundle.key == key and not self._is_there(key):
+                    found.bundles.pop(game, None)
+                    await self._pack(found, game)
         async with self._writing:
-            for found in self._by_name.values():
-                for game, bundle in tuple(found.bundles.items()):
-                    if bundle.key == key and not self._is_there(key):
-                        del found.bundles[game]
-                        await self._pack(found, game)
-            if not self._is_there(key):
-                await self._spool_source(key)
+            if self._is_there(key):
+                return
+            service = self._submissions
+            if service is None:
+                raise UsageError(f"expected a program of this arena, got {key}")
 
-    async def _spool_source(self, key: str) -> None:
-        service = self._submissions
-        if service is None:
-            raise UsageError(f"expected a program of this arena, got {key}")
+            def write(tar: BinaryIO) -> Source:
+                service.open_program(key, tar)
+                return Source(key, tar.tell(), "")
 
-        def write(tar: BinaryIO) -> Source:
-            service.open_program(key, tar)
-            return Source(key, tar.tell(), "")
-
-        try:
-            await self._write(write)
-        except OSError as error:
-            raise UsageError(f"cannot write a program to {self._folder}: {error}") from error
+            try:
+                await self._write(write)
+            except OSError as error:
+                raise UsageError(f"cannot write a program to {self._folder}: {error}") from error
 
     async def _write(self, write: Callable[[BinaryIO], _Tarred]) -> _Tarred:
         """Have a tar written, and move it to its key when it is whole."""
-        if not self._is_swept:
-            await asyncio.to_thread(self._folders.sweep)
-            self._is_swept = True
         async with self._folders.work() as work:
             made = work / "made"
             made.mkdir()
@@ -229,16 +216,6 @@ class SeatPrograms:
 
     def _is_there(self, key: str) -> bool:
         return self._folders.find(key) is not None
-
-
-def _refused(spec: RelaunchSpec) -> str:
-    """Why a bot cannot be sent, as far as its command line says it; empty if it can."""
-    if spec.house is None:
-        try:
-            portable_command(program_of(spec))
-        except UsageError as error:
-            return str(error)
-    return ""
 
 
 def _read(file: Path, offset: int) -> bytes:

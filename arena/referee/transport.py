@@ -93,10 +93,11 @@ OnRequest: TypeAlias = Callable[[Caller, Request], None]
 
 
 class ConnectionOwner(Protocol):
-    """Is called with what happens on a connection."""
+    """Is called with what happens on a connection; a subclass defines what it has to do with."""
 
     def connected(self, connection: Wire) -> None:
         """A socket was accepted; its peer has sent nothing yet."""
+        return
 
     def received(self, connection: Wire, frame: bytes, encoding: Encoding, arrived: float) -> None:
         """A whole frame has arrived, at a time of the loop's monotonic clock, in seconds."""
@@ -106,18 +107,22 @@ class ConnectionOwner(Protocol):
 
     def overflowed(self, connection: Wire, waiting: int) -> None:
         """More unread bytes than allowed wait for the peer; the connection has been cut."""
+        return
 
     def ponged(self, connection: Wire, payload: bytes, arrived: float) -> None:
         """A pong came, whether or not it answers a ping."""
 
     def was_read(self, connection: Wire, took_s: float) -> None:
         """Reading what came before the welcome of a WebSocket, or after its close, took so long."""
+        return
 
     def on_trivial_frame(self, connection: Wire) -> None:
         """The peer sent a ping, which has been answered, or a part of a frame."""
+        return
 
     def drained(self, connection: Wire) -> None:
         """The peer is not behind with reading any more."""
+        return
 
     def lost(self, connection: Wire) -> None:
         """The connection is gone, whoever closed it."""

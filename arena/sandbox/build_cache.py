@@ -45,7 +45,7 @@ class BuiltProgram(msgspec.Struct, frozen=True):
 
 
 class BuildCache:
-    """Builds programs, once each, `at_once` of them at a time.
+    """Builds programs, once each, one at a time.
 
     Args:
         folders: where they are then.
@@ -62,14 +62,13 @@ class BuildCache:
         *,
         build_s: float,
         build_mib: int,
-        at_once: int = 1,
     ) -> None:
         self.folders = folders
         self._write_tar = write_tar
         self._hidden = hidden
         self._build_s = build_s
         self._build_mib = build_mib
-        self._building = asyncio.Semaphore(at_once)
+        self._building = asyncio.Lock()
 
     def find(self, sha256: str) -> BuiltProgram | None:
         """A program that is built already; to be called in a thread."""

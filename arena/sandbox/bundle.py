@@ -33,7 +33,7 @@ from protocol.vocabulary import shorten
 
 __all__ = [
     "MOST_BUNDLED",
-    "PackedProgram",
+    "Bundle",
     "PortableCommand",
     "bundle_key",
     "bundled_program",
@@ -47,7 +47,7 @@ MOST_BUNDLED = 512 << 20
 
 _MOST_ENTRIES = 50_000  # files and folders: a large node_modules has 30,000
 _PYTHON = "{python}"
-_MADE = ("/dev", "/proc")  # each sandbox has its own
+_EVERYWHERE = (*SYSTEM, "/dev", "/proc")  # each sandbox has its own
 _CACHES = "__pycache__"
 _CHUNK = 1 << 18
 _LONGEST_SHEBANG = 256  # bytes, as Linux reads
@@ -67,13 +67,18 @@ class PortableCommand(msgspec.Struct, frozen=True):
     is_native: bool
 
 
-class PackedProgram(msgspec.Struct, frozen=True):
-    """A bundle: its key, the size of its tar, and how it is started."""
+class Bundle(msgspec.Struct, frozen=True, tag="bundle"):
+    """A program that an arena launches: what its sandbox is shown, and how it is started.
 
-    key: str
-    size: int
-    command: PortableCommand
+    Of the words `{python}` stands for a Python interpreter that runs our own packages.
+    """
+
+    key: str  # SHA-256 of the words, `stdio`, the game and the tar
+    size: int  # of the tar
+    words: tuple[str, ...]
     stdio: bool
+    needs: str  # the program on PATH that starts it; empty for a file of its own folder
+    is_native: bool  # a file of its own folder starts it, which may fit this kind of machine only
 
 
 class _BundledEntry(msgspec.Struct, frozen=True):
@@ -116,9 +121,7 @@ def portable_command(program: Program) -> PortableCommand:
     return PortableCommand((first, *words[1:]), needs=interpreter or "", is_native=is_native)
 
 
-def pack_bundle(
-    program: Program, game: str, hidden: Iterable[Path], into: BinaryIO
-) -> PackedProgram:
+def pack_bundle(program: Program, game: str, hidden: Iterable[Path], into: BinaryIO) -> Bundle:
     """Write the tar of a program for a game to `into`; to be called in a thread.
 
     Nothing of `hidden` is in it, nor of a database's companions. Raises `UsageError` if the program
@@ -141,7 +144,8 @@ def pack_bundle(
         raise UsageError(f"expected names in UTF-8, got {error.object!r}") from None
     except OSError as error:
         raise UsageError(f"expected files that can be read, got {error}") from None
-    return PackedProgram(key, made.size, command, program.stdio)
+    words, needs, is_native = command.words, command.needs, command.is_native
+    return Bundle(key, made.size, words, program.stdio, needs, is_native)
 
 
 def unpack_bundle(tar: BinaryIO, folder: Path) -> None:
@@ -221,7 +225,7 @@ def _check_paths(words: Sequence[str], folder: Path | None) -> None:
     _check_system(words)
     for text in possible_paths(words[1:]):
         path = Path(os.path.normpath(text))
-        if not path.is_absolute() or not path.exists() or _is_everywhere(path):
+        if not path.is_absolute() or not path.exists() or _is_in(path, _EVERYWHERE):
             continue
         if not (path.is_dir() and holds_home(path)):  # which it is not shown here either
             raise UsageError(
@@ -233,18 +237,14 @@ def _check_paths(words: Sequence[str], folder: Path | None) -> None:
 def _check_system(words: Sequence[str]) -> None:
     for text in possible_paths(words[1:]):
         path = Path(os.path.normpath(text))
-        if _is_system(path) and not path.exists():
+        if _is_in(path, SYSTEM) and not path.exists():
             raise UsageError(
                 f"expected {shorten(str(path), 200)} on this machine, as its command names it"
             )
 
 
-def _is_system(path: Path) -> bool:
-    return any(path.is_relative_to(folder) for folder in SYSTEM)
-
-
-def _is_everywhere(path: Path) -> bool:
-    return _is_system(path) or any(path.is_relative_to(folder) for folder in _MADE)
+def _is_in(path: Path, folders: Iterable[str]) -> bool:
+    return any(path.is_relative_to(folder) for folder in folders)
 
 
 def _is_our_python(word: str) -> bool:
@@ -328,7 +328,7 @@ def _target(link: Path, parts: Parts) -> str:
     target = os.readlink(link)
     path = os.path.normpath(os.path.join(*parts[:-1], target))
     is_inside = not os.path.isabs(path) and path.split(os.sep)[0] != os.pardir
-    if not is_inside and not _is_system(Path(path)):
+    if not is_inside and not _is_in(Path(path), SYSTEM):
         raise UsageError(
             f"expected links inside the bot's folder, got {shorten('/'.join(parts), 200)}, which "
             f"leads to {shorten(target, 200)}; replace it by what it stands for"

@@ -6,7 +6,13 @@ import asyncio
 from collections.abc import Callable, Coroutine
 from typing import Any
 
-__all__ = ["BackgroundTasks"]
+__all__ = ["BackgroundTasks", "ignore_error"]
+
+
+def ignore_error(future: asyncio.Future[Any]) -> None:
+    """Take the error of a future that nobody may await any more, which asyncio would log."""
+    if not future.cancelled():
+        future.exception()
 
 
 class BackgroundTasks:

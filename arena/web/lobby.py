@@ -219,7 +219,7 @@ def lobby(
             games=_games(),
             requires_token=arena.gateway.admission.requires_token,
             submissions=arena.gateway.entrance.submitters is not None,
-            hosts=arena.host_control is not None,
+            hosts=arena.host_directory is not None,
             unwritten=arena.storage.state,
             filling=arena.storage.filling,
         ),

@@ -15,7 +15,7 @@ from websockets.http11 import Request
 
 from arena.records.captions import Captioner
 from arena.records.visibility import Viewer
-from arena.referee.transport import Caller, Wire
+from arena.referee.transport import Caller, ConnectionOwner, Wire
 from arena.server.admission import Unwelcome
 from arena.server.entrance import send
 from arena.server.gateway import Gateway
@@ -84,7 +84,7 @@ class ViewerSocket(msgspec.Struct, eq=False):
         self.send(encode_to_viewer(message))
 
 
-class Viewers:
+class Viewers(ConnectionOwner):
     """All viewers of an arena, and the owner of their connections; `now` is on the loop's clock."""
 
     def __init__(
@@ -141,10 +141,7 @@ class Viewers:
             if not is_same:
                 watcher.connection.close(CLOSE_REFUSED, "the token was replaced")
 
-    # --- what connections tell (as their `ConnectionOwner`) ---
-
-    def connected(self, connection: Wire) -> None:
-        """Never called: the gateway has owned the connection before."""
+    # --- what connections tell ---
 
     def received(self, connection: Wire, frame: bytes, encoding: Encoding, arrived: float) -> None:
         """Decode a frame and do what it asks for; close the connection if that is not possible."""
@@ -172,9 +169,6 @@ class Viewers:
         self._gateway.login.throttle.blame(connection.address)
         connection.close(CLOSE_PROTOCOL, str(error))
 
-    def overflowed(self, connection: Wire, waiting: int) -> None:
-        """Nothing is left to do: the connection has been cut."""
-
     def ponged(self, connection: Wire, payload: bytes, arrived: float) -> None:
         """Note that the viewer is there; a pong that nobody asked for counts as a message."""
         watcher = self._watchers.get(connection)
@@ -184,9 +178,6 @@ class Viewers:
             watcher.awaits_pong = False
         else:
             self._is_within_limits(watcher, arrived)
-
-    def was_read(self, connection: Wire, took_s: float) -> None:
-        """Nothing is left to do: the connection is closing."""
 
     def on_trivial_frame(self, connection: Wire) -> None:
         """Count a ping, or a fragment, as a message."""

@@ -128,7 +128,7 @@ class Web:
     def metrics(self) -> bytes:
         players = self._gateway.players
         referee, throttle = self._arena.referee, self._gateway.login.throttle
-        control = self._arena.host_control
+        directory = self._arena.host_directory
         figures = Figures(
             version=__version__,
             here=players.here,
@@ -141,8 +141,8 @@ class Web:
             strangers=len(throttle),
             requests=self._site.served,
             failed=self.failure() is not None,
-            hosts=None if control is None else control.views(),
-            lost=0 if control is None else control.lost,
+            hosts=None if directory is None else directory.views(),
+            lost=0 if directory is None else directory.lost,
         )
         return exposition(figures)
 

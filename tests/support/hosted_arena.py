@@ -16,12 +16,10 @@ from arena.competitions.process_pool import ProcessPool, launches_here
 from arena.engine.verdict import Finding
 from arena.formats.spec import Plan, Take, plan_of
 from arena.games import GAMES
-from arena.hosts.bot_host import BotHost
 from arena.hosts.bus import BusDown
 from arena.hosts.directory import HostDirectory
-from arena.hosts.host_control import HostControl
-from arena.hosts.host_link import LinkOpener
-from arena.hosts.host_links import HostLinks
+from arena.hosts.host_links import HostLinks, open_link
+from arena.hosts.hosted_bots import BotHost
 from arena.hosts.messages import HostKind, HostReport, HouseBot, SeatProgram, Source
 from arena.referee.compute_gate import ComputeGate
 from arena.sandbox.command import Program
@@ -35,7 +33,7 @@ from tests.support.fake_bots import ANY_GAME
 from tests.support.fake_submissions import FakeVersionService
 from tests.support.memory_network import MACHINE
 
-__all__ = ["KIND", "HostedArena", "Machine", "ScriptedProcess", "hosted_arena"]
+__all__ = ["KIND", "HostedArena", "Machine", "ScriptedProcess", "hosted_arena", "report_of"]
 
 KIND = HostKind(
     arena_version=__version__,
@@ -46,6 +44,12 @@ KIND = HostKind(
     commands=(),
     games=(ANY_GAME,),
 )
+
+
+def report_of(host: str, **about: Any) -> HostReport:
+    """What a host says of itself."""
+    usual = {"kind": KIND, "cores": 1, "memory_mib": 1, "bots": 0, "room": 0}
+    return HostReport(host=host, session="s", **{**usual, **about})
 
 
 class ScriptedProcess(asyncio.Transport):
@@ -210,21 +214,12 @@ class Machine:
         await asyncio.wait((self._running,))
 
     async def _run(self) -> None:
-        report = HostReport(
-            host=self.name,
-            session="s",
-            kind=KIND,
-            cores=self.cores,
-            memory_mib=9_999,
-            bots=0,
-            room=0,
-        )
         host = self.host = BotHost(
-            report,
+            report_of(self.name, cores=self.cores),
             lambda limits: self.bots,
             _programs,
             (),
-            LinkOpener(self.name),
+            partial(open_link, self.name),
             launches=cast(Any, partial(ScriptedLauncher, self)),
         )
         self._bus.comes(self.name, host)
@@ -304,10 +299,9 @@ class HostedArena:
             host.supervisor, host.gateway, host.limits, self, lambda *told: self.stderr.append(told)
         )
         self.links = HostLinks(self.pools.opened, self.pools.closed)
-        directory = self.pools.directory = HostDirectory(
-            self.bus, "arena1", host.limits, host.url, self.links.ticket
+        self.directory = self.pools.directory = HostDirectory(
+            self.bus, "arena1", host.limits, host.url, self.links.ticket, self.links.bots
         )
-        self.control = self.pools.control = HostControl(directory, self.bus, self.links.bots)
         host.take_hosts(self.pools, self.links)
 
     def machine(self, name: str, think: Callable[[str], float] = lambda name: 0.01) -> Machine:
@@ -346,8 +340,7 @@ async def hosted_arena(limits: Limits, **in_play: int) -> AsyncIterator[HostedAr
     """An arena with these submissions in play, by owner."""
     async with in_host(limits=limits) as arena:
         made = HostedArena(arena, in_play)
-        assert made.pools.directory is not None
-        await made.pools.directory.open()
+        await made.directory.open()
         try:
             yield made
         finally:

@@ -9,9 +9,9 @@ class SilentLink:
     """One end of it; `told` is what was said there."""
 
     def __init__(self) -> None:
-        self.told: list[bytes] = []
+        self.told: list[object] = []
 
-    def tell(self, message: bytes) -> None:
+    def tell(self, message: object) -> None:
         self.told.append(message)
 
     def carry(self, piece: bytes) -> None: ...

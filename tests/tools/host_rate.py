@@ -31,7 +31,6 @@ from arena.hosts.bus import ARENA_USER
 from arena.hosts.directory import HostDirectory
 from arena.hosts.host_links import HostLinks
 from arena.hosts.messages import Bundle
-from arena.hosts.nats_bus import NatsHostBus
 from arena.hosts.nats_connection import NatsConnection
 from arena.referee.compute_gate import ComputeGate
 from arena.sandbox.bundle import pack_bundle
@@ -53,13 +52,8 @@ class _OneProgram:
         (folder / "bot.py").write_text(pipe_bot(asked=THINKS.format(ms=ms)))
         tar = io.BytesIO()
         program = Program((sys.executable, "bot.py"), stdio=True, folder=folder)
-        packed = pack_bundle(program, ANY_GAME, (), tar)
-        command = packed.command
+        self._bundle = pack_bundle(program, ANY_GAME, (), tar)
         self._tar = tar.getvalue()
-        self._bundle = Bundle(
-            *(packed.key, packed.size, command.words, packed.stdio),
-            *(command.needs, command.is_native),
-        )
 
     async def seat_program(self, name: str, submission: int | None, game: str) -> Bundle:
         return self._bundle
@@ -97,9 +91,7 @@ async def _played(
         connection = NatsConnection(nats.address(ARENA_USER), "arena", ARENA_USER)
         await connection.open()
         stack.push_async_callback(connection.close)
-        pools.directory = HostDirectory(
-            NatsHostBus(connection), "arena", arena.limits, arena.url, links.ticket
-        )
+        pools.directory = HostDirectory(connection, "arena", arena.limits, arena.url, links.ticket)
         await pools.directory.open()
         arena.take_hosts(pools, links)
         stack.callback(pools.close)

@@ -33,7 +33,7 @@ pytestmark = pytest.mark.virtual_time
 LOST = LostBot("ann", 3, 4, 0.5)
 
 
-class FakeHostControl:
+class FakeHostDirectory:
     """One host, `h1`."""
 
     def __init__(self) -> None:
@@ -66,7 +66,7 @@ class AdminArena:
         self.imports: list[tuple[Student, ...]] = []
         self.threads: set[int] = set()
         self.tasks: list[asyncio.Task[Any]] = []
-        self.host_control: FakeHostControl | None = None
+        self.host_directory: FakeHostDirectory | None = None
         self.instructor = AdminCommands(
             cast(LiveArena, self),
             cast(Store, self),
@@ -358,7 +358,7 @@ async def test_a_bot_is_removed_from_all_that_it_is_in_or_from_one(arena: AdminA
 
 
 def test_the_instructor_sees_the_hosts_and_who_was_lost_with_one(arena: AdminArena) -> None:
-    arena.host_control = FakeHostControl()
+    arena.host_directory = FakeHostDirectory()
     done = arena.says(Action.HOSTS)
 
     assert done.text == "1 host"
@@ -367,7 +367,7 @@ def test_the_instructor_sees_the_hosts_and_who_was_lost_with_one(arena: AdminAre
 
 
 async def test_a_host_is_drained_and_takes_bots_again(arena: AdminArena) -> None:
-    arena.host_control = FakeHostControl()
+    arena.host_directory = FakeHostDirectory()
     drained = await arena.has(Action.DRAIN, host="h1")
     resumed = await arena.has(Action.UNDRAIN, host="h1")
 
@@ -391,7 +391,7 @@ async def test_a_host_is_drained_and_takes_bots_again(arena: AdminArena) -> None
 async def test_a_host_that_is_not_there_cannot_be_drained(
     arena: AdminArena, has_hosts: bool, named: str | None, why: str
 ) -> None:
-    arena.host_control = FakeHostControl() if has_hosts else None
+    arena.host_directory = FakeHostDirectory() if has_hosts else None
     before = arena.state()
     with pytest.raises(UsageError) as caught:
         await arena.has(Action.DRAIN, host=named)

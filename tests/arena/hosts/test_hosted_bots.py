@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from arena.hosts.hosted_bots import HostedBots
-from arena.hosts.messages import Source, StartBot, WantedPart, from_host, on_link
+from arena.hosts.hosted_bots import BotHost, HostedBots
+from arena.hosts.messages import Source, StartBot, WantedPart, on_link
 from arena.hosts.program_cache import Fetch
-from arena.referee.compute_gate import ComputeGate
 from protocol.errors import ArenaError
 from protocol.messages import Limits
+from tests.support.hosted_arena import report_of
 from tests.support.silent_link import SilentLink
 
 START = StartBot(
@@ -32,13 +32,16 @@ async def test_what_is_fetched_for_an_arena_ends_with_its_link() -> None:
         fetching.append(asyncio.ensure_future(fetch(0)))  # others may wait for it, too
         await asyncio.Event().wait()
 
-    bots = HostedBots(
-        link, Limits(), ComputeGate(1), programs, (), lambda: 0.0, lambda has_come: None
-    )
+    async def not_opened(*wanted: object) -> None:
+        raise AssertionError("it is open")
+
+    host = BotHost(report_of("h1"), lambda limits: 1, programs, (), not_opened)
+    bots = HostedBots(host, "a1", Limits())
+    bots.link = link
     bots.message(on_link(START))
     while not link.told:
         await asyncio.sleep(0)
-    assert [from_host(each) for each in link.told] == [WantedPart("k", 0)]
+    assert link.told == [WantedPart("k", 0)]
     assert bots.programs == ("k",)
     await bots.close()
 

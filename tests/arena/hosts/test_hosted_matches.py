@@ -8,9 +8,9 @@ from random import Random
 
 import pytest
 
-from arena.hosts.bot_host import LinkHandler
-from arena.hosts.host_link import LinkOpener
-from arena.hosts.link import BotLink
+from arena.hosts.host_links import open_link
+from arena.hosts.hosted_bots import HostedBots
+from arena.hosts.messages import BotLink
 from arena.storage.models import Act
 from protocol.errors import ArenaError
 from protocol.messages import Ending, Limits
@@ -37,10 +37,10 @@ async def test_bots_on_two_hosts_play_a_round_robin() -> None:
 async def test_a_host_cannot_pose_as_another() -> None:
     async with hosted_arena(LIMITS, ann=1, ben=2) as here:
         with pytest.raises(ArenaError, match="403"):
-            await LinkOpener("h2")(here.host.url, here.links.ticket("h1"), "", _never_opened)
+            await open_link("h2", here.host.url, here.links.ticket("h1"), "", _never_opened)
 
 
-def _never_opened(link: BotLink) -> LinkHandler:
+def _never_opened(link: BotLink) -> HostedBots:
     raise AssertionError("it was refused")
 
 
@@ -129,7 +129,7 @@ async def test_no_match_begins_on_a_host_that_takes_no_more_bots(is_leaving: boo
         if is_leaving:
             not_none(first.host).leave()
         else:
-            await here.control.drain("h1", is_draining=True)
+            await here.directory.drain("h1", is_draining=True)
         await asyncio.sleep(3)
         before = len(asked)
         await asyncio.sleep(10)
@@ -137,7 +137,7 @@ async def test_no_match_begins_on_a_host_that_takes_no_more_bots(is_leaving: boo
         if is_leaving:
             second.start()
         else:
-            await here.control.drain("h1", is_draining=False)
+            await here.directory.drain("h1", is_draining=False)
         report = await playing
 
     assert (report.played, report.verdicts) == (80, ())

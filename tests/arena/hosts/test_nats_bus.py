@@ -13,19 +13,16 @@ import pytest
 pytest.importorskip("nats")
 
 from arena.hosts import nats_connection
-from arena.hosts.bot_host import BotHost, LinkHandler
 from arena.hosts.bus import BusAddress, BusDown
 from arena.hosts.bus_setup import set_up
 from arena.hosts.directory import HostDirectory
-from arena.hosts.link import BotLink
-from arena.hosts.messages import DrainHost, HostReport, Source, encode
-from arena.hosts.nats_bus import NatsHostBus, serve
-from arena.hosts.nats_connection import NatsConnection
+from arena.hosts.hosted_bots import BotHost, HostedBots
+from arena.hosts.messages import BotLink, DrainHost, Source, encode
+from arena.hosts.nats_connection import NatsConnection, serve
 from protocol.messages import Limits
 from tests.support.fake_bots import ANY_GAME
-from tests.support.hosted_arena import KIND
+from tests.support.hosted_arena import report_of
 from tests.support.nats_server import NatsServer, nats_server
-from tests.support.not_none import not_none
 from tests.support.silent_link import SilentLink
 from tests.support.stalling_proxy import StallingProxy
 
@@ -68,18 +65,15 @@ class BusUsers:
         self._opened.append(connection)
         return connection
 
-    async def arena(self) -> tuple[NatsHostBus, HostDirectory]:
-        bus = NatsHostBus(await self.join("arena"))
+    async def arena(self) -> tuple[NatsConnection, HostDirectory]:
+        bus = await self.join("arena")
         directory = HostDirectory(bus, "a1", Limits(), "ws://a1", lambda host: "ticket")
         await directory.open()
         return bus, directory
 
     async def serve(self, name: str, port: int | None = None) -> None:
         """Have a host with room for two bots on the bus."""
-        report = HostReport(
-            host=name, session="s", kind=KIND, cores=1, memory_mib=1, bots=0, room=2
-        )
-        host = BotHost(report, lambda limits: 2, _not_started, (), _never_lost)
+        host = BotHost(report_of(name), lambda limits: 2, _not_started, (), _never_lost)
         connection = await self.join(name, port)
         self._serving.append(asyncio.create_task(serve(connection, host)))
 
@@ -95,7 +89,7 @@ async def _not_started(*wanted: object) -> Any:
 
 
 async def _never_lost(
-    url: str, ticket: str, ca: str, opened: Callable[[BotLink], LinkHandler]
+    url: str, ticket: str, ca: str, opened: Callable[[BotLink], HostedBots]
 ) -> None:
     opened(SilentLink())
     await asyncio.Event().wait()
@@ -105,8 +99,7 @@ async def _never_lost(
 async def users(
     nats_server: NatsServer, monkeypatch: pytest.MonkeyPatch
 ) -> AsyncIterator[BusUsers]:
-    monkeypatch.setattr(nats_connection, "HEARTBEAT_S", 0.1)
-    monkeypatch.setattr(nats_connection, "HEARD_WITHIN_S", 1.0)
+    monkeypatch.setattr(nats_connection, "PING_S", 0.1)
     users = BusUsers(nats_server)
     yield users
     await users.close()
@@ -242,17 +235,3 @@ async def test_who_is_cut_off_without_a_word_comes_back(
     await other.publish(subject, b"")
     await asyncio.wait_for(heard.get(), SOON_S)
     proxy.close()
-
-
-async def test_an_arena_that_hears_no_replies_connects_again(users: BusUsers) -> None:
-    arena = await users.join("arena")
-    client = not_none(arena._client)
-    await arena.request(arena.echo, b"", "an echo")
-    replies = next(sub for sub in client._subs.values() if sub._cb == client._request_sub_callback)
-
-    client._remove_sub(replies._id)  # as nats-py loses it: #667
-
-    await until(lambda: not arena.is_up)
-    await until(lambda: arena.is_up)
-    assert arena._client is not client
-    await arena.request(arena.echo, b"", "an echo")

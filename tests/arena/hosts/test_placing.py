@@ -9,14 +9,13 @@ from typing import Any
 import msgspec
 import pytest
 
-from arena.hosts.bot_host import BotHost, LinkHandler
 from arena.hosts.directory import HostDirectory, unfit
-from arena.hosts.link import BotLink
+from arena.hosts.hosted_bots import BotHost, HostedBots
 from arena.hosts.messages import (
+    BotLink,
     BotsPlaced,
     Bundle,
     DrainHost,
-    HostReport,
     HouseBot,
     PlaceBots,
     Source,
@@ -26,7 +25,7 @@ from arena.hosts.messages import (
 from protocol.errors import ArenaError
 from protocol.messages import Limits
 from tests.support.fake_bots import ANY_GAME
-from tests.support.hosted_arena import KIND
+from tests.support.hosted_arena import KIND, report_of
 from tests.support.silent_link import SilentLink
 
 pytestmark = pytest.mark.virtual_time
@@ -77,10 +76,7 @@ class ScriptedHosts:
         raise AssertionError("nobody drains")
 
     def report(self, host: str, room: int) -> None:
-        report = HostReport(
-            host=host, session="s", kind=KIND, cores=1, memory_mib=1, bots=0, room=room
-        )
-        self._heard(host, encode(report))
+        self._heard(host, encode(report_of(host, room=room)))
 
 
 @pytest.mark.parametrize(
@@ -115,17 +111,10 @@ class AskedHost:
     def __init__(self) -> None:
         self.shortage = ""
         self.told: list[str] = []
-        report = HostReport(
-            host="h1", session="s", kind=KIND, cores=1, memory_mib=1, bots=0, room=0
-        )
         self.host = BotHost(
-            report,
-            lambda limits: 4,
-            self._programs,
-            (),
-            self._open,
-            lambda: self.shortage,
-            self.told.append,
+            *(report_of("h1"), lambda limits: 4, self._programs, (), self._open),
+            shortage=lambda: self.shortage,
+            tell=self.told.append,
         )
 
     async def says(self, arena: str, bots: int) -> str:
@@ -137,7 +126,7 @@ class AskedHost:
         raise AssertionError("nothing is started")
 
     async def _open(
-        self, url: str, ticket: str, ca: str, opened: Callable[[BotLink], LinkHandler]
+        self, url: str, ticket: str, ca: str, opened: Callable[[BotLink], HostedBots]
     ) -> None:
         if url == "unreachable":
             raise ArenaError("no arena answers")

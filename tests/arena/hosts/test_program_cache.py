@@ -144,9 +144,7 @@ def built_by(build: str, run: str = "stdio: ./mybot", **files: str) -> Sent:
 
 def bundle_in(folder: Path, *words: str, stdio: bool = True) -> tuple[Bundle, bytes]:
     tar = io.BytesIO()
-    packed = pack_bundle(Program(words, stdio=stdio, folder=folder.resolve()), GAME, (), tar)
-    command = packed.command
-    bundle = Bundle(packed.key, packed.size, command.words, stdio, command.needs, command.is_native)
+    bundle = pack_bundle(Program(words, stdio=stdio, folder=folder.resolve()), GAME, (), tar)
     return bundle, tar.getvalue()
 
 
@@ -184,11 +182,7 @@ async def test_a_launched_bot_that_speaks_websocket_says_hello_over_pipes(
     folder.mkdir()
     tar = io.BytesIO()
     words = (sys.executable, "-m", "bots", GAME, "nash", "--no-session")
-    packed = pack_bundle(Program(words, folder=folder), GAME, (), tar)
-    command = packed.command
-    bundle = Bundle(
-        *(packed.key, packed.size, command.words, packed.stdio), command.needs, command.is_native
-    )
+    bundle = pack_bundle(Program(words, folder=folder), GAME, (), tar)
 
     program = await user.get((bundle, tar.getvalue()))
 

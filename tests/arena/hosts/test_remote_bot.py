@@ -9,11 +9,14 @@ import msgspec
 import pytest
 
 from arena.engine.verdict import Finding
-from arena.hosts.link import MOST_PIECE, BotReading, read_input
 from arena.hosts.messages import (
+    MOST_PIECE,
     BotEnded,
+    BotReading,
     BotStarted,
     BotStderr,
+    FromArena,
+    FromHost,
     ProgramPart,
     RetireBot,
     Source,
@@ -23,6 +26,7 @@ from arena.hosts.messages import (
     WholeBotOutput,
     from_arena,
     on_link,
+    read_input,
 )
 from arena.hosts.remote_bot import HostLost, RemoteBot, RemoteLauncher, RemoteProgram
 from protocol.errors import UsageError
@@ -54,8 +58,8 @@ class ScriptedHost:
             self.retired.append,
         )
 
-    def tell(self, message: bytes) -> None:
-        told = from_arena(message)
+    def tell(self, message: FromArena | FromHost) -> None:
+        told = from_arena(on_link(message))
         self.told.append(told)
         if isinstance(told, StartBot) and told.name != "cold":
             asyncio.get_running_loop().call_soon(self._starts, told.seat)

@@ -17,7 +17,7 @@ import pytest
 
 from arena.sandbox import bundle
 from arena.sandbox.bundle import (
-    PackedProgram,
+    Bundle,
     PortableCommand,
     bundle_key,
     bundled_program,
@@ -64,7 +64,7 @@ def hidden_in(folder: Path) -> tuple[Path, ...]:
     return (folder / "arena.db", folder / "ann/deep/arena.db", folder / "course.toml")
 
 
-def pack(program: Program, hidden: Sequence[Path] = ()) -> tuple[PackedProgram, bytes]:
+def pack(program: Program, hidden: Sequence[Path] = ()) -> tuple[Bundle, bytes]:
     into = io.BytesIO()
     packed = pack_bundle(program, GAME, hidden, into)
     assert packed.size == len(into.getvalue())
@@ -136,7 +136,7 @@ def test_a_program_without_a_folder_has_an_empty_bundle(tmp_path: Path) -> None:
     unpacked = unpack(tar, tmp_path / "there")
 
     assert [*unpacked.iterdir()] == []
-    program = bundled_program(packed.command.words, packed.stdio, unpacked)
+    program = bundled_program(packed.words, packed.stdio, unpacked)
     assert program.words == tuple(bot_command((GAME, "nash"), name="ann"))
 
 
@@ -150,9 +150,7 @@ def test_what_comes_out_is_what_went_in(folder: Path, tmp_path: Path) -> None:
     (folder / f"ann/{'n' * 200}.txt").write_text("a long name")
     program = Program(("ann/bot", "--fast"), stdio=True, folder=folder)
     packed, tar = pack(program)
-    there = bundled_program(
-        packed.command.words, packed.stdio, unpack(tar, tmp_path / "there").resolve()
-    )
+    there = bundled_program(packed.words, packed.stdio, unpack(tar, tmp_path / "there").resolve())
 
     assert (there.words, there.stdio) == (program.words, True)
     assert there.folder is not None
@@ -169,7 +167,7 @@ def test_what_comes_out_is_what_went_in(folder: Path, tmp_path: Path) -> None:
 
 def test_a_bundle_is_shown_though_its_cache_is_hidden(folder: Path, tmp_path: Path) -> None:
     packed, tar = pack(Program(("python3", "ann/bot.py", ".git"), folder=folder))
-    there = bundled_program(packed.command.words, False, unpack(tar, tmp_path / "there"))
+    there = bundled_program(packed.words, False, unpack(tar, tmp_path / "there"))
 
     assert [str(item.place) for item in views(there, [tmp_path])] == [".git", "ann"]
 

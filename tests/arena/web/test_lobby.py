@@ -33,7 +33,7 @@ def look(
     upcoming: Iterable[Upcoming] = (),
     aside: Iterable[str] = (),
     submitters: object = None,
-    host_control: object = None,
+    host_directory: object = None,
 ) -> Any:
     """The lobby of an arena with this host, decoded."""
     admission = SimpleNamespace(requires_token=True)
@@ -46,7 +46,7 @@ def look(
             entrance=SimpleNamespace(submitters=submitters),
         ),
         non_competing=set(aside),
-        host_control=host_control,
+        host_directory=host_directory,
         storage=WorkingStorage(),
     )
     spectators = cast(Spectators, SimpleNamespace(viewers=lambda match: 7))
@@ -66,7 +66,7 @@ async def test_an_arena_where_nothing_goes_on_says_what_it_can_play(house: FakeA
 
 
 @pytest.mark.parametrize(
-    ("field", "given"), [("submissions", "submitters"), ("hosts", "host_control")]
+    ("field", "given"), [("submissions", "submitters"), ("hosts", "host_directory")]
 )
 async def test_the_page_knows_whether_programs_are_taken_and_other_machines_run_bots(
     house: FakeArena, field: str, given: str

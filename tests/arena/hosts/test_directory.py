@@ -10,12 +10,11 @@ import pytest
 
 from arena.engine.names import process_name
 from arena.hosts.directory import HostDirectory
-from arena.hosts.host_control import HostControl
-from arena.hosts.messages import HostReport, encode
+from arena.hosts.messages import encode
 from protocol.errors import UsageError
 from protocol.instructions import LostBot
 from protocol.messages import Limits
-from tests.support.hosted_arena import KIND, MemoryHostBus, hosted_arena
+from tests.support.hosted_arena import KIND, MemoryHostBus, hosted_arena, report_of
 
 pytestmark = pytest.mark.virtual_time
 
@@ -23,14 +22,13 @@ LIMITS = Limits(decision_ms=100, bank_ms=0, hard_ms=100, wall_ms=400)
 
 
 def report(host: str, **about: Any) -> bytes:
-    usual = {"kind": KIND, "cores": 2, "memory_mib": 1, "bots": 0, "room": 3}
-    return encode(HostReport(host=host, session="s", **{**usual, **about}))
+    return encode(report_of(host, **about))
 
 
-async def control_on(bus: MemoryHostBus) -> HostControl:
-    directory = HostDirectory(bus, "a", Limits(), "ws://a", lambda host: "ticket")
+async def directory_on(bus: MemoryHostBus) -> HostDirectory:
+    directory = HostDirectory(bus, "a", Limits(), "ws://a", lambda host: "ticket", lambda host: 1)
     await directory.open()
-    return HostControl(directory, bus, lambda host: 1)
+    return directory
 
 
 @pytest.mark.parametrize(
@@ -44,39 +42,39 @@ async def control_on(bus: MemoryHostBus) -> HostControl:
 )
 async def test_what_a_host_does_is_shown(about: dict[str, Any], state: str, why: str) -> None:
     bus = MemoryHostBus()
-    control = await control_on(bus)
+    directory = await directory_on(bus)
     await bus.report("h1", report("h1", **about))
-    [view] = control.views()
+    [view] = directory.views()
 
     assert (view.host, view.state, view.why, view.own_bots) == ("h1", state, why, 1)
     await asyncio.sleep(7)
-    [view] = control.views()
+    [view] = directory.views()
     assert (view.state, view.why) == ("silent", "it has not reported for 7 s")
     bus.is_down = True
-    [view] = control.views()
+    [view] = directory.views()
     assert view.why == "it has not reported for 7 s, as the bus is gone"
 
 
 async def test_a_host_that_cannot_run_bots_of_this_arena_says_why() -> None:
     bus = MemoryHostBus()
-    control = await control_on(bus)
+    directory = await directory_on(bus)
     await bus.report("h1", report("h1", kind=msgspec.structs.replace(KIND, isolation="")))
 
-    assert [(view.state, view.why) for view in control.views()] == [
+    assert [(view.state, view.why) for view in directory.views()] == [
         ("unfit", "it does not isolate bots")
     ]
 
 
 async def test_who_was_lost_more_often_than_the_others_comes_first() -> None:
-    control = await control_on(MemoryHostBus())
+    directory = await directory_on(MemoryHostBus())
     for bot, starts, losses in (("ann", 10, 2), ("ben", 10, 6), ("cyd", 20, 2), ("dan", 9, 0)):
         for number in range(starts):
-            control.started(process_name(bot, number))
+            directory.started(process_name(bot, number))
         for number in range(losses):
-            control.was_lost(process_name(bot, number))
+            directory.was_lost(process_name(bot, number))
 
-    assert control.lost == 10
-    assert control.lost_bots() == (
+    assert directory.lost == 10
+    assert directory.lost_bots() == (
         LostBot("ben", 6, 10, 1.03),
         LostBot("ann", 2, 10, 2.05),
         LostBot("cyd", 2, 20, 5.52),
@@ -84,11 +82,11 @@ async def test_who_was_lost_more_often_than_the_others_comes_first() -> None:
 
 
 async def test_who_alone_was_on_hosts_is_compared_with_nobody() -> None:
-    control = await control_on(MemoryHostBus())
-    control.started("ann")
-    control.was_lost("ann")
+    directory = await directory_on(MemoryHostBus())
+    directory.started("ann")
+    directory.was_lost("ann")
 
-    assert control.lost_bots() == (LostBot("ann", 1, 1, 0.0),)
+    assert directory.lost_bots() == (LostBot("ann", 1, 1, 0.0),)
 
 
 @pytest.mark.parametrize(
@@ -102,12 +100,12 @@ async def test_who_alone_was_on_hosts_is_compared_with_nobody() -> None:
 )
 async def test_a_host_that_cannot_be_told_is_named(host: str, spoil: str, why: str) -> None:
     bus = MemoryHostBus()
-    control = await control_on(bus)
+    directory = await directory_on(bus)
     await bus.report("h1", report("h1"))
     bus.is_down = spoil == "bus"
     await asyncio.sleep(6 if spoil == "silent" else 0)
     with pytest.raises(UsageError) as caught:
-        await control.drain(host, is_draining=True)
+        await directory.drain(host, is_draining=True)
 
     assert str(caught.value) == why
 
@@ -118,15 +116,15 @@ async def test_a_host_drains_and_those_that_are_lost_are_counted() -> None:
         first.start()
         playing = here.arena.begin(here.plan("ann", "ben", matches=40))
         await asyncio.sleep(2)
-        [busy] = here.control.views()
+        [busy] = here.directory.views()
         second.start()
         await asyncio.sleep(1)
-        await here.control.drain("h2", is_draining=True)
-        states = [view.state for view in here.control.views()]
-        await here.control.drain("h2", is_draining=False)
+        await here.directory.drain("h2", is_draining=True)
+        states = [view.state for view in here.directory.views()]
+        await here.directory.drain("h2", is_draining=False)
         await first.die()
         await playing
-        rows, total = here.control.lost_bots(), here.control.lost
+        rows, total = here.directory.lost_bots(), here.directory.lost
 
     assert (busy.host, busy.state, busy.own_bots) == ("h1", "working", busy.bots)
     assert states == ["working", "draining"]
