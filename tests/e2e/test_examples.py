@@ -110,7 +110,7 @@ class Duel(NamedTuple):
 
 
 # Each is won by five standard errors and more. Against the dealer that would take many matches.
-AKQ = Duel("ace_king_queen", "bluffer", {"hands": 3_000})
+AKQ = Duel("ace_king_queen", "bluffer", {"hands": 2_000})
 GIN = Duel("gin_rummy", "random", {"games": 5})
 HIGH_LOW = Duel("high_low", "random", {"max_shuffles": 10, "gap": 1_000_000})
 DUELS = {"python": AKQ, "go": AKQ, "java": GIN, "javascript": HIGH_LOW}
