@@ -42,7 +42,10 @@ def piped(
     return f"ann=stdio: {sys.executable} {file}"
 
 
-def test_programs_are_worth_what_the_same_bots_are_in_process(tmp_path: Path) -> None:
+def test_programs_are_worth_what_the_same_bots_are_in_process(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("arena.games.ace_king_queen_analysis.HANDS", 480)
     strategy = tmp_path / "mine.py"
     strategy.write_text(
         "class Mine:\n"
