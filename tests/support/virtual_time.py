@@ -5,9 +5,8 @@ on it need no change. A test, and its fixtures, run on it by a marker, for a fil
 
     @pytest.mark.virtual_time(limit_s=300)
 
-An arena looks for what is due a hundred times a second, which is most of the work where much time
-passes: with `tick_s` it does so less often. In such a file `virtual_time(is_off=True)` gives one test a usual loop: virtual time would stop while
-that test holds a thread.
+`tick_s` is how often an arena looks for what is due. In such a file `virtual_time(is_off=True)`
+gives one test a usual loop: virtual time would stop while that test holds a thread.
 
 - No time passes while a thread works for the loop, `asyncio.to_thread` or the writer of a database.
 - A test that passes more virtual time than it names fails at once, as does one in which nothing is

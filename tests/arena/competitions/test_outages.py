@@ -40,12 +40,10 @@ TWO = ("b0", "b1")
 
 ROWS = """
 akq 2|6 close 6 all > 0
-akq 2 drop 6|60 all > 0
 akq 2 close 60 all|forgive > 1
 akq 6 drop 60 forgive > 0
 akq 6 close 60 forgive > 12
 high_low 4 drop 60 all > 0
-high_low 4 close 60 all > 1
 high_low 16 close 60 all > 4
 akq 5 close 300 all > some absent
 akq 6 drop 300 all > some absent
