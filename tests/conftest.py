@@ -73,6 +73,8 @@ def _state_of_bots(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
         for variable in "XDG_STATE_HOME", "LOCALAPPDATA":
             patch.setenv(variable, str(tmp_path_factory.mktemp("state")))
         patch.setenv("CCACHE_DIR", str(tmp_path_factory.getbasetemp().parent / "ccache"))
+        # Nothing here runs for so long that Java's second compiler pays.
+        patch.setenv("JAVA_TOOL_OPTIONS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
         yield
 
 

@@ -11,6 +11,7 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import msgspec
 import pytest
@@ -42,6 +43,7 @@ def piped(
     return f"ann=stdio: {sys.executable} {file}"
 
 
+@patch("arena.games.ace_king_queen_analysis.HANDS", 480)
 def test_programs_are_worth_what_the_same_bots_are_in_process(tmp_path: Path) -> None:
     strategy = tmp_path / "mine.py"
     strategy.write_text(

@@ -110,7 +110,7 @@ class Duel(NamedTuple):
 
 
 # Each is won by five standard errors and more. Against the dealer that would take many matches.
-AKQ = Duel("ace_king_queen", "bluffer", {"hands": 3_000})
+AKQ = Duel("ace_king_queen", "bluffer", {"hands": 2_000})
 GIN = Duel("gin_rummy", "random", {"games": 5})
 HIGH_LOW = Duel("high_low", "random", {"max_shuffles": 10, "gap": 1_000_000})
 DUELS = {"python": AKQ, "go": AKQ, "java": GIN, "javascript": HIGH_LOW}
@@ -646,16 +646,6 @@ def stderr_of(bot: Process) -> asyncio.StreamReader:
 # ---- Checked
 
 
-def clients() -> dict[str, Program]:
-    """Our own client, as a house bot, and with the other encoding; with a file the manual has it."""
-    simple = ("gin_rummy", "simple")
-    msgpack = bot_command(simple, name="bot", tables=8, encoding=Encoding.MSGPACK)
-    return {
-        "client": Program(tuple(bot_command(simple, name="bot"))),
-        "client in msgpack": Program(tuple(msgpack)),
-    }
-
-
 TAUGHT_ALREADY = {Step.UNKNOWN_FIELDS, Step.LEGAL, Step.REFUSED_HELLO, Step.LATE_ARENA}
 """What another encoding or link does not change, and starts bots or plays long."""
 
@@ -679,7 +669,8 @@ async def check_all(programs: Mapping[str, Program]) -> dict[str, CheckReport]:
 @pytest.fixture(scope="session")
 def checked(builds: Builds) -> dict[str, CheckReport]:
     """What came of the checks."""
-    programs = clients()
+    words = bot_command(("gin_rummy", "simple"), name="bot", tables=8, encoding=Encoding.MSGPACK)
+    programs = {"client in msgpack": Program(tuple(words))}
     for language, example in finished(builds).items():
         for line in example.lines:
             programs[f"{language} {line}"] = read_program(line, example.folder)
@@ -698,9 +689,8 @@ def test_an_example_passes_the_check(
         assert {*found.games} == {*GAMES}
 
 
-@pytest.mark.parametrize("name", ["client", "client in msgpack"])
-def test_our_client_passes_the_check(name: str, checked: dict[str, CheckReport]) -> None:
-    assert_passed(checked[name])
+def test_our_client_passes_the_check(checked: dict[str, CheckReport]) -> None:
+    assert_passed(checked["client in msgpack"])  # in JSON a starter of tests/e2e/test_new.py does
 
 
 def assert_passed(checked: CheckReport) -> None:

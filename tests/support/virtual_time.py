@@ -5,8 +5,8 @@ on it need no change. A test, and its fixtures, run on it by a marker, for a fil
 
     @pytest.mark.virtual_time(limit_s=300)
 
-In such a file `virtual_time(is_off=True)` gives one test a usual loop: virtual time would stop while
-that test holds a thread.
+`tick_s` is how often an arena looks for what is due. In such a file `virtual_time(is_off=True)`
+gives one test a usual loop: virtual time would stop while that test holds a thread.
 
 - No time passes while a thread works for the loop, `asyncio.to_thread` or the writer of a database.
 - A test that passes more virtual time than it names fails at once, as does one in which nothing is
@@ -37,6 +37,7 @@ from typing import Any, TypeVar
 import pytest
 import sqlalchemy as sa
 
+from arena.referee.clock import TICK_S
 from arena.storage.schema import changing
 from arena.storage.writer import Writer
 from protocol.errors import ArenaError
@@ -96,7 +97,7 @@ class _JumpingSelector(selectors.DefaultSelector):
 class VirtualTimeLoop(asyncio.SelectorEventLoop):
     """Passes at most `limit_s` of virtual time. Its `network` is where servers and clients meet."""
 
-    def __init__(self, limit_s: float = LIMIT_S) -> None:
+    def __init__(self, limit_s: float = LIMIT_S, tick_s: float = TICK_S) -> None:
         self.network = Network(self)
         self.has_work = False  # a thread of `run_in_executor` is at work
         self._limit_s = limit_s
@@ -104,6 +105,8 @@ class VirtualTimeLoop(asyncio.SelectorEventLoop):
         self._threads = ThreadPoolExecutor()
         self._unwritten = set[Writer]()
         self._patch = pytest.MonkeyPatch()
+        for module in "referee.clock", "referee.timers", "hosts.bot_host":
+            self._patch.setattr(f"arena.{module}.TICK_S", tick_s)
         self._watch_writers()
         self._selector_ = _JumpingSelector(self)
         self._end_s = self._selector_.now + limit_s

@@ -14,7 +14,7 @@ from protocol.strategy import find
 from tests.support.arena_in_memory import HostArena, in_host, plan_for
 from tests.support.gateway_bots import RawBot
 
-pytestmark = pytest.mark.virtual_time(limit_s=600)
+pytestmark = pytest.mark.virtual_time(limit_s=600, tick_s=0.1)
 
 GAME = "ace_king_queen"
 FINISH = {"type": "goodbye", "finish": True}

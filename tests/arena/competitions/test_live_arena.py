@@ -19,7 +19,7 @@ from arena.storage.store import Store
 from protocol.messages import Done, Ending, Limits, Verdict
 from tests.support.arena_in_memory import HostArena, in_host, plan_for
 
-pytestmark = pytest.mark.virtual_time(limit_s=600)
+pytestmark = pytest.mark.virtual_time(limit_s=600, tick_s=0.1)
 
 LIMITS = Limits()
 

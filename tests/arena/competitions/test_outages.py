@@ -28,7 +28,7 @@ from tests.support.arena_in_memory import HostArena, in_host, plan_for
 from tests.support.memory_network import MACHINE
 from tests.support.virtual_time import virtual_loop
 
-pytestmark = pytest.mark.virtual_time(limit_s=1_500)
+pytestmark = pytest.mark.virtual_time(limit_s=1_500, tick_s=0.1)
 
 HIGH_LOW = ("high_low", "counter", {"max_shuffles": 1})
 GAMES = {"akq": ("ace_king_queen", "nash", {"hands": 30}), "high_low": HIGH_LOW}
@@ -40,13 +40,11 @@ TWO = ("b0", "b1")
 
 ROWS = """
 akq 2|6 close 6 all > 0
-akq 2 drop 6|60 all > 0
 akq 2 close 60 all|forgive > 1
 akq 6 drop 60 forgive > 0
 akq 6 close 60 forgive > 12
 high_low 4 drop 60 all > 0
-high_low 4 close 60 all > 1
-high_low 40 close 60 all > 10
+high_low 16 close 60 all > 4
 akq 5 close 300 all > some absent
 akq 6 drop 300 all > some absent
 akq 4 close 300 forgive > some absent

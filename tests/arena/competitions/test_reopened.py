@@ -27,7 +27,7 @@ from protocol.instructions import Unplayed
 from protocol.messages import VERSION, Action, Done, Instruct, Verdict
 from tests.support.arena_in_memory import HostArena, in_host, plan_for
 
-pytestmark = pytest.mark.virtual_time(limit_s=600)
+pytestmark = pytest.mark.virtual_time(limit_s=600, tick_s=0.1)
 
 WAIT_S = 20.0
 NAMES = ("ann", "ben", "cem", "dora")

@@ -31,7 +31,7 @@ from protocol.messages import VERSION, Action, Instruct
 from tests.support.arena_in_memory import HostArena, in_host, plan_for
 from tests.support.virtual_time import virtual_loop
 
-pytestmark = pytest.mark.virtual_time(limit_s=1_000)
+pytestmark = pytest.mark.virtual_time(limit_s=1_000, tick_s=0.1)
 
 
 class ToldByCompetitions(Listener):

@@ -116,7 +116,7 @@ def analysed(bot: Any, settings: BlackjackSettings = LEAGUE, seed: int = 1) -> A
 
 @pytest.fixture
 def few_hands(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(blackjack_analysis, "_HANDS", 3000)
+    monkeypatch.setattr(blackjack_analysis, "_HANDS", 2000)
 
 
 @pytest.fixture(scope="module")

@@ -25,7 +25,7 @@ from arena.submissions.settings import SubmissionSettings
 from tests.support.fake_submissions import FakeSeatPool
 from tests.support.submitting import FakeFollower, RunningSubmissions, pass_time, timed
 
-pytestmark = pytest.mark.virtual_time(limit_s=7_200)
+pytestmark = pytest.mark.virtual_time(limit_s=7_200, tick_s=1)
 
 
 @pytest.fixture(autouse=True)
