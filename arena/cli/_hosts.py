@@ -45,7 +45,7 @@ async def connected_hosts(
     service, folder = arena.submissions, programs_folder(store)
     programs = SeatPrograms(arena.supervisor.relaunch_specs, service, folder, arena.hidden)
     on_stderr = _ignore if service is None else service.note_stderr
-    pools = HostPools(arena.supervisor, arena.gateway, arena.limits, programs, on_stderr)
+    pools = HostPools(arena.supervisor, programs, on_stderr)
     links = HostLinks(pools.opened, pools.closed)
     name = await asyncio.to_thread(store.arena_id)
     connection = NatsConnection(where, f"arena {name}", ARENA_USER)

@@ -22,7 +22,7 @@ from arena.cli._hosts import connected_hosts, programs_folder
 from arena.cli._launched_bots import BotNotices, launched
 from arena.cli._limit_options import LimitsCommand, limits_options
 from arena.cli._signals import Stop
-from arena.cli._submissions import cache_folder, check_safety, play_submissions, submission_requests
+from arena.cli._submissions import cache_folder, check_safety, play_submissions, submission_service
 from arena.competitions.admin import AdminCommands
 from arena.competitions.competition import Competition
 from arena.competitions.config import Config, ServeSection, example, read_config
@@ -40,7 +40,7 @@ from arena.storage.roster import Roster
 from arena.storage.store import Store
 from arena.storage.tokens import Access
 from arena.strength.figures import time_of
-from arena.submissions.requests import SubmissionRequests
+from arena.submissions.service import SubmissionService
 from arena.web.web import Web
 from protocol.errors import ArenaError, UsageError
 from protocol.messages import Limits
@@ -289,9 +289,8 @@ async def _serve(store: Store, endpoint: Endpoint, plan: _ServePlan, stop: Stop)
             practice=endpoint.practice,
             requires_token=endpoint.requires_token,
             tls=endpoint.tls,
-            listener=report.CompetitionLog(log, notices.say),
+            listener=report.CompetitionLog(log, notices.say, notices.ruled),
             is_attended=True,
-            on_verdict=notices.ruled,
             hidden=hidden,
             page=Web if endpoint.page else None,
             origins=endpoint.origins,
@@ -309,9 +308,9 @@ async def _serve(store: Store, endpoint: Endpoint, plan: _ServePlan, stop: Stop)
                 await stack.enter_async_context(hosts)
             _say_where(arena.url, endpoint, plan, notices)
             scheduler = _scheduler(arena, store, roster, plan, board, notices)
-            if isinstance(arena.web, Web):
-                arena.web.upcoming = lambda: scheduler.upcoming
-                arena.web.startable = lambda: scheduler.startable
+            if isinstance(arena.here.page, Web):
+                arena.here.page.upcoming = lambda: scheduler.upcoming
+                arena.here.page.startable = lambda: scheduler.startable
             _warn(roster.access(), endpoint, plan, notices)
             async with launched(arena, plan.bots, notices):
                 # Not before: `run` would resume a competition that a command has just started.
@@ -330,17 +329,17 @@ async def _serve(store: Store, endpoint: Endpoint, plan: _ServePlan, stop: Stop)
 
 def _submissions(
     store: Store, endpoint: Endpoint, plan: _ServePlan
-) -> tuple[SubmissionRequests | None, Sequence[Path]]:
+) -> tuple[SubmissionService | None, Sequence[Path]]:
     """What students hand in, if they may, and which files no bot may see."""
     settings = plan.config.submissions
     if settings is None:
         return None, endpoint.hidden
     folder = cache_folder(store)
     hidden = (*endpoint.hidden, folder, *(() if store.file is None else (store.file,)))
-    requests = submission_requests(
+    service = submission_service(
         store, settings, plan.config.limits, plan.game_names, hidden, plan.unsafe
     )
-    return requests, hidden
+    return service, hidden
 
 
 def _say_where(url: str, endpoint: Endpoint, plan: _ServePlan, notices: BotNotices) -> None:
