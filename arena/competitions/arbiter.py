@@ -454,7 +454,10 @@ class Arbiter:
         if seat is not None and pairing.players[seat] in self.plan.house:
             if not is_process(table.chairs[seat].player.name):  # else the one here is well
                 self._excused.add(pairing.players[seat])
-            result, verdict = _voided(result), None
+            void = Termination(Ending.VOID, None, FAULT)
+            record = msgspec.structs.replace(result.record, termination=void)
+            result = msgspec.structs.replace(result, termination=void, record=record)
+            verdict = None
         on_over(
             EndedMatch(
                 table.id,
@@ -525,9 +528,3 @@ class Arbiter:
             bot=bot,
             text=text,
         )
-
-
-def _voided(result: MatchResult) -> MatchResult:
-    void = Termination(Ending.VOID, None, FAULT)
-    record = msgspec.structs.replace(result.record, termination=void)
-    return msgspec.structs.replace(result, termination=void, record=record)

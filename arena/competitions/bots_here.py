@@ -322,13 +322,9 @@ class BotsHere(Listener):
 
     def beside(self, competition: str) -> Collection[Left]:
         own = next((each for each in self.competitions if each.id == competition), None)
-        names = frozenset[str]() if own is None else frozenset(own.plan.players)
-        others = (
-            each
-            for each in self.competitions
-            if each is not own and not names.isdisjoint(each.plan.players)
-        )
-        return [left for each in others if (left := each.left) is not None]
+        names = frozenset(() if own is None else own.plan.players)
+        others = (each for each in self.competitions if not names.isdisjoint(each.plan.players))
+        return [left for each in others if each is not own and (left := each.left) is not None]
 
     def _seat(self) -> None:
         names, self._freed = tuple(self._freed), {}

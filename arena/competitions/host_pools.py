@@ -117,14 +117,11 @@ class HostPools:
         host = ""
         try:
             programs = [await self._programs.seat_program(*bot) for bot in bots]
-            warm = {launcher.host: pool.warm(bots) for launcher, pool in self._pools.items()}
-            load = {
-                launcher.host: pool.playing / pool.at_once for launcher, pool in self._pools.items()
-            }
-            warmest = max(warm, key=lambda host: warm[host], default="")
-            host = await directory.place(
-                len(bots), programs, bots[0].game, warm_at=warmest, load=load
-            )
+            at = {launcher.host: pool for launcher, pool in self._pools.items()}
+            load = {host: pool.playing / pool.at_once for host, pool in at.items()}
+            warmest = max(at, key=lambda host: at[host].warm(bots), default="")
+            game = bots[0].game
+            host = await directory.place(len(bots), programs, game, warm_at=warmest, load=load)
         except ArenaError:
             pass  # the program cannot be sent; the arena plays the match when it has room
         finally:

@@ -428,13 +428,10 @@ class LiveArena:
 
     def _leaving_costs(self, name: str) -> str:
         """What it costs a bot to leave now, in all competitions (J10)."""
-        costs = "; ".join(
-            filter(None, (each.leaving_costs(name) for each in self.here.competitions))
-        )
-        ladders = [each for each in self.here.competitions if each.plan.form is Form.LADDER]
-        if costs or not any(each.is_in(name) for each in ladders):
-            return costs
-        return "leaving a ladder costs nothing"
+        on = self.here.competitions
+        costs = "; ".join(filter(None, (each.leaving_costs(name) for each in on)))
+        climbs = any(each.plan.form is Form.LADDER and each.is_in(name) for each in on)
+        return costs or ("leaving a ladder costs nothing" if climbs else "")
 
     def _on_offence(self, name: str, finding: Finding) -> None:
         """Tell the competitions why a bot is gone for good; no match may have told them."""

@@ -162,7 +162,8 @@ class Seating:
             try:
                 if (is_held and self._is_busy) or not self._reserve(wanted):
                     passed.append(wanted)
-                    self._ask_hosts(wanted)
+                    if self.hosts is not None and wanted.is_portable:
+                        self.hosts.ask(wanted.bots)
                     continue
             except _NotHere as error:
                 self.fail(wanted, str(error))
@@ -195,11 +196,6 @@ class Seating:
     def _is_busy(self) -> bool:
         here = () if self.pool is None else (self.pool,)
         return any(pool.playing for pool in (*here, *self._far))
-
-    def _ask_hosts(self, wanted: WantedSeats) -> None:
-        """Look for a host with room for a match for which there is none here."""
-        if self.hosts is not None and wanted.is_portable:
-            self.hosts.ask(wanted.bots)
 
     def _reserve(self, wanted: WantedSeats) -> bool:
         """Keep all seats of a match free for it, or none: where most of its bots are warm."""

@@ -190,7 +190,9 @@ class SubmissionService:
                 submission = await asyncio.to_thread(self._store, upload, sent, time.time())
             self.pipeline.add(submission)
             self._arrivals[upload.owner].append(submission.arrived_at)
-            await asyncio.to_thread(self._make_room, upload.owner)
+            await asyncio.to_thread(
+                lambda: self.submissions.make_room(upload.owner, tuple(self.in_use()))
+            )
             return submission
 
     async def languages(self) -> tuple[Toolchain, ...]:
@@ -250,9 +252,6 @@ class SubmissionService:
             raise UsageError(why)
         if not await self.left_today(owner):
             raise UsageError(f"expected at most {settings.a_day} submissions a day; try tomorrow")
-
-    def _make_room(self, owner: str) -> None:
-        self.submissions.make_room(owner, tuple(self.in_use()))
 
     def _store(self, upload: Upload, sent: BinaryIO, at: float) -> Submission:
         submit = upload.submit
