@@ -8,6 +8,7 @@ learnt from the hands that are shown when a round ends (`evidence`).
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Sequence
 from math import log
 from random import Random
@@ -28,6 +29,12 @@ class RoundSeen:
         self.events: list[Deed] = []
         self.turns = [0, 0]  # own, the other's
         self.takes = 0  # discards that this seat took
+
+    def copy(self) -> RoundSeen:
+        """What it has seen until now."""
+        other = copy.copy(self)
+        other.events, other.turns = [*self.events], [*self.turns]
+        return other
 
     def passed(self, card: int) -> None:
         """The other seat passed the up-card."""
@@ -62,6 +69,15 @@ class Beliefs:
         self._changes = changes
         self.stories: list[Story] = []
         self._heard = -1
+
+    def copy(self, rng: Random) -> Beliefs:
+        """The same beliefs, which go on by other random numbers."""
+        other = Beliefs(rng, self._count, self._changes)
+        other.stories = [Story(story.habit) for story in self.stories]
+        for copied, story in zip(other.stories, self.stories, strict=True):
+            copied.copy(story)
+        other._heard = self._heard
+        return other
 
     def begin(self) -> None:
         """A new round begins."""

@@ -93,19 +93,25 @@ class Mind:
         self._rng = rng
         self._logs = [0.0] * len(HABITS)
         self._beliefs = Beliefs(rng, STORIES, CHANGES)
-        self._appraising = Random(rng.getrandbits(64))
-        self._second = Beliefs(self._appraising, STORIES, CHANGES)
+        self._appraises = rng.getrandbits(64)  # the seed of that
+        self._told = self._looks = 0  # news, and how often it has appraised since the last of them
+        # What was seen at each answer of the round, with the hand, until `_second` has it.
+        self._moments: list[tuple[RoundSeen, int]] = []
+        self._second = Beliefs(Random(self._appraises), STORIES, CHANGES)
         self._seen = RoundSeen(0)
 
     # ---- What is told
 
     def hear(self, news: News, seat: int) -> None:
         """Note what a seat is told."""
+        self._told, self._looks = self._told + 1, 0
         seen = self._seen
         if type(news) is Dealt:
             self._seen = RoundSeen(CARD_BITS[news.upcard])
             self._beliefs.begin()
-            self._second.begin()
+            self._moments = []
+            rng = Random(f"{self._appraises} {self._told}")
+            self._second = Beliefs(rng, STORIES, CHANGES)
         elif type(news) is Offered:
             if news.seat != seat and not news.took:
                 seen.passed(seen.top)
@@ -134,22 +140,35 @@ class Mind:
         stories = self._beliefs.update(self._seen, hand, self.habits())
         return self._best(choices, stories, scores).answer
 
+    def recall(self, question: Question[Any]) -> None:
+        """Note a question that was answered."""
+        hand = card_mask(question.hand)  # type: ignore[attr-defined]
+        self._moments.append((self._seen.copy(), hand))
+
     def appraise(
         self, question: Question[Any], answer: Any, scores: tuple[int, int], samples: int
     ) -> Appraisal:
-        """What answers are worth, by playing each of them out `samples` times."""
+        """What answers are worth, by playing each of them out `samples` times.
+
+        It draws by the news so far and how often it was asked since, whatever was asked before.
+        """
+        self._looks += 1
+        rng = Random(f"{self._appraises} {self._told} {self._looks}")
+        for before, held in self._moments:
+            self._second.update(before, held, self.habits())
+        self._moments = []
         choices = self.choices(question, scores, answer)
         worth = shares(*scores)
         table = self._table()
         hand = card_mask(question.hand)  # type: ignore[attr-defined]
-        beliefs, seen = self._second, self._seen
+        beliefs, seen = self._second.copy(rng), self._seen
         stories = beliefs.update(seen, hand, self.habits())
         worths: list[tuple[float, ...]] = []
         while len(worths) < samples:
             if worths:
                 beliefs.change(seen.events, seen.unseen(hand), CHANGES)
             for story in stories[: samples - len(worths)]:
-                self._appraising.shuffle(story.free)
+                rng.shuffle(story.free)
                 points = [self._play(choice, story, table) for choice in choices]
                 worths.append(tuple(worth[won + MOST] for won in points))
         answers = tuple(choice.answer for choice in choices)

@@ -307,9 +307,11 @@ class Master(PlayerStrategy):
         return self._mind.appraise(question, answer, self._own_scores(), samples)
 
     def recall(self, question: Question[Any], answer: Any) -> None:
-        """Note what was answered: the news tell it all but where this seat sits."""
+        """Note that a question was answered: what the answer was, the news tell."""
         if type(question) is Offer:
             self._find_seat()
+        if type(question) is not Melds:
+            self._mind.recall(question)
 
     def _own_scores(self) -> tuple[int, int]:
         return self.scores[self.seat], self.scores[1 - self.seat]

@@ -9,9 +9,10 @@ from statistics import fmean
 import pytest
 
 import arena
+from arena.engine.analysis import Judgement
 from arena.engine.match import Record
 from arena.games import gin_rummy_judge
-from arena.records.mistakes import judged, mistakes_of
+from arena.records.mistakes import JudgedSeat, JudgedUnit, judged, mistakes_of
 from arena.records.seat_matches import numbered_seat_match
 from protocol.strategy import find
 from tests.arena.records.test_hidden_cards import stopped, with_other_cards
@@ -23,7 +24,10 @@ def _few_samples(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(gin_rummy_judge, "MEASURE", 40)
 
 
-def test_a_mistake_that_is_shown_costs_something_looked_at_again() -> None:
+def test_a_mistake_that_is_shown_costs_something_looked_at_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(gin_rummy_judge, "MEASURE", 120)
     bots = [find("gin_rummy", "simple")() for _ in range(2)]
     for seat, bot in enumerate(bots):
         bot.seed(str(seat))
@@ -67,3 +71,22 @@ def test_cards_that_the_seat_does_not_know_change_no_judgement() -> None:
         seen += len(first)
 
     assert seen > 5
+
+
+def test_order_and_choice_change_no_judgement(monkeypatch: pytest.MonkeyPatch) -> None:
+    for samples in "CHOOSE", "MEASURE":
+        monkeypatch.setattr(gin_rummy_judge, samples, 4)
+    bots = [find("gin_rummy", "simple")() for _ in range(2)]
+    for seat, bot in enumerate(bots):
+        bot.seed(str(seat))
+    record = arena.play("gin_rummy", bots, settings={"games": 2, "max_rounds": 10}, seed=5).record
+    one = JudgedSeat(record, 0)
+    first, second = one.units
+
+    def costs(*units: JudgedUnit) -> dict[int, Judgement]:
+        return {decision.index: decision.judgement for decision in one.judged(units)}
+
+    both = costs(first, second)
+    assert both == costs(second, first)
+    assert costs(second) == {index: both[index] for index in both.keys() - costs(first).keys()}
+    assert [unit.number for unit in one.lost_first] in ([1, 2], [2, 1])

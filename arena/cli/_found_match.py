@@ -21,6 +21,7 @@ from arena.storage.schema import MATCHES
 from arena.storage.store import Store
 from protocol.errors import ArenaError, StoreFailed, UsageError, in_words
 from protocol.messages import Limits, Verdict
+from protocol.strategy import house_bots
 
 _LAST = "last"
 _RECENT = re.compile(r"last(?:-([1-9]\d?))?")  # `last` is the first, `last-2` the one before it
@@ -38,6 +39,7 @@ class FoundRecord(msgspec.Struct, frozen=True):
     limits: Limits = Limits()
     seated: tuple[str, ...] = ()  # the names by seat, without a document
     seen: SeatDocument | None = None
+    launched: tuple[str, ...] = ()  # the house bots of its competition, by their names there
 
     @property
     def players(self) -> tuple[str, ...]:
@@ -61,6 +63,19 @@ class FoundRecord(msgspec.Struct, frozen=True):
         if len(self.players) == game.seats:
             return self.players
         return tuple(f"seat-{seat}" for seat in range(1, game.seats + 1))
+
+    def own_seats(self, game: Game) -> tuple[int, ...]:
+        """The seats, from 0, of the players that are no house bots, or the one whose view it is.
+
+        Raises `UsageError` if there is none.
+        """
+        if self.seen is not None:
+            return (self.seen.seat - 1,)
+        houses = {*house_bots(game.name, slow=True), *self.launched}
+        seats = tuple(seat for seat, name in enumerate(self.names(game)) if name not in houses)
+        if not seats:
+            raise UsageError(f"expected --seat with one of: {', '.join(self.names(game))}")
+        return seats
 
     def seat_of(self, who: str, game: Game) -> int:
         """The seat, from 0, of a player or of a number; raises `UsageError` if there is none."""
@@ -149,7 +164,8 @@ def _stored(store: Store, match: str) -> FoundRecord:
         verdicts = [
             verdict for verdict in store.verdicts(played.competition) if verdict.match == played.id
         ]
-        limits = store.competition(played.competition).plan.limits
+        plan = store.competition(played.competition).plan
+        launched = (*(bot.name for bot in plan.bots if bot.house is not None), *plan.house)
     except ArenaError:
         raise
     except Exception as error:  # a damaged database may be broken in any way
@@ -158,4 +174,5 @@ def _stored(store: Store, match: str) -> FoundRecord:
         record = document.read_record()
     except UsageError as error:
         raise ArenaError(f"match {played.id}: {error}") from None
-    return FoundRecord(record, document, verdicts[0] if verdicts else None, limits)
+    verdict = verdicts[0] if verdicts else None
+    return FoundRecord(record, document, verdict, plan.limits, launched=launched)

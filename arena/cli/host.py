@@ -193,8 +193,10 @@ def _leaving_at_signals(
             serving.cancel()
             return
         host.leave()
-        left = output.plural(host.bots, "bot")
-        notices.say("leaving", f"takes no more bots; {left} left · once more ends it at once")
+        here = output.plural(host.bots, "bot")
+        notices.say(
+            "leaving", f"takes no more bots, and still has {here} · once more ends it at once"
+        )
 
     numbers = (signal.SIGINT, signal.SIGTERM)
     try:

@@ -306,8 +306,8 @@ def log(send: Send) -> None:
 def hosts(send: Send, drain: str | None, undrain: str | None) -> None:
     """List the machines that run bots for an arena, and the bots that were lost with one.
 
-    With --drain a host takes no more bots, for all arenas of its bus. Matches of the bots that it
-    has go on.
+    With --drain a host takes no more bots, for all arenas of its bus. Matches that are
+    played there go on to their end.
 
     --json prints {text, competitions, hosts: [{host, state, why, cores, memory_mib, bots, own_bots,
     room, isolation, languages, lag_ms, version}], lost: [{bot, lost, of, expected}]}, where `lost`

@@ -21,11 +21,12 @@ from arena.games import game_named
 from arena.records.luck import luck_of
 from arena.records.mistakes import (
     JudgedDecision,
+    JudgedSeat,
+    JudgedUnit,
     MatchMistakes,
     UnitTotal,
     added,
     badness,
-    mistakes_of,
 )
 from arena.records.seat_document import SeatDocument
 from arena.results.seat_records import played_by, seat_records
@@ -37,6 +38,7 @@ from protocol.errors import ArenaError, NoAnalysis, NoLuck, UsageError, in_words
 __all__ = ["command"]
 
 _PARTS = 20  # of a match, on the progress bar
+_LOST = 5
 _LONGEST_LINE = 400
 _MARKS = ("", "?!", "?", "??")
 _ERRORS = NormalDist().inv_cdf((1 + LEVEL) / 2)  # standard errors that an interval reaches
@@ -52,6 +54,7 @@ class _Judged(msgspec.Struct, frozen=True):
     match: str
     player: str
     found: MatchMistakes
+    units: tuple[int, ...]  # those that were judged, if not all were
 
 
 class _Mistake(msgspec.Struct, frozen=True):
@@ -89,9 +92,19 @@ class _SeatLuck(msgspec.Struct, frozen=True):
 @click.option(
     "--seat",
     "who",
-    required=True,
     metavar="NAME",
-    help="Whose decisions: a player's name, or in a match the number of a seat.",
+    help="Whose decisions: a player's name, or in a match the number of a seat.  "
+    "[default: of a match, the players that are no house bots, each in turn]",
+)
+@click.option(
+    "--lost",
+    "most_lost",
+    type=click.IntRange(min=0),
+    default=_LOST,
+    show_default=True,
+    metavar="N",
+    help="In a game whose decisions take long, judge the N games of a match that were lost "
+    "highest; 0 judges all.",
 )
 @click.option(
     "--top",
@@ -104,7 +117,15 @@ class _SeatLuck(msgspec.Struct, frozen=True):
 @options.db_option("The database that has the match or the competition.")
 @options.json_option
 @click.pass_context
-def command(ctx: click.Context, where: str, who: str, top: int, db: str, as_json: bool) -> None:
+def command(
+    ctx: click.Context,
+    where: str,
+    who: str | None,
+    most_lost: int,
+    top: int,
+    db: str,
+    as_json: bool,
+) -> None:
     """Show which decisions of a seat cost most, what would have been better, and by how much.
 
     MATCH is an id, `last`, or a file, as for `arena replay`. COMPETITION is an id, the beginning of
@@ -114,25 +135,33 @@ def command(ctx: click.Context, where: str, who: str, top: int, db: str, as_json
 
     A cost is an average over all cards that could have been: in chips, or in percent of the game
     (1 % is one game more won in 100). It is exact, or an estimate with its 95 % interval. What
-    takes long has a progress bar; Ctrl-C shows what was found in the matches until then. The same
-    mistake in the same situation stands once, with how many times it was made.
+    takes long has a progress bar, begins with the games that were lost highest, and says what was
+    worst so far; Ctrl-C shows what was found until then. The same mistake in the same situation
+    stands once, with how many times it was made.
 
-    --json prints {game, player, matches, of, version, decisions, judged, totals, mistakes}:
-    `totals` has for each unit of costs {unit, count, total}, how many mistakes cost how much, and
-    the worst of them are in `mistakes`, each with how many `times` it was made. Of a single match
-    with all its cards there is `luck`: {unit, gain, luck}; else it is null.
+    --json prints {game, player, matches, of, version, decisions, judged, games, totals, luck,
+    mistakes}, a line for each player: `totals` has for each unit of costs {unit, count, total}, how
+    many mistakes cost how much, and the worst of them are in `mistakes`, each with how many `times`
+    it was made. `games` are the numbers of those that were judged, if not all were; else it is
+    null. Of a single match with all its cards there is `luck`: {unit, gain, luck}; else it is null.
     """
     is_told = ctx.get_parameter_source("db") is not click.core.ParameterSource.DEFAULT
     found = match_or_none(where, db, is_told=is_told)
     if found is not None:
         game = found.rules()
-        seat = found.seat_of(who, game)
-        if found.seen is not None and seat + 1 != found.seen.seat:
+        seats = found.own_seats(game) if who is None else (found.seat_of(who, game),)
+        if found.seen is not None and seats[0] + 1 != found.seen.seat:
             raise UsageError(f"expected seat {found.seen.seat}, whose view it is, got {who}")
         name = where if found.document is None and found.seen is None else found.name
-        one: _Played = (name, seat, found.seen or found.record)
-        _run(game, found.names(game)[seat], [one], 1, top, as_json=as_json)
+        for seat in seats:
+            one: _Played = (name, seat, found.seen or found.record)
+            player = found.names(game)[seat]
+            _run(game, player, [one], 1, top, most_lost, as_json=as_json)
+            if seat != seats[-1] and not as_json:
+                click.echo()
         return
+    if who is None:
+        raise UsageError(f"expected --seat with the name of a player of {where}")
     with Store(options.database(db), create=False) as store:
         competition = _competition(store, where)
         game = game_named(competition.plan.game, competition.plan.package)
@@ -140,7 +169,7 @@ def command(ctx: click.Context, where: str, who: str, top: int, db: str, as_json
         played = (
             (one.match.id, one.seat, one.record) for one in seat_records(store, competition.id, who)
         )
-        _run(game, who, played, total, top, as_json=as_json)
+        _run(game, who, played, total, top, most_lost, as_json=as_json)
 
 
 def _competition(store: Store, where: str) -> CompetitionRow:
@@ -151,23 +180,121 @@ def _competition(store: Store, where: str) -> CompetitionRow:
 
 
 def _run(
-    game: Game, player: str, records: Iterable[_Played], total: int, top: int, *, as_json: bool
+    game: Game,
+    player: str,
+    records: Iterable[_Played],
+    total: int,
+    top: int,
+    most_lost: int,
+    *,
+    as_json: bool,
 ) -> None:
     """Judge all records and print the costliest mistakes, on Ctrl-C those found so far."""
-    done: list[_Judged] = []
+    judging = _Judging(game, player, most_lost, is_silent=as_json)
     is_interrupted = False
     try:
         with output.ticking("judging", total * _PARTS) as tick:
             for match, seat, record in records:
-                found = _judged(match, record, seat, _ticks(tick))
-                done.append(_Judged(match, player, found))
+                judging.judge(match, record, seat, _ticks(tick))
     except KeyboardInterrupt:
         is_interrupted = True
+    done = judging.done
     if done or not is_interrupted:
         luck = _luck(*records[0][1:]) if isinstance(records, list) else None
         _show(game, player, done, total, top, luck, as_json=as_json)
     if is_interrupted:
-        raise Interrupted(f"interrupted after {len(done):,} of {output.plural(total, 'match')}")
+        what = f"{judging.whole:,} of {output.plural(total, 'match')}"
+        if total == 1 and done:
+            found = done[0].found
+            what = f"{found.judged:,} of {output.plural(found.decisions, 'decision')}"
+        raise Interrupted(f"interrupted after {what}")
+
+
+class _Judging:
+    """Judges matches one after the other, and says on stderr what was worst so far.
+
+    `done` has those that are judged, of the last one as far as it was judged; `whole` of them were
+    judged to their end.
+    """
+
+    def __init__(self, game: Game, player: str, most_lost: int, *, is_silent: bool) -> None:
+        self.done: list[_Judged] = []
+        self.whole = 0
+        self._game = game
+        self._player = player
+        self._most_lost = most_lost
+        self._worst: JudgedDecision | None = None
+        unit = game.unit
+        # Only a game of several rounds takes long enough that some of a match are chosen.
+        self._is_slow = game.judging is not None and game.judging.is_slow and unit is not None
+        self._is_slow &= unit is not None and unit.closes is not game.vocabulary.closes
+        self._is_silent = is_silent or not self._is_slow
+
+    def judge(
+        self,
+        match: str,
+        record: Record | SeatDocument,
+        seat: int,
+        on_progress: Callable[[int, int], object],
+    ) -> None:
+        """Judge a seat of a match; raises as `JudgedSeat` does, or an `ArenaError` in its place."""
+        found: list[JudgedDecision] = []
+        try:
+            judged = JudgedSeat(record, seat)
+            units = judged.units
+            if self._is_slow:
+                units = judged.lost_first[: self._most_lost or None]
+            if not self._is_silent:
+                click.echo(self._begins(judged, units), err=True)
+            for decision in judged.judged(units, on_progress):
+                found.append(decision)
+                self._look(decision)
+        except KeyboardInterrupt:
+            if found:
+                self._add(match, judged, units, found)
+            raise
+        except NoAnalysis:
+            raise
+        except Exception as error:  # a file from anywhere may be wrong in any way
+            why = str(error) if isinstance(error, ArenaError) else in_words(error)
+            raise ArenaError(f"match {match} cannot be played again: {why}") from error
+        self._add(match, judged, units, found)
+        self.whole += 1
+
+    def _add(
+        self,
+        match: str,
+        judged: JudgedSeat,
+        units: Sequence[JudgedUnit],
+        found: Sequence[JudgedDecision],
+    ) -> None:
+        chosen = units if len(units) < len(judged.units) else ()
+        numbers = tuple(sorted(unit.number for unit in chosen))
+        self.done.append(_Judged(match, self._player, judged.mistakes(found), numbers))
+
+    def _begins(self, judged: JudgedSeat, units: Sequence[JudgedUnit]) -> str:
+        unit = self._game.unit
+        assert unit is not None, "others are judged silently"
+        what = output.plural(len(judged.units), unit.name)
+        if len(units) < len(judged.units):
+            what = f"the {len(units)} of {what} that were lost highest"
+        return f"judging {what} of {self._player}, those first that were lost highest"
+
+    def _look(self, decision: JudgedDecision) -> None:
+        """Tell of a mistake that is worse than all before."""
+        is_worst = self._worst is None or badness(decision) < badness(self._worst)
+        if self._is_silent or not decision.is_mistake or not is_worst:
+            return
+        self._worst = decision
+        vocabulary, question = self._game.vocabulary, decision.question
+        words, judgement = vocabulary.asked_words(question), decision.judgement
+        line = (
+            f"worst so far: {vocabulary.round} {decision.round:,}, question {decision.number:,}: "
+            f"it {words.answered(question, decision.answer)}; "
+            f"better: {words.answered(question, judgement.best)}; "
+            f"costs {output.amount(judgement.cost)} {judgement.unit}"
+        )
+        click.echo(one_line(line, _LONGEST_LINE), err=True)
 
 
 def _luck(seat: int, record: Record | SeatDocument) -> _SeatLuck | None:
@@ -179,18 +306,6 @@ def _luck(seat: int, record: Record | SeatDocument) -> _SeatLuck | None:
     except NoLuck:
         return None
     return _SeatLuck(measured.unit, measured.gains[seat], measured.luck[seat])
-
-
-def _judged(
-    match: str, record: Record | SeatDocument, seat: int, on_progress: Callable[[int, int], object]
-) -> MatchMistakes:
-    try:
-        return mistakes_of(record, seat, on_progress)
-    except NoAnalysis:
-        raise
-    except Exception as error:  # a file from anywhere may be wrong in any way
-        why = str(error) if isinstance(error, ArenaError) else in_words(error)
-        raise ArenaError(f"match {match} cannot be played again: {why}") from error
 
 
 def _ticks(tick: Callable[[], None]) -> Callable[[int, int], None]:
@@ -234,6 +349,7 @@ def _show(
                 "of": total,
                 "version": done[0].found.version if done else None,
                 **counts,
+                "games": done[0].units or None if done else None,
                 "totals": totals,
                 "luck": luck,
                 "mistakes": mistakes,
@@ -241,6 +357,8 @@ def _show(
         )
         return
     click.echo(one_line(_summary(game, player, done, counts, totals), _LONGEST_LINE))
+    if done and done[0].units:
+        click.echo(_chosen(game, done[0].units))
     if luck is not None:
         gain, cards, without = (
             signed(value, 2) for value in (luck.gain, luck.luck, luck.gain - luck.luck)
@@ -276,6 +394,19 @@ def _summary(
     count = output.plural(sum(each.count for each in totals), "mistake")
     cost = " and ".join(f"{output.amount(each.total)} {each.unit}" for each in totals)
     return f"{title}: {count} in {judged}, together {cost}."
+
+
+def _chosen(game: Game, units: Sequence[int]) -> str:
+    """Which games of a match were judged."""
+    assert game.unit is not None, "it has units"
+    name = game.unit.name
+    if len(units) == 1:
+        return f"Only {name} {units[0]} was judged, which was lost highest; `--lost 0` judges all."
+    numbers = f"{', '.join(map(str, units[:-1]))} and {units[-1]}"
+    return (
+        f"Only the {len(units)} {output.several(name)} that were lost highest were judged, "
+        f"{numbers}; `--lost 0` judges all."
+    )
 
 
 def _described(game: Game, judged: _Judged, mistake: JudgedDecision) -> _Mistake:

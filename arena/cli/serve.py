@@ -40,7 +40,6 @@ from arena.storage.roster import Roster
 from arena.storage.store import Store
 from arena.storage.tokens import Access
 from arena.strength.figures import time_of
-from arena.submissions.service import SubmissionService
 from arena.web.web import Web
 from protocol.errors import ArenaError, UsageError
 from protocol.messages import Limits
@@ -274,7 +273,12 @@ async def _serve(store: Store, endpoint: Endpoint, plan: _ServePlan, stop: Stop)
     assert task is not None, "a coroutine runs in a task"
     stop.cancels(task)
     roster = Roster(store.engine)
-    submissions, hidden = _submissions(store, endpoint, plan)
+    submissions, hidden = None, endpoint.hidden
+    if plan.config.submissions is not None:
+        hidden = (*hidden, cache_folder(store), *(() if store.file is None else (store.file,)))
+        submissions = submission_service(
+            store, plan.config.submissions, plan.config.limits, plan.game_names, hidden, plan.unsafe
+        )
     async with contextlib.AsyncExitStack() as stack:
         board = stack.enter_context(report.watch())
         notices = BotNotices(board)
@@ -307,7 +311,16 @@ async def _serve(store: Store, endpoint: Endpoint, plan: _ServePlan, stop: Stop)
                 hosts = connected_hosts(arena, plan.bus, store, endpoint.certificate)
                 await stack.enter_async_context(hosts)
             _say_where(arena.url, endpoint, plan, notices)
-            scheduler = _scheduler(arena, store, roster, plan, board, notices)
+            scheduler = Scheduler(
+                arena,
+                store,
+                plan.config,
+                on_start=lambda competition: _started(competition, board, notices),
+                on_report=lambda done: _over(done, board, plan.as_json),
+                tell=notices.say,
+                roster=lambda: (_listed(roster), roster.teams()),
+                once=plan.once,
+            )
             if isinstance(arena.here.page, Web):
                 arena.here.page.upcoming = lambda: scheduler.upcoming
                 arena.here.page.startable = lambda: scheduler.startable
@@ -315,31 +328,11 @@ async def _serve(store: Store, endpoint: Endpoint, plan: _ServePlan, stop: Stop)
             async with launched(arena, plan.bots, notices):
                 # Not before: `run` would resume a competition that a command has just started.
                 arena.on_instruct = AdminCommands(
-                    arena,
-                    store,
-                    scheduler.play,
-                    starter=scheduler,
-                    roster=roster,
-                    lines=notices.lines,
+                    arena, store, starter=scheduler, roster=roster, lines=notices.lines
                 )
                 await scheduler.run(plan.config.runs, plan.games)
             await arena.storage.written()
             return scheduler.has_failed
-
-
-def _submissions(
-    store: Store, endpoint: Endpoint, plan: _ServePlan
-) -> tuple[SubmissionService | None, Sequence[Path]]:
-    """What students hand in, if they may, and which files no bot may see."""
-    settings = plan.config.submissions
-    if settings is None:
-        return None, endpoint.hidden
-    folder = cache_folder(store)
-    hidden = (*endpoint.hidden, folder, *(() if store.file is None else (store.file,)))
-    service = submission_service(
-        store, settings, plan.config.limits, plan.game_names, hidden, plan.unsafe
-    )
-    return service, hidden
 
 
 def _say_where(url: str, endpoint: Endpoint, plan: _ServePlan, notices: BotNotices) -> None:
@@ -356,25 +349,8 @@ def _say_where(url: str, endpoint: Endpoint, plan: _ServePlan, notices: BotNotic
         notices.say(submissions.closed(time.time()) or welcome)
 
 
-def _scheduler(
-    arena: LiveArena,
-    store: Store,
-    roster: Roster,
-    plan: _ServePlan,
-    board: report.Board,
-    notices: BotNotices,
-) -> Scheduler:
-    return Scheduler(
-        arena,
-        store,
-        plan.config,
-        on_start=lambda competition: _started(competition, board, notices),
-        on_report=lambda done: _over(done, board, plan.as_json),
-        tell=notices.say,
-        teams=roster.teams,
-        names=lambda: [member.name for member in roster.members() if member.revoked_at is None],
-        once=plan.once,
-    )
+def _listed(roster: Roster) -> Sequence[str]:
+    return [member.name for member in roster.members() if member.revoked_at is None]
 
 
 def _warn(access: Access, endpoint: Endpoint, plan: _ServePlan, notices: BotNotices) -> None:

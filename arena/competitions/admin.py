@@ -10,8 +10,9 @@ from __future__ import annotations
 import asyncio
 import time
 import unicodedata
-from collections.abc import Awaitable, Callable, Iterable, Sequence
-from functools import partial
+from collections.abc import Awaitable, Callable, Sequence
+from functools import cache
+from typing import Any
 
 import msgspec
 
@@ -24,7 +25,7 @@ from arena.formats.spec import Form
 from arena.hosts.host_control import HostControl
 from arena.storage.live_results import LiveResults
 from arena.storage.models import REOPENED
-from arena.storage.roster import Imported, Roster
+from arena.storage.roster import Roster
 from arena.storage.roster_csv import class_in
 from arena.storage.store import Act, CompetitionRow, CompetitionState, MatchRow, Store
 from protocol.errors import UsageError
@@ -35,13 +36,13 @@ __all__ = ["AdminCommands"]
 
 _FLUSH_S = 1.0  # a disk takes milliseconds; nobody else is served meanwhile
 _AWAY = (Ending.ABSENT, Ending.DISCONNECT)
+_PLAYED = (Action.VOID, Action.REMOVE, Action.START)  # they change what is played
 _DONE = {Action.PAUSE: "paused", Action.RESUME: "resumed", Action.STOP: "stopped"}
 
 
 class AdminCommands:
     """Carries out an instructor's commands on a running arena.
 
-    `reopen` plays a finished competition on, because one of its matches is to be played again.
     `wall` is the time of day in Unix seconds; `lines` returns the latest of the arena's log.
     """
 
@@ -49,7 +50,6 @@ class AdminCommands:
         self,
         arena: LiveArena,
         store: Store,
-        reopen: Callable[[Competition], object],
         wall: Callable[[], float] = time.time,
         *,
         starter: Scheduler,
@@ -58,7 +58,6 @@ class AdminCommands:
     ) -> None:
         self._arena = arena
         self._store = store
-        self._reopen = reopen
         self._wall = wall
         self._starter = starter
         self._roster = roster
@@ -66,6 +65,8 @@ class AdminCommands:
 
     def __call__(self, message: Instruct, who: str) -> Done | Awaitable[Done]:
         """Carry out a command, now or awaited; after a `UsageError` nothing has changed."""
+        if message.action in _PLAYED or (message.action is Action.UNLIST and message.from_running):
+            self._arena.storage.check()
         match message.action:
             case Action.STATUS:
                 text = f"{len(self._arena.competitions)} on"
@@ -76,44 +77,41 @@ class AdminCommands:
             case Action.PAUSE | Action.RESUME | Action.STOP:
                 return self._done(self._steer(message, who))
             case Action.VOID:
-                self._arena.storage.check()
                 if message.since is not None:
                     return self._list_away(message, message.since)
                 return self._done(self._void(message, who))
             case Action.REMOVE:
-                self._arena.storage.check()
                 return self._remove(message, who)
             case Action.LOG:
-                lines = self._lines()
+                lines = tuple(self._lines())
                 return self._done(f"{len(lines)} lines", lines=lines)
             case Action.START:
-                self._arena.storage.check()
-                return self._start(message, who)
+                return self._start(
+                    message, _given(message.competition, "the name of a run or of a game"), who
+                )
             case Action.IMPORT:
-                return self._import(message, who)
-            case Action.RENAME | Action.UNLIST:
-                return self._change_roster(message, who)
+                return self._import(message, _given(message.text, "the text of a roster"), who)
+            case Action.RENAME:
+                return self._rename(message, who)
+            case Action.UNLIST:
+                return self._unlist(message, who)
             case Action.HOSTS:
-                return self._hosts()
+                control = self._control()
+                hosts = control.views()
+                text = f"{len(hosts)} host{'s' * (len(hosts) != 1)}"
+                return self._done(text, hosts=hosts, lost=control.lost_bots())
             case Action.DRAIN | Action.UNDRAIN:
                 return self._drain(message, who)
 
-    def _done(
-        self, text: str, tokens: Sequence[tuple[str, str]] = (), lines: Sequence[str] = ()
-    ) -> Done:
-        progress = (competition.progress for competition in self._arena.competitions)
-        return Done(text, tuple(progress), tuple(tokens), tuple(lines))
+    def _done(self, text: str, **more: Any) -> Done:
+        """An answer with the progress of what is on; `more` are further fields of it."""
+        on = tuple(competition.progress for competition in self._arena.competitions)
+        return Done(text, on, **more)
 
     def _control(self) -> HostControl:
         if self._arena.host_control is None:
             raise UsageError("expected an arena with hosts, as `arena serve --bus` has them")
         return self._arena.host_control
-
-    def _hosts(self) -> Done:
-        control = self._control()
-        hosts = control.views()
-        done = self._done(f"{len(hosts)} host{'s' * (len(hosts) != 1)}")
-        return msgspec.structs.replace(done, hosts=hosts, lost=control.lost_bots())
 
     async def _drain(self, message: Instruct, who: str) -> Done:
         control = self._control()
@@ -122,75 +120,61 @@ class AdminCommands:
         await control.drain(host, is_draining)
         outcome = "takes no more bots" if is_draining else "takes bots again"
         self._store.acted(self._act(message, who, None, f"{host} {outcome}, by {who}"))
-        return msgspec.structs.replace(self._done(f"{host} {outcome}"), hosts=control.views())
+        return self._done(f"{host} {outcome}", hosts=control.views())
 
-    def _start(self, message: Instruct, who: str) -> Awaitable[Done]:
-        name = _given(message.competition, "the name of a run or of a game")
+    async def _start(self, message: Instruct, name: str, who: str) -> Done:
+        competition = await self._starter.start(
+            name, form=message.form, matches=message.matches, settings=message.settings
+        )
+        self._store.acted(self._act(message, who, competition.id, f"started by {who}"))
+        await asyncio.sleep(0)  # then it is among those that are on
+        away = competition.plan.not_there
+        without = f"; not there: {', '.join(away)}" if away else ""
+        return self._done(f"started: {competition.id}{without}")
 
-        async def started() -> Done:
-            competition = await self._starter.start(
-                name, form=message.form, matches=message.matches, settings=message.settings
-            )
-            self._store.acted(self._act(message, who, competition.id, f"started by {who}"))
-            await asyncio.sleep(0)  # then it is among those that are on
-            away = competition.plan.not_there
-            without = f"; not there: {', '.join(away)}" if away else ""
-            return self._done(f"started: {competition.id}{without}")
+    async def _import(self, message: Instruct, text: str, who: str) -> Done:
+        # A class takes a while.
+        done = await asyncio.to_thread(lambda: self._roster.take(class_in(text, "roster")))
+        old = done.changed + done.same
+        summary = f"{len(done.new):,} new; {old:,} known, {done.changed:,} of them changed"
+        if done.revoked:
+            summary += f"; without a token, as before: {', '.join(done.revoked)}"
+        self._store.acted(self._act(message, who, None, f"{summary}, by {who}"))
+        return self._done(summary, tokens=tuple((entry.name, entry.token) for entry in done.new))
 
-        return started()
+    async def _rename(self, message: Instruct, who: str) -> Done:
+        name = self._unused(message.bot)
+        new = _given(message.text, "the new name")
+        if alike(new) != alike(name) and (use := self._arena.here.use_of(new)):
+            raise UsageError(f"expected a name that nobody has: {use}")
+        new = unicodedata.normalize("NFC", new.strip())
+        old = await asyncio.to_thread(self._roster.rename, name, new, who)
+        return self._done(f"{old} is {new} now")
 
-    def _import(self, message: Instruct, who: str) -> Awaitable[Done]:
-        text = _given(message.text, "the text of a roster")
-
-        def take() -> Imported:
-            return self._roster.take(class_in(text, "roster"))
-
-        async def imported() -> Done:
-            done = await asyncio.to_thread(take)  # a class takes a while
-            summary = _import_summary(done)
-            self._store.acted(self._act(message, who, None, f"{summary}, by {who}"))
-            return self._done(summary, tokens=[(entry.name, entry.token) for entry in done.new])
-
-        return imported()
-
-    def _change_roster(self, message: Instruct, who: str) -> Awaitable[Done]:
-        name = _given(message.bot, "a name on the roster")
-        is_struck = message.action is Action.UNLIST and bool(message.from_running)
+    async def _unlist(self, message: Instruct, who: str) -> Done:
+        """Take somebody off the roster and, with `from_running`, out of all that is on."""
+        is_struck = bool(message.from_running)
+        name = self._unused(message.bot, is_struck=is_struck)
         if is_struck:
-            self._arena.storage.check()
-        self._check_unused(name, is_struck=is_struck)
-        if message.action is Action.UNLIST:
-            change = partial(self._roster.remove, name, who, from_running=is_struck)
-            outcome = "is on the roster no longer"
-        else:
-            new = _given(message.text, "the new name")
-            if alike(new) != alike(name) and (use := self._arena.here.use_of(new)):
-                raise UsageError(f"expected a name that nobody has: {use}")
-            new = unicodedata.normalize("NFC", new.strip())
-            change = partial(self._roster.rename, name, new, who)
-            outcome = f"is {new} now"
+            on = {each.id: each for each in self._on}
+            for bot, where in await asyncio.to_thread(self._roster.taking_part, name):
+                if where in on and on[where].is_in(bot):  # else it is out already
+                    removal = Instruct(VERSION, "", Action.REMOVE, bot=bot)
+                    on[where].remove(bot, self._act(removal, who, where, f"removed by {who}"))
+        old = await asyncio.to_thread(self._roster.remove, name, who, from_running=is_struck)
+        return self._done(f"{old} is on the roster no longer")
 
-        async def changed() -> Done:
-            if is_struck:
-                self._strike(await asyncio.to_thread(self._roster.taking_part, name), who)
-            return self._done(f"{await asyncio.to_thread(change)} {outcome}")
-
-        return changed()
-
-    def _strike(self, bots: Iterable[tuple[str, str]], who: str) -> None:
-        """Remove bots from competitions, given by their ids, unless they are out already."""
-        on = {each.id: each for each in self._on}
-        for bot, where in bots:
-            if where in on and on[where].is_in(bot):
-                message = Instruct(VERSION, "", Action.REMOVE, bot=bot)
-                on[where].remove(bot, self._act(message, who, where, f"removed by {who}"))
-
-    def _check_unused(self, name: str, *, is_struck: bool) -> None:
+    def _unused(self, given: str | None, *, is_struck: bool = False) -> str:
+        """The name on the roster that is given; `UsageError` if something needs it, unless that is
+        struck as well.
+        """
+        name = _given(given, "a name on the roster")
         use = None if is_struck else self._arena.here.use_of(name)
         if use is None and (run := self._starter.awaiting(name)) is not None:
             use = f"it is among the players of the run {run}, which is still to be played"
         if use is not None:
             raise UsageError(f"expected a name that is not in use: {use}")
+        return name
 
     def _steer(self, message: Instruct, who: str) -> str:
         done = _DONE[message.action]
@@ -271,7 +255,7 @@ class AdminCommands:
         competition = self._arena.competition(self._arena.ledger_of(row))
         again = self._act(message, who, row.id, f"goes on for {match}")
         competition.void(match, act, msgspec.structs.replace(again, what=REOPENED))
-        self._reopen(competition)
+        self._starter.play(competition)
         launched = (bot.name for bot in row.plan.bots)
         here = {*self._arena.here.taken, *launched, *row.plan.versions, *row.plan.house}
         away = [name for name in played.players if name not in here]
@@ -280,7 +264,7 @@ class AdminCommands:
             return f"{match} is void; {', '.join(away)} {are} not here; {competition.unplayed}"
         return f"{match} is void; {row.id} goes on for it"
 
-    def _list_away(self, message: Instruct, since: float) -> Awaitable[Done]:
+    async def _list_away(self, message: Instruct, since: float) -> Done:
         """List the verdicts of a time on bots that were away, and which can be taken back."""
         until = self._wall() if message.until is None else message.until
 
@@ -288,51 +272,46 @@ class AdminCommands:
             rows = self._store.competitions()
             if message.competition is not None:
                 rows = (self._store.find(message.competition),)
-            return [
+            found = [
                 (at, verdict, played)
                 for row in rows
                 for at, verdict in self._store.rulings(row.id)
                 if since <= at <= until and verdict.kind in _AWAY
                 if (played := self._store.played(verdict.match)).counts
             ]
+            return sorted(found, key=lambda each: each[0])
+
+        @cache
+        def ledger_of(competition: str) -> Ledger:
+            row = self._store.competition(competition)
+            _check_finished(row)
+            return self._arena.ledger_of(row)
 
         def refusal(match: MatchRow) -> str:
             on = (each for each in self._on if each.id == match.competition)
             try:
-                if (competition := next(on, None)) is not None:
-                    competition.check_back(match.id)
-                else:
-                    row = self._store.competition(match.competition)
-                    _check_finished(row)
-                    over = ledgers.get(row.id) or self._arena.ledger_of(row)
-                    ledgers.setdefault(row.id, over).check_back(match.id)
+                (next(on, None) or ledger_of(match.competition)).check_back(match.id)
             except UsageError as error:
                 return str(error)
             return ""
 
-        ledgers: dict[str, Ledger] = {}
-
-        async def listed() -> Done:
-            await self._store.flushed()
-            found = sorted(await asyncio.to_thread(read), key=lambda each: each[0])
-            verdicts = []
-            for at, verdict, match in found:
-                verdicts.append(
-                    TimedVerdict(
-                        competition=match.competition,
-                        match=match.id,
-                        bot=verdict.bot,
-                        kind=verdict.kind.value,
-                        at=at,
-                        text=verdict.text,
-                        refusal=refusal(match),
-                    )
+        await self._store.flushed()
+        verdicts = []
+        for at, verdict, match in await asyncio.to_thread(read):
+            verdicts.append(
+                TimedVerdict(
+                    competition=match.competition,
+                    match=match.id,
+                    bot=verdict.bot,
+                    kind=verdict.kind.value,
+                    at=at,
+                    text=verdict.text,
+                    refusal=refusal(match),
                 )
-                await asyncio.sleep(0)  # a large schedule is looked at for each
-            done = self._done(f"{len(verdicts)} verdict{'s' * (len(verdicts) != 1)} of that time")
-            return msgspec.structs.replace(done, verdicts=tuple(verdicts))
-
-        return listed()
+            )
+            await asyncio.sleep(0)  # a large schedule is looked at for each
+        text = f"{len(verdicts)} verdict{'s' * (len(verdicts) != 1)} of that time"
+        return self._done(text, verdicts=tuple(verdicts))
 
     def _remove(self, message: Instruct, who: str) -> Done | Awaitable[Done]:
         name = self._arena.here.spelled(_given(message.bot, "the name of a bot to be removed"))
@@ -360,12 +339,11 @@ class AdminCommands:
             row = self._store.find(text)
         except UsageError:  # `_chosen` says what there is
             return None
-        is_over = row.state in (CompetitionState.FINISHED, CompetitionState.STOPPED)
-        return row if is_over else None
+        return row if row.state.is_over else None
 
-    def _remove_afterwards(
+    async def _remove_afterwards(
         self, message: Instruct, name: str, over: CompetitionRow, who: str
-    ) -> Awaitable[Done]:
+    ) -> Done:
         """Remove a bot from a competition that is over; the act itself changes its standings."""
         if over.plan.form is Form.ELIMINATION:
             raise UsageError(
@@ -383,14 +361,11 @@ class AdminCommands:
                 raise UsageError(f"expected a bot that is in {over.id}, got {bot!r}{reason}")
             return bot
 
-        async def removed() -> Done:
-            await self._store.flushed()
-            bot = await asyncio.to_thread(spelling)  # reads all of its results
-            respelled = msgspec.structs.replace(message, bot=bot)
-            self._store.acted(self._act(respelled, who, over.id, f"removed by {who}"))
-            return self._done(f"{bot} is removed from {over.id}, which is over")
-
-        return removed()
+        await self._store.flushed()
+        bot = await asyncio.to_thread(spelling)  # reads all of its results
+        respelled = msgspec.structs.replace(message, bot=bot)
+        self._store.acted(self._act(respelled, who, over.id, f"removed by {who}"))
+        return self._done(f"{bot} is removed from {over.id}, which is over")
 
     def _flush(self) -> None:
         """Wait until all is in the database, but not for long, as matches wait meanwhile."""
@@ -450,11 +425,3 @@ def _restored(match: MatchRow) -> str:
 
 def _ids(competitions: Sequence[Competition]) -> str:
     return ", ".join(competition.id for competition in competitions)
-
-
-def _import_summary(done: Imported) -> str:
-    old = done.changed + done.same
-    text = f"{len(done.new):,} new; {old:,} known, {done.changed:,} of them changed"
-    if done.revoked:
-        text += f"; without a token, as before: {', '.join(done.revoked)}"
-    return text

@@ -58,35 +58,62 @@ _LISTED = 100  # names of missing bots, or of owners, in the lobby's document
 _SAY_S = 10.0  # between two lines about who is missing
 
 
-class Attendance(msgspec.Struct, frozen=True, kw_only=True):
-    """Who has come to a run, and whether it can start.
+class Attendance(msgspec.Struct, frozen=True):
+    """Who has come to a run, and whether it can start (K5).
 
     Attributes:
         players: who takes part if it starts now, by the names under which they are here.
         submitted: those of the players that play by their submissions.
-        take: by what they play.
         missing: names of the roster, or named by the run, that have not come.
-        least: how many must have come before it starts.
-        fewest: how many must have come even if it is started by hand.
     """
 
+    run: PlannedRun
     players: tuple[str, ...]
-    missing: tuple[str, ...]
     come: int
-    least: int
-    fewest: int
     submitted: tuple[str, ...] = ()
-    take: Take = Take.CONNECTED
+    missing: tuple[str, ...] = ()
 
     @property
     def here(self) -> str:
         """How many have come, of how many if that is known, and by what."""
         of = f" of {self.come + len(self.missing)}" if self.missing else ""
-        if self.take is Take.SUBMITTED:
+        if self.run.take is Take.SUBMITTED:
             return f"{self.come}{of} submitted"
         submitted = len(self.submitted)
         by = f" ({self.come - submitted} connected, {submitted} submitted)"
-        return f"{self.come}{of} here{by if self.take is Take.EITHER else ''}"
+        return f"{self.come}{of} here{by if self.run.take is Take.EITHER else ''}"
+
+    @property
+    def fewest(self) -> int:
+        """How many must have come even if it is started by hand: as many as the form needs."""
+        return 0 if self.run.waits_for_named else max(0, self.run.needed - len(self.run.house))
+
+    @property
+    def least(self) -> int:
+        """How many must have come before it starts.
+
+        The run says how many, its own house bots among them. If it does not, it starts
+
+        - of the roster, or of named bots that are to be submitted, and without a time with
+          everybody, but a ladder is open for those who come later;
+        - with other named bots and without a time with one of them, as their matches wait for the
+          others;
+        - otherwise with as many as the game has seats.
+
+        At least one of the roster or of the named bots must be there, and as many of the roster as
+        the form needs.
+        """
+        run, expected = self.run, self.come + len(self.missing)
+        least = run.at_least - len(run.house)
+        is_unsaid = run.least is None and run.at is None
+        if run.who is Participants.CONNECTED:
+            return max(0, least)
+        if run.waits_for_named:
+            return min(1 if is_unsaid else max(1, least), expected)
+        if is_unsaid and run.form is not Form.LADDER:
+            least = expected
+        least = max(1, least, self.fewest)
+        return min(least, expected) if run.who is Participants.NAMED else least
 
     @property
     def is_enough(self) -> bool:
@@ -109,9 +136,6 @@ def attendance(
     either, a connected bot of its owner's comes first, be it `ann` or `ann/two`. Where the run has
     a list of names, `ann/two` stands for `ann`; else it is a bot of its own.
 
-    At least one of the roster or of the named bots must be there, and as many of the roster as the
-    form needs. A run that is started by hand needs no more than that, whatever `least` says.
-
     `here` are the connected bots that play its game, `roster` are all names on the roster,
     `versions` the owners of versions that are in play in it.
     """
@@ -119,63 +143,19 @@ def attendance(
         versions = ()
     elif run.take is Take.SUBMITTED:
         here = ()
-    needed = max(0, run.needed - len(run.house))
     if run.who is Participants.CONNECTED:
         owners = {alike(owner_of(name)) for name in here}
         submitted = tuple(name for name in versions if alike(name) not in owners)
         players = (*here, *submitted)
-        return Attendance(
-            players=players,
-            missing=(),
-            come=len(players),
-            least=_least(run, len(players), needed),
-            fewest=needed,
-            submitted=submitted,
-            take=run.take,
-        )
+        return Attendance(run, players, len(players), submitted)
     is_named = run.who is Participants.NAMED
-    names = tuple(map(Spellings(roster).of, run.players) if is_named else roster)
+    names = tuple(map(Spellings(roster).of, run.named) if is_named else roster)
     came = _came(here, names)
     submitted = tuple(name for name in names if name in versions and name not in came)
     came |= {name: name for name in submitted}
     missing = tuple(name for name in names if name not in came)
-    # A named bot takes part even if it is away: its matches wait for it, if it can connect.
-    waits = is_named and run.take is not Take.SUBMITTED
-    players = tuple(came.get(name, name) for name in names if waits or name in came)
-    return Attendance(
-        players=players,
-        missing=missing,
-        come=len(names) - len(missing),
-        least=_least(run, len(names), needed),
-        fewest=0 if waits else needed,
-        submitted=submitted,
-        take=run.take,
-    )
-
-
-def _least(run: PlannedRun, expected: int, needed: int) -> int:
-    """How many of the `expected` bots must have come before a run starts.
-
-    The run says how many, its own house bots among them. If it does not, it starts
-
-    - of the roster, or of named bots that are to be submitted, and without a time with everybody,
-      but a ladder is open for those who come later;
-    - with other named bots and without a time with one of them, as their matches wait for the
-      others;
-    - otherwise with as many as the game has seats.
-    """
-    least = run.at_least - len(run.house)
-    is_unsaid = run.least is None and run.at is None
-    match run.who:
-        case Participants.CONNECTED:
-            return max(0, least)
-        case Participants.NAMED if run.take is not Take.SUBMITTED:
-            return min(1 if is_unsaid else max(1, least), expected)
-        case _:
-            if is_unsaid and run.form is not Form.LADDER:
-                least = expected
-            least = max(1, least, needed)
-            return min(least, expected) if run.who is Participants.NAMED else least
+    players = tuple(came.get(name, name) for name in names if run.waits_for_named or name in came)
+    return Attendance(run, players, len(names) - len(missing), submitted, missing)
 
 
 def _came(here: Sequence[str], names: Sequence[str]) -> dict[str, str]:
@@ -223,13 +203,12 @@ class Wait:
         self.came = attendance(run, (), ())
         self.starts_by: datetime | None = None
         self.undecided: Sequence[str] = ()
-        self._run = run
         self._told: tuple[str, ...] | None = None
         self._told_at = self._minute = -1.0
 
     @property
     def upcoming(self) -> Upcoming:
-        run, came = self._run, self.came
+        run, came = self.came.run, self.came
         return Upcoming(
             run.name,
             run.game,
@@ -259,7 +238,7 @@ class Wait:
     @property
     def text(self) -> str:
         """Whom it waits for, in a line."""
-        run, came, until = self._run, self.came, ""
+        run, came, until = self.came.run, self.came, ""
         if run.at is not None and self.end is not None:
             # Summer time may begin or end between `moment` and then.
             until = f" until {time_of(self.end.astimezone(run.at.zone), '%H:%M')}"

@@ -1,12 +1,12 @@
 """Settings from a TOML file, read once into frozen structs.
 
 A file has the tables `[serve]`, `[limits]`, `[bus]`, `[games.<game>]`, `[submissions]`, `[[bot]]`
-and `[[run]]`, all of them optional. Their fields are those of the structs here, of `Limits`, of
-`SubmissionSettings` and of the games' settings; `class.example.toml` beside this module shows them
-all. Every field is checked by its exact type:
-`true` and `4.0` are not 4. An error is one line that says where it is, such as `run[0].matches`,
-what was expected and what came. Paths are relative to the file's own folder, so that it means the
-same wherever the arena is started. Flags win over the file; that is done in `arena/cli`.
+and `[[run]]`, all of them optional. Their fields are those of the structs here, of `Limits`,
+`SubmissionSettings`, `PlannedRun` and the games' settings; `class.example.toml` beside this module
+shows them all. Every field is checked by its exact type: `true` and `4.0` are not 4. An error is a
+line that says where it is, such as `run[0].matches`, what was expected and what came. Paths are
+relative to the file's own folder, so that it means the same wherever the arena is started. Flags
+win over the file; that is done in `arena/cli`.
 """
 
 from __future__ import annotations
@@ -23,20 +23,9 @@ from typing import Annotated, Any, TypeVar
 import msgspec
 from msgspec import Meta, Struct
 
-from arena.competitions.planned_run import (
-    LEAST,
-    LEVEL_POINTS,
-    LIMITS,
-    MOST,
-    MOST_MATCHES,
-    PAUSE_S,
-    Participants,
-    PlannedRun,
-    check,
-    check_title,
-)
+from arena.competitions.planned_run import LEAST, MOST_MATCHES, PlannedRun, check
 from arena.engine.names import spelled
-from arena.formats.spec import WAIT_S, WITH_MATCHES, Form, Settling, Take, form_of
+from arena.formats.spec import WITH_MATCHES, Form, Take, form_of
 from arena.formats.timetable import once, parse
 from arena.games import competition_settings, game_named
 from arena.sandbox.bot_spec import BotSpec, check_name
@@ -52,12 +41,9 @@ from protocol.text_files import decode_text
 
 __all__ = ["BusSection", "Config", "ServeSection", "example", "read_config"]
 
-_MOST_BOTS = 10_000  # that one process can have connected
-_A_DAY_S = 86_400.0
-
 _NO_WORKERS = (
-    "expected it left out: the arena referees every match, and the bots that it launches for one "
-    "run on one machine, here or on a host (`arena host --help`), so that one clock charges them"
+    "expected it left out: the arena referees every match, and hosts run bots for it in place of "
+    "workers (`arena host --help`)"
 )
 
 _NO_COMPARISONS = (
@@ -127,31 +113,6 @@ class _BotSection(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
     game: str | None = None
 
 
-class _RunSection(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A run as it stands in the file; `PlannedRun` explains its fields."""
-
-    game: str
-    name: str | None = None
-    form: str | None = None
-    at: Any = None
-    until: Any = None
-    players: list[str] | str | None = None
-    take: str = Take.CONNECTED.value
-    least: Annotated[int, Meta(ge=1, le=_MOST_BOTS)] | None = None
-    matches: Annotated[int, Meta(ge=1, le=MOST_MATCHES)] | None = None
-    settle: str | None = None
-    level: Annotated[float, Meta(ge=0, lt=50)] | None = None
-    most: Annotated[int, Meta(ge=1, le=MOST_MATCHES)] | None = None
-    split: Annotated[int, Meta(ge=1, le=MOST_MATCHES)] = 1
-    with_itself: bool | None = None
-    wait_s: Annotated[float, Meta(ge=0, le=_A_DAY_S)] = WAIT_S
-    pause_s: Annotated[float, Meta(ge=0, le=_A_DAY_S)] = PAUSE_S
-    forgive: Annotated[int, Meta(ge=0, le=MOST_MATCHES)] = 0
-    house: list[str] = []
-    settings: dict[str, Any] = {}
-    limits: dict[str, Any] = {}
-
-
 class _LimitsTable(Limits, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Limits in a file, where an unknown name is a mistake; on the wire it is a newer arena's."""
 
@@ -159,13 +120,13 @@ class _LimitsTable(Limits, frozen=True, kw_only=True, forbid_unknown_fields=True
 class _ConfigFile(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The tables of a file."""
 
-    serve: Any = {}
-    limits: Any = {}
-    bus: Any = {}
+    serve: dict[str, Any] = {}
+    limits: dict[str, Any] = {}
+    bus: dict[str, Any] = {}
     games: dict[str, Any] = {}
     submissions: dict[str, Any] | None = None
-    bot: list[Any] = []
-    run: list[Any] = []
+    bot: list[dict[str, Any]] = []
+    run: list[dict[str, Any]] = []
 
 
 class Config(Struct, frozen=True, kw_only=True):
@@ -230,7 +191,7 @@ def _config(document: Mapping[str, Any], folder: Path) -> Config:
     return msgspec.structs.replace(config, runs=_runs(read.run, config))
 
 
-def _serve(table: Any, folder: Path) -> ServeSection:
+def _serve(table: Mapping[str, Any], folder: Path) -> ServeSection:
     serve = _convert(table, ServeSection, "serve")
     if (serve.tls_cert is None) != (serve.tls_key is None):
         missing = "tls_key" if serve.tls_key is None else "tls_cert"
@@ -241,29 +202,28 @@ def _serve(table: Any, folder: Path) -> ServeSection:
         Proxies().trust(serve.trusted_proxy)
     with _field("serve.base_path"):
         read_base_path(serve.base_path)
-    paths = {
-        name: os.path.join(folder, getattr(serve, name))
-        for name in ("db", "tls_cert", "tls_key", "log")
-        if name in table and not _is_address(getattr(serve, name))
-    }
-    return msgspec.structs.replace(serve, **paths)
+    files = _files(table, folder, "db", "tls_cert", "tls_key", "log")
+    return msgspec.structs.replace(serve, **files)
 
 
-def _bus(table: Any, folder: Path) -> BusSection:
+def _bus(table: Mapping[str, Any], folder: Path) -> BusSection:
     bus = _convert(table, BusSection, "bus")
     if bus.url is None and table:
         raise UsageError("bus.url: expected it with the other fields")
-    paths = {
+    return msgspec.structs.replace(bus, **_files(table, folder, "key", "ca"))
+
+
+def _files(table: Mapping[str, Any], folder: Path, *names: str) -> dict[str, str]:
+    """The paths that a table gives, from the file's folder.
+
+    The URL of a database, and `-` for stderr, are no paths.
+    """
+    given = {name: table[name] for name in names if name in table}
+    return {
         name: os.path.join(folder, path)
-        for name in ("key", "ca")
-        if (path := getattr(bus, name)) is not None
+        for name, path in given.items()
+        if "://" not in path and path != "-"
     }
-    return msgspec.structs.replace(bus, **paths)
-
-
-def _is_address(where: str) -> bool:
-    """Whether this is the URL of a database, or `-` for stderr, and no path."""
-    return "://" in where or where == "-"
 
 
 def _games(tables: Mapping[str, Any]) -> dict[str, Mapping[str, object]]:
@@ -302,7 +262,7 @@ def _submissions(table: Mapping[str, Any]) -> SubmissionSettings:
     return settings
 
 
-def _bot(table: object, where: str, folder: Path) -> BotSpec:
+def _bot(table: Mapping[str, Any], where: str, folder: Path) -> BotSpec:
     bot = _convert(table, _BotSection, where)
     with _field(f"{where}.command"):
         program = read_program(bot.command, folder)
@@ -313,14 +273,12 @@ def _bot(table: object, where: str, folder: Path) -> BotSpec:
     return BotSpec(program, name, game)
 
 
-def _runs(tables: list[object], config: Config) -> tuple[PlannedRun, ...]:
+def _runs(tables: list[dict[str, Any]], config: Config) -> tuple[PlannedRun, ...]:
     runs: list[PlannedRun] = []
     for number, table in enumerate(tables):
-        if isinstance(table, dict) and "workers" in table:
-            raise UsageError(f"run[{number}].workers: {_NO_WORKERS}")
-        read = _convert(table, _RunSection, f"run[{number}]")
+        where = f"run[{number}]"
+        run = _run(table, where)
         try:
-            run = _run(read)
             check(run, config.limits, config.games)
             if run.take is not Take.CONNECTED and config.submissions is None:
                 raise UsageError(f"take: expected the table [submissions] with {run.take.value!r}")
@@ -329,80 +287,46 @@ def _runs(tables: list[object], config: Config) -> tuple[PlannedRun, ...]:
                 again = "again" if other == run.name else f"which looks like {other!r}"
                 raise UsageError(f"name: expected another for every run, got {run.name!r} {again}")
         except BadSettings as error:  # it names the game, no field of the run
-            raise UsageError(f"run[{number}]: {error}") from None
+            raise UsageError(f"{where}: {error}") from None
         except ArenaError as error:
-            raise UsageError(f"run[{number}].{error}") from None
+            raise UsageError(f"{where}.{error}") from None
         runs.append(run)
     return tuple(runs)
 
 
-def _run(read: _RunSection) -> PlannedRun:
-    with _field("game"):
-        game = game_named(read.game)
-    with _field("name"):
-        name = game.name if read.name is None else check_title(read.name)
-    with _field("at"):
-        at = None if read.at is None else parse(read.at)
-    with _field("until"):
-        until = None if read.until is None else parse(read.until)
-    form = form_of(game) if read.form is None else _form(read.form)
-    if read.take not in set(Take):
-        got = one_line(repr(read.take), 60)
-        raise UsageError(f"take: expected one of: {', '.join(Take)}, got {got}")
-    settle = _settle(read)
-    match read.players:
-        case None:
-            who, players = Participants.CONNECTED, tuple[str, ...]()
-        case "roster":
-            who, players = Participants.ROSTER, ()
-        case str():
-            got = one_line(repr(read.players), 60)
-            raise UsageError(f"players: expected a list of names or 'roster', got {got}")
-        case names:
-            who, players = Participants.NAMED, tuple(names)
-    _convert(read.settings, game.vocabulary.settings, "settings")
-    _convert(read.limits, _LimitsTable, "limits")
-    for limit in read.limits:
-        if limit not in LIMITS:
-            raise UsageError(
-                f"limits.{limit}: expected it in [limits], for the whole arena; "
-                f"here some of: {', '.join(LIMITS)}"
-            )
-    fields = msgspec.structs.asdict(read)
-    del fields["level"], fields["most"]
-    if read.matches is None:
-        fields["matches"] = LEAST if settle and form in WITH_MATCHES else 1
-    fields["settle"] = settle
-    fields |= {"name": name, "game": game.name, "form": form, "at": at, "until": until}
-    fields |= {"who": who, "players": players, "house": tuple(read.house)}
-    fields["take"] = Take(read.take)
-    if read.least is None and who is Participants.CONNECTED:
-        fields["least"] = game.seats
-    if read.with_itself is None:
-        is_met = form is Form.ROUND_ROBIN and settle is None
-        fields["with_itself"] = is_met and game.meets_itself
-    return PlannedRun(**fields)
-
-
-def _settle(read: _RunSection) -> Settling | None:
-    if read.settle is None:
-        for name in ("level", "most"):
-            if getattr(read, name) is not None:
-                raise UsageError(f"{name}: only with settle")
-        return None
-    if read.settle not in set(Goal):
-        got = one_line(repr(read.settle), 60)
-        raise UsageError(f"settle: expected one of: {', '.join(Goal)}, got {got}")
-    level = LEVEL_POINTS if read.level is None else read.level
-    return Settling(goal=Goal(read.settle), level=level, most=read.most or MOST)
-
-
-def _form(name: str) -> Form:
-    try:
-        return Form(name)
-    except ValueError:
-        got = one_line(repr(name), 60)
-        raise UsageError(f"form: expected one of: {', '.join(Form)}, got {got}") from None
+def _run(table: Mapping[str, Any], where: str) -> PlannedRun:
+    """Read a run, of which the game says what the table does not."""
+    if "workers" in table:
+        raise UsageError(f"{where}.workers: {_NO_WORKERS}")
+    for name, kind in (("form", Form), ("take", Take), ("settle", Goal)):
+        word = table.get(name)
+        if isinstance(word, str) and word not in set(kind):
+            got = one_line(repr(word), 60)
+            raise UsageError(f"{where}.{name}: expected one of: {', '.join(kind)}, got {got}")
+    read = dict(table)
+    for name in ("at", "until"):
+        if name in table:
+            with _field(f"{where}.{name}"):
+                read[name] = parse(table[name])
+    if isinstance(named := table.get("game"), str):
+        with _field(f"{where}.game"):
+            game = game_named(named)
+        form, settles = table.get("form", form_of(game)), "settle" in table
+        usual = {
+            "name": game.name,
+            "form": form,
+            "least": None if "players" in table else game.seats,
+            "matches": LEAST if settles and form in WITH_MATCHES else 1,
+            "with_itself": form == Form.ROUND_ROBIN and not settles and game.meets_itself,
+        }
+        read = {**usual, **read, "game": game.name}
+    run = _convert(read, PlannedRun, where)
+    for name in ("level", "most"):
+        if name in table and run.settle is None:
+            raise UsageError(f"{where}.{name}: only with settle")
+    _convert(run.settings, run.rules.vocabulary.settings, f"{where}.settings")
+    _convert(run.limits, _LimitsTable, f"{where}.limits")
+    return run
 
 
 @contextmanager

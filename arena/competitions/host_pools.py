@@ -50,7 +50,9 @@ class HostPools:
 
     @property
     def pools(self) -> Sequence[ProcessPool]:
-        return tuple(self._pools.values())
+        """Those where matches may begin: a host that is draining plays what it has to its end."""
+        draining = self._draining
+        return tuple(pool for at, pool in self._pools.items() if at.host not in draining)
 
     @property
     def at_once(self) -> int:
@@ -61,7 +63,7 @@ class HostPools:
         alive = () if self.directory is None else self.directory.alive()
         at_once = {report.host: _at_once(report.cores) for report in alive}
         at_once |= {launcher.host: pool.at_once for launcher, pool in self._pools.items()}
-        return sum(at_once.values())
+        return sum(at_once[host] for host in at_once.keys() - self._draining)
 
     def is_portable(self, name: str, game: str) -> bool:
         """Whether hosts can start a bot that was launched here, as far as is known by now."""
@@ -110,8 +112,14 @@ class HostPools:
 
     def close(self) -> None:
         self._tasks.cancel()
-        for pool in self.pools:
+        for pool in self._pools.values():
             pool.close()
+
+    @property
+    def _draining(self) -> set[str]:
+        """The hosts that take no more bots, as far as they have said so."""
+        known = () if self.directory is None else self.directory.hosts()
+        return {each.report.host for each in known if each.report.is_draining}
 
     async def _ask(self, directory: HostDirectory, bots: tuple[SeatBot, ...]) -> None:
         host = ""

@@ -134,7 +134,8 @@ class LadderStage:
         """
         playing = [pairing.players for pairing in self._opened.values()]
         seats = self._arbiter.plan.rules.seats
-        tables = pairings(free, seats, self._ladder(), playing, rematch)
+        slow = self._bots.restless
+        tables = pairings(free, seats, self._ladder(), playing, rematch, slow)
         opened, full = [], set[str]()
         for players in tuple(islice(tables, _AT_ONCE)):
             without = self._without_table(players)

@@ -127,11 +127,9 @@ class Ledger:
         resumed = (act.at for act in acts if act.what == Action.RESUME)
         self._resumed_at = max(resumed, default=-math.inf)
         self.findings = _findings(acts)
-        self.verdicts = list(verdicts)
-        self.book = Scorebook(plan, removed(acts), self.verdicts)
-        for each in in_order(earlier, changes):
-            _add(self.book, each)
-        self.verdicts = self.book.standing(self.verdicts)
+        verdicts = tuple(verdicts)
+        self.book = _added_up(Scorebook(plan, removed(acts), verdicts), earlier, changes)
+        self.verdicts = self.book.standing(verdicts)
 
     @property
     def played(self) -> int:
@@ -197,8 +195,6 @@ class Ledger:
             return played.result
         if self._is_ladder:
             self._ladder[match] = pairing.number
-            if self._is_rating:
-                self._late.append(played)
         else:
             self._counted[pairing.number] = played
         verdicts = (*(() if verdict is None else (verdict,)), *others)
@@ -206,7 +202,7 @@ class Ledger:
         if self._is_ladder:  # where an offender plays on, and may offend for ever
             del self.verdicts[:-_LATEST]
         self.book.ruled(verdicts)
-        _add(self.book, played)
+        self._count(played)
         return played.result
 
     def left_again(self, pairing: Pairing) -> str | None:
@@ -246,20 +242,9 @@ class Ledger:
         if self._in_play.get(name) == text:
             return
         self._in_play[name] = text
-        act = Act(
-            competition=self.id,
-            at=at,
-            who=ARENA,
-            what=VERSION,
-            match=self._latest,
-            bot=name,
-            text=text,
-        )
-        self._store.acted(act)
+        self._note_act(VERSION, name, text, at, self._latest)
         self._changes += 1
-        self.book.version_changed(name)
-        if self._is_rating:
-            self._late.append(VersionChange(name, self._latest, 0))
+        self._count(VersionChange(name, self._latest, 0))
 
     def match_of(self, pairing: Pairing) -> str:
         return self._counted[pairing.number].id
@@ -276,9 +261,12 @@ class Ledger:
         """Record that an offence does not count any more, as its match was taken back."""
         self._note_act(_IN, name, "", at)
 
-    def _note_act(self, what: str, name: str, text: str, at: float) -> None:
-        act = Act(competition=self.id, at=at, who=ARENA, what=what, bot=name, text=text)
-        self._store.acted(act)
+    def _note_act(
+        self, what: str, name: str, text: str, at: float, match: str | None = None
+    ) -> None:
+        self._store.acted(
+            Act(competition=self.id, at=at, who=ARENA, what=what, match=match, bot=name, text=text)
+        )
 
     def flag(self, act: Act) -> bool:
         """Record what the instructor should look at, once; returns whether it is new."""
@@ -363,9 +351,8 @@ class Ledger:
     def _add_up(self, verdicts: Iterable[Verdict]) -> None:
         """Add all results that count up anew."""
         verdicts = tuple(verdicts)
-        self.book = Scorebook(self.plan, self.book.removed, verdicts)
-        for row in self._counted.values():
-            _add(self.book, row)
+        book = Scorebook(self.plan, self.book.removed, verdicts)
+        self.book = _added_up(book, self._counted.values())
         self.verdicts = self.book.standing(verdicts)
 
     def remove(self, name: str, text: str) -> None:
@@ -392,11 +379,7 @@ class Ledger:
         self._store.state_changed(self.id, state, act)
 
     def finished(
-        self,
-        at: float,
-        ranking: Ranking,
-        state: CompetitionState = CompetitionState.FINISHED,
-        act: Act | None = None,
+        self, at: float, ranking: Ranking, state: CompetitionState, act: Act | None
     ) -> None:
         self._store.competition_finished(self.id, at, ranking, state, act)
 
@@ -442,15 +425,14 @@ class Ledger:
         out: Collection[str] = ()
         if self.plan.settle:
             book = Scorebook(self.plan, self.book.removed, verdicts, is_ranked=False)
-            for row in counted.values():
-                _add(book, row)
-            out = book.out
+            out = _added_up(book, counted.values()).out
         run.run({number: played.result for number, played in counted.items()}, out)
         return run
 
-    @property
-    def _is_rating(self) -> bool:
-        return self._rating is not None and not self._rating.done()
+    def _count(self, each: MatchRow | VersionChange) -> None:
+        _add(self.book, each)
+        if self._rating is not None and not self._rating.done():
+            self._late.append(each)
 
     def _rate_anew(self) -> None:
         """Rate all matches in the order of the database; those that end meanwhile come last."""
@@ -466,12 +448,9 @@ class Ledger:
         await self._store.flushed()
 
         def rate() -> Scorebook:
-            book = Scorebook(self.plan, removed)
             rows = (row for row in self._store.results(self.id) if row.id in known)
             made = self._store.version_changes(self.id)[:changes] if changes else ()
-            for each in in_order(rows, made):
-                _add(book, each)
-            return book
+            return _added_up(Scorebook(self.plan, removed), rows, made)
 
         book = await read_again(rate)  # thousands of matches take seconds
         for name, ended in self.book.removed.items():
@@ -480,6 +459,14 @@ class Ledger:
         for late in self._late:
             _add(book, late)
         self.on_rated()
+
+
+def _added_up(
+    book: Scorebook, rows: Iterable[MatchRow], changes: Sequence[VersionChange] = ()
+) -> Scorebook:
+    for each in in_order(rows, changes):
+        _add(book, each)
+    return book
 
 
 def _add(book: Scorebook, each: MatchRow | VersionChange) -> None:

@@ -1,17 +1,18 @@
 """One `[[run]]` of a file: a competition that is planned before its bots have come, and its `Plan`.
 
-A run is checked when its file is read, as if its bots were there, so that no mistake is found only
-on the evening when it is due. Nothing here reads a clock or a file.
+`PlannedRun` is what is read from the file. A run is checked then, as if its bots were there, so
+that no mistake is found only on the evening when it is due. Nothing here reads a clock or a file.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from enum import StrEnum
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
+from msgspec import Meta
 
 from arena.engine.names import owner_of, spelled
 from arena.engine.rules import Game
@@ -38,15 +39,11 @@ from protocol.vocabulary import Settings
 
 __all__ = [
     "LEAST",
-    "LEVEL_POINTS",
-    "LIMITS",
-    "MOST",
     "MOST_MATCHES",
     "PAUSE_S",
     "Participants",
     "PlannedRun",
     "check",
-    "check_title",
     "house_bots_of",
     "plan_for",
     "teams_of",
@@ -56,12 +53,14 @@ PAUSE_S = 5.0  # that a bot on a ladder rests between two matches by default
 MOST_MATCHES = 100_000  # of the same bots, in one competition
 LEAST = 20
 """How often each two meet at least, or each bot the dealer, where a run settles."""
-MOST = 1_000
+_MOST = 1_000
 """How often at most: as many as are needed to tell 55 of 100 games from 50."""
-LEVEL_POINTS = 2.0
+_LEVEL_POINTS = 2.0
 """The difference that does not matter, in points of 100."""
 _LONGEST_TITLE = 64
-LIMITS = (
+_MOST_BOTS = 10_000  # that one process can have connected
+_A_DAY_S = 86_400.0
+_LIMITS = (
     *("decision_ms", "bank_ms", "hard_ms", "wall_ms", "wall_bank_ms"),
     *("start_ms", "grace_ms", "silence_ms"),
 )
@@ -76,55 +75,72 @@ class Participants(StrEnum):
     NAMED = "named"
 
 
-class PlannedRun(msgspec.Struct, frozen=True, kw_only=True):
-    """A planned competition.
+class PlannedRun(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A planned competition, with the fields of its table `[[run]]`.
 
     Attributes:
-        name: its title, unique in its file; it may have spaces.
         game: the game's whole name.
-        least: how many bots must be there, its house bots among them; None for the default of
-            `arena/competitions/attendance.py`.
+        name: its title, unique in its file; it may have spaces.
         at: when it begins to wait for its bots; None to be played once, as soon as they are there.
         until: when a ladder ends; None if only the instructor ends it.
-        who: who takes part.
-        players: the names, if they are named.
+        players: the names, or `roster`; None for all that are connected.
         take: whether they play by programs that connect, by their submissions, or by either.
+        least: how many bots must be there, its house bots among them; None for the default of
+            `arena/competitions/attendance.py`.
         matches: how often each two meet, or each bot the dealer; multiplied by `split`.
-        settle: until what is settled it is played; `matches` is then the least number (K6).
+        settle: until what is settled it is played; `matches` is then the least number (K6), `most`
+            the greatest, and `level` the difference that does not matter.
         split: into how many matches a match is split (A9).
         with_itself: whether each bot also meets another instance of itself (A10).
-        settings: win over `[games.<game>]`.
-        limits: win over `[limits]`.
         wait_s: how long matches wait for a bot that is away.
         pause_s: on a ladder, how long a bot rests between two matches.
         forgive: in a round robin or a league, how many offences of a bot cost it only the matches
             that they end (J3).
         house: the house bots that are launched for it, the same one as often as it is listed.
+        settings: win over `[games.<game>]`.
+        limits: win over `[limits]`.
     """
 
-    name: str
     game: str
+    name: str
     form: Form
-    least: int | None = None
     at: Times | None = None
     until: Times | None = None
-    who: Participants = Participants.CONNECTED
-    players: tuple[str, ...] = ()
+    players: tuple[str, ...] | str | None = None
     take: Take = Take.CONNECTED
-    matches: int = 1
-    settle: Settling | None = None
-    split: int = 1
+    least: Annotated[int, Meta(ge=1, le=_MOST_BOTS)] | None = None
+    matches: Annotated[int, Meta(ge=1, le=MOST_MATCHES)] = 1
+    settle: Goal | None = None
+    level: Annotated[float, Meta(ge=0, lt=50)] = _LEVEL_POINTS
+    most: Annotated[int, Meta(ge=1, le=MOST_MATCHES)] = _MOST
+    split: Annotated[int, Meta(ge=1, le=MOST_MATCHES)] = 1
     with_itself: bool = False
-    settings: Mapping[str, object] = {}
-    limits: Mapping[str, int] = {}
-    wait_s: float = WAIT_S
-    pause_s: float = PAUSE_S
-    forgive: int = 0
+    wait_s: Annotated[float, Meta(ge=0, le=_A_DAY_S)] = WAIT_S
+    pause_s: Annotated[float, Meta(ge=0, le=_A_DAY_S)] = PAUSE_S
+    forgive: Annotated[int, Meta(ge=0, le=MOST_MATCHES)] = 0
     house: tuple[str, ...] = ()
+    settings: Mapping[str, Any] = {}
+    limits: Mapping[str, Any] = {}
 
     @property
     def rules(self) -> Game:
         return game_named(self.game)
+
+    @property
+    def who(self) -> Participants:
+        if isinstance(self.players, tuple):
+            return Participants.NAMED
+        return Participants(self.players or Participants.CONNECTED)
+
+    @property
+    def named(self) -> tuple[str, ...]:
+        """The names of its players, if they are named."""
+        return self.players if isinstance(self.players, tuple) else ()
+
+    @property
+    def waits_for_named(self) -> bool:
+        """Whether named bots take part even if they are away: their matches wait for them."""
+        return self.who is Participants.NAMED and self.take is not Take.SUBMITTED
 
     @property
     def at_least(self) -> int:
@@ -142,12 +158,8 @@ def plan_for(
     limits: Limits,
     games: Mapping[str, Mapping[str, object]],
     players: tuple[str, ...],
-    teams: Mapping[str, str] | None = None,
-    *,
-    due_at: float | None = None,
-    bots: tuple[RelaunchSpec, ...] = (),
-    not_there: tuple[str, ...] = (),
-    versions: Mapping[str, int] = {},
+    teams: Mapping[str, str] = {},
+    **more: Any,
 ) -> Plan:
     """The plan of a run whose bots are known; the host fills in `seed` and `house`.
 
@@ -159,18 +171,14 @@ def plan_for(
         games: the file's settings, by game; the run's win.
         players: in the order of entry.
         teams: by name; names that do not take part are left out.
-        due_at: in Unix seconds; None if it has no time.
-        bots: the players that the arena launches.
-        not_there: names of the roster that have not come.
-        versions: the numbers of the submissions that play as some of the players.
+        more: further fields of `Plan`: what only its start decides.
     """
-    if run.forgive and run.form not in (Form.ROUND_ROBIN, Form.LEAGUE):
-        form = run.form.value.replace("_", " ")
-        raise UsageError(f"forgive: expected a round robin or a league, got {form}")
-    if run.settle:
-        _check_settle(run, run.settle)
-    chosen = {**games.get(run.game, {}), **run.settings}
-    settings = competition_settings(run.rules, chosen)
+    if (mistake := next(_rule_mistakes(run), None)) is not None:
+        raise UsageError(mistake)
+    settings = competition_settings(run.rules, {**games.get(run.game, {}), **run.settings})
+    settle: Settling | msgspec.UnsetType = msgspec.UNSET
+    if run.settle is not None:
+        settle = Settling(goal=run.settle, level=run.level, most=run.most)
     return plan_of(
         run.rules,
         _split(run, settings),
@@ -182,14 +190,11 @@ def plan_for(
         wait_s=run.wait_s,
         pause_s=run.pause_s if run.form is Form.LADDER else 0.0,
         forgive=run.forgive,
-        settle=run.settle or msgspec.UNSET,
-        teams=teams_of(players, teams or {}),
+        settle=settle,
+        teams=teams_of(players, teams),
         run=run.name,
-        due_at=due_at,
-        bots=bots,
-        not_there=not_there,
         take=run.take,
-        versions=dict(versions),
+        **more,
     )
 
 
@@ -221,102 +226,105 @@ def check(run: PlannedRun, limits: Limits, games: Mapping[str, Mapping[str, obje
     """Check that a run can be played by the named bots, or by as many as must be there. The text of
     a `UsageError` starts with the field that is wrong.
     """
-    _check_players(run)
-    _check_form(run)
+    if (mistake := next(_mistakes(run), None)) is not None:
+        raise UsageError(mistake)
+    players = run.named or tuple(f"bot-{n}" for n in range(1, run.at_least + 1))
+    plan_for(run, limits, games, players)
+
+
+def _mistakes(run: PlannedRun) -> Iterator[str]:
+    """What is wrong with a run, each mistake with its field in front."""
+    title = run.name
+    has_single_spaces = title == " ".join(title.split())
+    if not (0 < len(title) <= _LONGEST_TITLE and title.isprintable() and has_single_spaces):
+        yield (
+            f"name: expected a title of 1 to {_LONGEST_TITLE} printable letters with single "
+            f"spaces, got {one_line(repr(title), 80)}"
+        )
+    for limit in run.limits:
+        if limit not in _LIMITS:
+            yield (
+                f"limits.{limit}: expected it in [limits], for the whole arena; "
+                f"here some of: {', '.join(_LIMITS)}"
+            )
+    yield from _player_mistakes(run)
+    yield from _form_mistakes(run)
     known = house_bots(run.game, slow=True)
     for bot in run.house:
         if bot not in known:
             names = ", ".join(known) or "none is installed"
-            raise UsageError(
-                f"house: no house bot {bot!r} for {run.game}; expected some of: {names}"
-            )
-    players = run.players or tuple(f"bot-{n}" for n in range(1, run.at_least + 1))
-    plan_for(run, limits, games, players)
+            yield f"house: no house bot {bot!r} for {run.game}; expected some of: {names}"
 
 
-def check_title(title: str) -> str:
-    """Return a title that can be typed and stands in one line of a table, or raise `UsageError`."""
-    has_single_spaces = title == " ".join(title.split())
-    if not (0 < len(title) <= _LONGEST_TITLE and title.isprintable() and has_single_spaces):
-        raise UsageError(
-            f"expected a title of 1 to {_LONGEST_TITLE} printable letters with single spaces, "
-            f"got {one_line(repr(title), 80)}"
-        )
-    return title
-
-
-def _check_players(run: PlannedRun) -> None:
-    names = run.players
+def _player_mistakes(run: PlannedRun) -> Iterator[str]:
+    names = run.named
+    if isinstance(run.players, str) and run.players != Participants.ROSTER:
+        got = one_line(repr(run.players), 60)
+        yield f"players: expected a list of names or 'roster', got {got}"
     for name in names:
         if not (0 < len(name) <= 64 and name.isprintable() and name == name.strip()):
-            raise UsageError(f"players: expected names of 1 to 64 printable letters, got {name!r}")
+            yield f"players: expected names of 1 to 64 printable letters, got {name!r}"
     for place, name in enumerate(names):
         other = spelled(name, names[:place])
         if other in names[:place]:
             got = f"{other!r} and {name!r}, which look alike"
             got = f"{name!r} twice" if other == name else got
-            raise UsageError(f"players: expected every bot once, got {got}")
+            yield f"players: expected every bot once, got {got}"
     if run.who is not Participants.NAMED:
         return
     bots = len(names) + len(run.house)
     if run.least is not None and run.least > bots:
-        raise UsageError(
-            f"least: expected at most the {bots} bots of players and house, got {run.least}"
-        )
+        yield f"least: expected at most the {bots} bots of players and house, got {run.least}"
     if bots < run.needed:
-        raise UsageError(
-            f"players: expected at least {run.needed} bots with those of house, got {bots}"
-        )
+        yield f"players: expected at least {run.needed} bots with those of house, got {bots}"
 
 
-def _check_form(run: PlannedRun) -> None:
+def _form_mistakes(run: PlannedRun) -> Iterator[str]:
     try:
         check_form(run.rules, run.form)
     except UsageError as error:
-        raise UsageError(f"form: {error}") from None
+        yield f"form: {error}"
     form = run.form.value.replace("_", " ")
     is_round_robin = run.form is Form.ROUND_ROBIN
     if run.matches > 1 and run.form not in WITH_MATCHES:
-        raise UsageError(
-            f"matches: expected a round robin or a league, got a form without them: {form}"
-        )
+        yield f"matches: expected a round robin or a league, got a form without them: {form}"
     if run.split > 1 and not is_round_robin:
-        raise UsageError(f"split: only for a round robin, the form is {form}")
+        yield f"split: only for a round robin, the form is {form}"
     if run.with_itself and not is_round_robin:
-        raise UsageError(f"with_itself: only for a round robin, the form is {form}")
+        yield f"with_itself: only for a round robin, the form is {form}"
     if run.until is not None and run.form is not Form.LADDER:
-        raise UsageError(f"until: expected a ladder, got {form}")
+        yield f"until: expected a ladder, got {form}"
     # One of the roster, or of those who are named, is always there (K5).
     bots = len(run.house) + (run.who is not Participants.CONNECTED)
     if is_round_robin and run.least == 1 and bots < 2 and not run.with_itself:
-        raise UsageError(f"least: expected at least 2 for a {form}, got {run.least}")
-    if run.matches * run.split > MOST_MATCHES:
-        raise UsageError(
-            f"matches: expected at most {MOST_MATCHES} with those of split, "
-            f"got {run.matches * run.split}"
-        )
+        yield f"least: expected at least 2 for a {form}, got {run.least}"
+    if (matches := run.matches * run.split) > MOST_MATCHES:
+        yield f"matches: expected at most {MOST_MATCHES} with those of split, got {matches}"
 
 
-def _check_settle(run: PlannedRun, settle: Settling) -> None:
+def _rule_mistakes(run: PlannedRun) -> Iterator[str]:
+    """What a form cannot forgive or settle, each mistake with its field in front."""
     form = run.form.value.replace("_", " ")
+    if run.forgive and run.form not in WITH_MATCHES:
+        yield f"forgive: expected a round robin or a league, got {form}"
+    if run.settle is None:
+        return
     if run.form not in WITH_MATCHES:
-        raise UsageError(f"settle: expected a round robin or a league, got {form}")
-    if settle.goal is Goal.PAIRS and run.form is Form.LEAGUE:
-        raise UsageError(
-            "settle: expected first or order for a league, where nobody meets, got pairs"
-        )
+        yield f"settle: expected a round robin or a league, got {form}"
+    if run.settle is Goal.PAIRS and run.form is Form.LEAGUE:
+        yield "settle: expected first or order for a league, where nobody meets, got pairs"
     if run.split > 1:
-        raise UsageError(
+        yield (
             "split: only without settle, which plays as many matches as are needed; "
             "shorten the match by its settings"
         )
     if run.with_itself:
-        raise UsageError("with_itself: only without settle")
-    if settle.most < run.matches:
-        raise UsageError(f"most: expected at least the {run.matches} of matches, got {settle.most}")
-    for name, number in (("matches", run.matches), ("most", settle.most)):
+        yield "with_itself: only without settle"
+    if run.most < run.matches:
+        yield f"most: expected at least the {run.matches} of matches, got {run.most}"
+    for name, number in (("matches", run.matches), ("most", run.most)):
         if run.form is Form.ROUND_ROBIN and number % 2:
-            raise UsageError(
+            yield (
                 f"{name}: expected an even number, so that each seat is had equally often, "
                 f"got {number}"
             )

@@ -1,8 +1,9 @@
 """Starts what an arena has to play: interrupted competitions, runs that are due, and open games.
 
-Each is a task of its own, so that one that cannot go on stops no other. A database that can never
-be written again stops all, as nothing that is played then would count. No sleep lasts long, as
-laptops sleep and clocks are set.
+Each is a task of its own, so that one that cannot go on stops no other. A run that is due waits for
+its bots and is set up when enough have come (K5). A database that can never be written again stops
+all, as nothing that is played then would count. No sleep lasts long, as laptops sleep and clocks
+are set.
 """
 
 from __future__ import annotations
@@ -10,22 +11,36 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import msgspec
 
-from arena.competitions.attendance import MissingVersions, Upcoming, Wait
+from arena.competitions.attendance import (
+    SHOWN,
+    Attendance,
+    MissingVersions,
+    Upcoming,
+    Wait,
+    attendance,
+)
 from arena.competitions.competition import Competition
 from arena.competitions.config import Config
-from arena.competitions.gathering import GATHER_S, LOOK_S, Gathering, local_now
 from arena.competitions.ledger import CompetitionReport
 from arena.competitions.live_arena import LiveArena
-from arena.competitions.planned_run import Participants, PlannedRun, teams_of
+from arena.competitions.planned_run import (
+    Participants,
+    PlannedRun,
+    house_bots_of,
+    plan_for,
+    teams_of,
+)
 from arena.competitions.start import Startable, plan_by_hand, startable
 from arena.competitions.storage_watch import read_again
 from arena.engine.names import alike, owner_of
-from arena.formats.spec import Form, Plan, Take
+from arena.formats.spec import HOUSE_TABLES, Form, Plan, Take
 from arena.formats.timetable import LATEST_S, due
 from arena.games import GAMES, game_named, other_rules
+from arena.sandbox.bot_spec import some
 from arena.server.background import BackgroundTasks
 from arena.storage.store import CompetitionRow, CompetitionState, Store
 from arena.strength.figures import time_of
@@ -34,6 +49,11 @@ from protocol.messages import Ending
 
 __all__ = ["OpenGame", "Scheduler"]
 
+_GATHER_S = 2.0  # a class that starts together should be in one competition together
+_GATHERS = 15  # of _GATHER_S each; then it starts, even if more bots come
+_REJOIN_S = 15.0  # the longest time between two attempts of a bot to connect again
+_CALM_S = 0.1  # between two looks at who has come, when a large class comes at once
+_LOOK_S = 15.0  # the longest sleep, as the clock may be set meanwhile
 # If a run is due so soon, bots are told to connect again to an arena that is stopped now.
 _SOON = timedelta(hours=1)
 
@@ -50,9 +70,12 @@ class Scheduler:
 
     Args:
         on_start: called with every competition that starts or goes on.
-        teams: reads the teams of the roster, by name; called when a run starts.
-        names: reads the names of the roster; called also while a run waits.
+        roster: reads the names on the roster and their teams, by name; called when a run starts,
+            and while one waits.
         once: whether to end when everything has been played.
+
+    Attributes:
+        has_failed: whether a competition could not be played, or not to its end.
     """
 
     def __init__(
@@ -64,31 +87,27 @@ class Scheduler:
         on_start: Callable[[Competition], None],
         on_report: Callable[[CompetitionReport], None],
         tell: Callable[[str], None],
-        teams: Callable[[], Mapping[str, str]] = dict,
-        names: Callable[[], Sequence[str]] = lambda: (),
+        roster: Callable[[], tuple[Sequence[str], Mapping[str, str]]] = lambda: ((), {}),
         once: bool = False,
     ) -> None:
+        self.has_failed = False
         self._arena = arena
         self._store = store
         self._config = config
         self._on_start = on_start
         self._on_report = on_report
         self._tell = tell
-        self._gathering = Gathering(arena, config, tell=tell, teams=teams, names=names)
+        self._read_roster = roster
         self._once = once
+        self._since = local_now()  # when the arena was started
         self._runs: Mapping[str, PlannedRun] = {}
         self._games: Mapping[str, Plan] = {}
+        self._latest: dict[str, Competition] = {}  # of every run that has been started
         self._past: set[str] = set()  # runs without a time that have been played
         self._waits: dict[str, Wait] = {}  # runs that wait for bots
         self._too_late: dict[str, MissingVersions | None] = {}  # of runs that are due soon
         self._tasks = BackgroundTasks(self._ended)
         self._end: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._has_failed = False
-
-    @property
-    def has_failed(self) -> bool:
-        """Whether a competition could not be played, or not to its end."""
-        return self._has_failed or self._gathering.has_failed
 
     async def run(self, runs: Sequence[PlannedRun], games: Sequence[OpenGame]) -> None:
         """Play interrupted competitions on, and the others as they are due.
@@ -103,7 +122,7 @@ class Scheduler:
             try:
                 competition = self._resumed(row)
             except ArenaError as error:
-                self._has_failed = True
+                self.has_failed = True
                 self._tell(f"{row.id} cannot go on: {error}")
                 continue
             task = self.play(competition)
@@ -112,7 +131,7 @@ class Scheduler:
             if not row.plan.run:
                 before[row.plan.game] = task
             elif (interrupted := self._runs.get(row.plan.run)) is not None:
-                self._gathering.latest[interrupted.name] = competition
+                self._latest[interrupted.name] = competition
                 self._close_in_time(interrupted, competition, row.started_at)
         for run in runs:
             self._tasks.start(self._repeat(run))
@@ -136,7 +155,7 @@ class Scheduler:
         for run in self._runs.values():
             wait = self._waits.get(run.name)
             following = None if run.at is None else run.at.next_after(local_now())
-            is_done = run.name in self._past or run.name in self._gathering.latest
+            is_done = run.name in self._past or run.name in self._latest
             if wait is not None:
                 upcoming.append(wait.upcoming)
             elif following is not None or (run.at is None and not is_done):
@@ -148,7 +167,7 @@ class Scheduler:
     def awaiting(self, name: str) -> str | None:
         """The name of an upcoming run that names this owner, or one of its bots, as a player."""
         for upcoming in self.upcoming:
-            players = self._runs[upcoming.run].players
+            players = self._runs[upcoming.run].named
             if alike(name) in (alike(owner_of(player)) for player in players):
                 return upcoming.run
         return None
@@ -174,24 +193,17 @@ class Scheduler:
             startable(game, self._config, self._games.get(name)) for name, game in GAMES.items()
         )
 
-    async def start(
-        self,
-        name: str,
-        *,
-        form: str | None = None,
-        matches: int | None = None,
-        settings: Mapping[str, object] | None = None,
-    ) -> Competition:
+    async def start(self, name: str, **chosen: Any) -> Competition:
         """Play a run now, whatever its time is, or a game with all connected bots that play it.
 
-        `form`, `matches` and `settings` are for a game only; None means the usual ones. It raises
-        `UsageError` if there is none of that name, it is on, too few bots are there, or it is not
-        played so; then nothing is recorded.
+        `chosen` are the `form`, `matches` and `settings` of `plan_by_hand`, for a game only; None
+        means the usual ones. It raises `UsageError` if there is none of that name, it is on, too
+        few bots are there, or it is not played so; then nothing is recorded.
         """
         run = self._runs.get(name)
         if run is None:
-            competition = await self._start_game(name, form, matches, settings)
-        elif form is None and matches is None and settings is None:
+            competition = await self._start_game(name, chosen)
+        elif all(value is None for value in chosen.values()):
             competition = await self._start_run(run)
         else:
             raise UsageError(
@@ -201,11 +213,11 @@ class Scheduler:
         return competition
 
     async def _start_run(self, run: PlannedRun) -> Competition:
-        names, teams = await self._gathering.roster()
-        last = self._gathering.latest.get(run.name)
+        names, teams = await self._roster()
+        last = self._latest.get(run.name)
         if last is not None and not last.is_over:
             raise UsageError(f"expected a run that is not being played, {run.name} is: {last.id}")
-        came = self._gathering.attendance(run, names)
+        came = self._attendance(run, names)
         if came.come < came.fewest:
             of = "of the roster " if run.who is Participants.ROSTER else ""
             by = "connected or submitted" if run.take is Take.EITHER else run.take.value
@@ -214,28 +226,33 @@ class Scheduler:
                 f"for {run.name}, got {came.come}"
             )
         wait = self._waits.get(run.name)
-        moment = None if wait is None else wait.moment
-        competition = self._gathering.set_up(run, came, teams, moment)
+        competition = self._set_up(run, came, teams, None if wait is None else wait.moment)
         self._waits.pop(run.name, None)
-        self._close_in_time(run, competition, local_now().timestamp())
         return competition
 
-    async def _start_game(
-        self,
-        name: str,
-        form: str | None,
-        matches: int | None,
-        settings: Mapping[str, object] | None,
-    ) -> Competition:
+    async def _start_game(self, name: str, chosen: Mapping[str, Any]) -> Competition:
         try:
             game = game_named(name)
         except UnknownGame as error:
             known = ", ".join(self._runs) or "none is in its file"
             raise UsageError(f"{error}; or a run: {known}") from None
-        _, teams = await self._gathering.roster()
-        usual = self._games.get(game.name)
-        plan = plan_by_hand(game, self._config, usual, form, matches, settings)
-        return self._gathering.of_all(plan, teams)
+        _, teams = await self._roster()
+        plan = plan_by_hand(game, self._config, self._games.get(game.name), **chosen)
+        names = self._arena.here.names(plan.game)
+        least = 1 if plan.form is Form.LEAGUE else 2
+        if len(names) < least:
+            raise UsageError(
+                f"expected at least {least} connected bots that play {plan.game}, got {len(names)}"
+            )
+        return self._compete(plan, names, teams)
+
+    def _compete(self, plan: Plan, names: tuple[str, ...], teams: Mapping[str, str]) -> Competition:
+        """Set up a competition of bots that have come to a game."""
+        plan = msgspec.structs.replace(plan, players=names, teams=teams_of(names, teams))
+        return self._arena.compete(plan)
+
+    async def _roster(self) -> tuple[Sequence[str], Mapping[str, str]]:
+        return await read_again(self._read_roster)
 
     def _ended(self, task: asyncio.Task[None]) -> None:
         if self._end.done() or task.cancelled():
@@ -254,7 +271,7 @@ class Scheduler:
         except StoreFailed:
             raise
         except ArenaError as error:
-            self._has_failed = True
+            self.has_failed = True
             self._tell(f"{competition.id} cannot go on: {error}")
 
     def _resumed(self, row: CompetitionRow) -> Competition:
@@ -298,16 +315,34 @@ class Scheduler:
         """Sleep until a run is due, and in the last hour look which versions are missing."""
         while (left_s := (moment - local_now()).total_seconds()) > 0:
             if left_s <= LATEST_S:
-                self._too_late[run.name] = await self._gathering.too_late(run, left_s)
-            await asyncio.sleep(min(left_s, LOOK_S))
+                self._too_late[run.name] = await self._missing_versions(run, left_s)
+            await asyncio.sleep(min(left_s, _LOOK_S))
         self._too_late.pop(run.name, None)
+
+    async def _missing_versions(self, run: PlannedRun, left_s: float) -> MissingVersions | None:
+        """The versions that cannot all be decided in the time left, at the mean of the latest."""
+        each_s = self._arena.decision_s
+        if run.take is Take.CONNECTED or each_s is None:
+            return None
+        names, _ = await self._roster()
+        if run.who is Participants.CONNECTED:  # everybody may still come
+            run = msgspec.structs.replace(run, players=Participants.ROSTER.value)
+        count = len(self._attendance(run, names).missing)
+        return MissingVersions(count, count * each_s) if count * each_s > left_s else None
 
     async def _play_once(self, run: PlannedRun) -> None:
         """Play a run without a time, unless it has been played."""
         earlier = await self._earlier(run)
         if earlier and earlier[-1].finished_at is None:
             return  # it goes on
-        if earlier and await self._was_played(earlier[-1]):
+        # It was, if any bot came to it, or the instructor has stopped it.
+        if earlier and (
+            earlier[-1].state is CompetitionState.STOPPED
+            or any(
+                match.result.termination.kind is not Ending.ABSENT
+                for match in await read_again(lambda: self._store.results(earlier[-1].id))
+            )
+        ):
             self._past.add(run.name)
             self._tell(
                 f"{run.name} is not played again: it was {earlier[-1].id}; "
@@ -319,19 +354,11 @@ class Scheduler:
     async def _play_run(self, run: PlannedRun, moment: datetime | None) -> None:
         wait = self._waits[run.name] = Wait(run, moment)
         try:
-            competition = await self._gathering.competition(run, wait)
+            competition = await self._gathered(run, wait)
         finally:
             self._waits.pop(run.name, None)  # it may have been started by hand
         if competition is not None:
-            self._close_in_time(run, competition, local_now().timestamp())
             await self._play(competition)
-
-    async def _was_played(self, row: CompetitionRow) -> bool:
-        """Whether any bot came to a competition, or the instructor has stopped it."""
-        return row.state is CompetitionState.STOPPED or any(
-            match.result.termination.kind is not Ending.ABSENT
-            for match in await read_again(lambda: self._store.results(row.id))
-        )
 
     def _close_in_time(self, run: PlannedRun, competition: Competition, began: float) -> None:
         """Close a ladder when its time is over; it `began` at that Unix second."""
@@ -343,6 +370,129 @@ class Scheduler:
     async def _earlier(self, run: PlannedRun) -> list[CompetitionRow]:
         rows = await read_again(self._store.competitions)
         return [row for row in rows if row.plan.run == run.name]
+
+    # --- the bots of a run ---
+
+    def _attendance(self, run: PlannedRun, roster: Sequence[str]) -> Attendance:
+        versions = self._arena.versions_in_play(run.game)
+        return attendance(run, self._arena.here.names(run.game), roster, versions)
+
+    async def _gathered(self, run: PlannedRun, wait: Wait) -> Competition | None:
+        """Set up a run when enough bots are there; None if it is too late or started by hand."""
+        refusal = ""
+        names, _ = await self._roster()
+        read_at = local_now()
+        while self._waits.get(run.name) is wait:  # else the instructor was quicker
+            was_held = self._arena.storage.is_late
+            await self._arena.storage.goes_on()
+            wait.came = came = self._attendance(run, names)
+            # What kept results from the disk takes no run its time.
+            if wait.is_over(local_now()) and not (was_held and came.is_enough):
+                why = came.refusal if not came.is_enough else refusal or came.refusal
+                self._tell(f"{run.name} is not played: {why}")
+                return None
+            if wait.came.is_enough:
+                await self._joined(run, wait, names)
+                wait.starts_by = None
+                await self._decided(run, wait, names)
+                names, teams = await self._roster()
+                came = wait.came = self._attendance(run, names)
+                is_other = self._waits.get(run.name) is not wait
+                if not came.is_enough or is_other or self._arena.storage.is_late:
+                    continue  # a bot has left meanwhile, for instance
+                try:
+                    return self._set_up(run, came, teams, wait.moment)
+                except UsageError as error:
+                    self.has_failed = True
+                    if str(error) != refusal:
+                        refusal = str(error)
+                        self._tell(f"{run.name} cannot be played: {error}")
+            elif line := wait.line(local_now()):
+                self._tell(line)
+            if await self._change(wait.left_s(local_now())):
+                await asyncio.sleep(_CALM_S)
+            is_old = abs((local_now() - read_at).total_seconds()) >= _LOOK_S
+            if is_old and run.who is Participants.ROSTER:
+                names, _ = await self._roster()
+                read_at = local_now()
+        return None
+
+    def _set_up(
+        self, run: PlannedRun, came: Attendance, teams: Mapping[str, str], moment: datetime | None
+    ) -> Competition:
+        """Set up a run's competition with those who came; `UsageError` if they cannot play it."""
+        tables = min(HOUSE_TABLES, self._config.limits.tables)
+        versions = self._arena.versions_in_play(run.game)
+        taken = {*came.players, *self._arena.here.taken}
+        if run.take is not Take.CONNECTED:
+            taken |= versions.keys()
+        guests = house_bots_of(run, taken, tables)
+        is_settled = run.who is Participants.ROSTER and run.form is not Form.LADDER
+        not_there = came.missing if is_settled else ()
+        plan = plan_for(
+            run,
+            self._config.limits,
+            self._config.games,
+            (*came.players, *(bot.name for bot in guests)),
+            teams,
+            due_at=None if moment is None else moment.timestamp(),
+            bots=guests,
+            not_there=not_there,
+            versions={name: versions[name] for name in came.submitted},
+        )
+        competition = self._arena.compete(plan)
+        self._latest[run.name] = competition
+        self._close_in_time(run, competition, local_now().timestamp())
+        if not_there:
+            self._tell(f"{run.name} starts without {some(not_there, SHOWN)}: not there")
+        return competition
+
+    async def _decided(self, run: PlannedRun, wait: Wait, names: Sequence[str]) -> None:
+        """Wait for the check of what had arrived before the run's moment, at most an hour (K5)."""
+        if run.take is Take.CONNECTED:
+            return
+        before = wait.moment or local_now()
+        end = wait.end or before + timedelta(seconds=LATEST_S)
+        while (left_s := (end - local_now()).total_seconds()) > 0:
+            if self._waits.get(run.name) is not wait:
+                return  # it was started by hand
+            wait.undecided = self._arena.undecided_before(before.timestamp())
+            if not wait.undecided:
+                return
+            wait.came = self._attendance(run, names)
+            if line := wait.line(local_now()):
+                self._tell(line)
+            await self._change(left_s)
+        wait.undecided = ()
+
+    async def _joined(self, run: PlannedRun, wait: Wait, names: Sequence[str]) -> None:
+        """Wait until no more bots come: who takes part is settled at the start (K5)."""
+        is_complete = run.who is not Participants.CONNECTED and not wait.came.missing
+        if run.who is Participants.NAMED or is_complete or run.take is Take.SUBMITTED:
+            return  # matches wait for a named bot that comes later
+        is_again = wait.moment is not None and wait.moment < self._since
+        up_s, rejoin_s = (local_now() - self._since).total_seconds(), 0.0
+        if wait.came.least and (run.who is Participants.ROSTER or is_again):
+            # The arena may have been restarted, and its bots are connecting again.
+            rejoin_s = max(0.0, min(_REJOIN_S, _REJOIN_S - up_s))
+        wait.starts_by = local_now() + timedelta(seconds=rejoin_s + _GATHERS * _GATHER_S)
+        await asyncio.sleep(rejoin_s)
+        for _ in range(_GATHERS):
+            wait.came = self._attendance(run, names)
+            here = self._arena.here.names(run.game)
+            await asyncio.sleep(_GATHER_S)
+            is_calm = self._arena.here.names(run.game) == here
+            if is_calm and not self._arena.here.is_awaiting(run.game):
+                return
+
+    async def _change(self, within_s: float) -> bool:
+        """Wait until a bot comes or goes, but not for long; returns whether one did."""
+        try:
+            async with asyncio.timeout(min(_LOOK_S, within_s)):
+                await self._arena.wait_for_change()
+        except TimeoutError:
+            return False
+        return True
 
     # --- open games ---
 
@@ -358,17 +508,16 @@ class Scheduler:
             while presence.count(name) < game.least or not presence.has_new(name):
                 await self._arena.wait_for_change()
             await self._arena.storage.goes_on()
-            await asyncio.sleep(GATHER_S)
-            _, teams = await self._gathering.roster()
+            await asyncio.sleep(_GATHER_S)
+            _, teams = await self._roster()
             names = presence.names(name)
             if len(names) < game.least:
                 continue
             presence.saw(name, names)
-            plan = msgspec.structs.replace(game.plan, players=names, teams=teams_of(names, teams))
             try:
-                competition = self._arena.compete(plan)
+                competition = self._compete(game.plan, names, teams)
             except UsageError as error:  # they are too few, for instance
-                self._has_failed = True
+                self.has_failed = True
                 self._tell(f"{name} cannot be played: {error}")
             else:
                 await self._play(competition)
@@ -382,7 +531,12 @@ async def _close(competition: Competition, end: datetime) -> None:
         if left_s <= 0:
             competition.close()
             return
-        await asyncio.sleep(min(left_s, LOOK_S))
+        await asyncio.sleep(min(left_s, _LOOK_S))
+
+
+def local_now() -> datetime:
+    """The time now, in the time zone of this machine."""
+    return datetime.now(UTC).astimezone()
 
 
 def _for_people(moment: datetime) -> str:

@@ -7,8 +7,7 @@ The players of the plan are filled in later.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import cache
-from typing import Literal
+from typing import Any, Literal
 
 import msgspec
 from msgspec import inspect
@@ -21,7 +20,6 @@ from arena.formats.spec import WITH_MATCHES, Form, Plan, form_of, limits_of, pla
 from arena.games import competition_settings
 from protocol.errors import UsageError
 from protocol.schema.docstrings import of_class
-from protocol.vocabulary import Settings
 
 __all__ = ["FormChoice", "Setting", "Startable", "plan_by_hand", "startable"]
 
@@ -69,36 +67,29 @@ def startable(game: Game, config: Config, usual: Plan | None = None) -> Startabl
         FormChoice(form.value, plan.matches if form in WITH_MATCHES else None)
         for form in forms_for(game)
     )
+    about, info = of_class(game.vocabulary.settings), inspect.type_info(game.vocabulary.settings)
+    assert isinstance(info, inspect.StructType), "settings are a struct"
     settings = (
-        setting
-        if setting.optional
-        else msgspec.structs.replace(setting, default=plan.settings[setting.name])
-        for setting in _settings(game.vocabulary.settings)
+        _setting(
+            each.type, name=each.name, about=about.of(each.name), default=plan.settings[each.name]
+        )
+        for each in info.fields
     )
     return Startable(game.name, game.vocabulary.title, tuple(forms), tuple(settings))
 
 
-@cache
-def _settings(kind: type[Settings]) -> tuple[Setting, ...]:
-    """The settings of a game, without the arena's own defaults."""
-    info = inspect.type_info(kind)
-    assert isinstance(info, inspect.StructType), "settings are a struct"
-    about = of_class(kind)
-    return tuple(_setting(field.name, about.of(field.name), field.type) for field in info.fields)
-
-
-def _setting(name: str, about: str, kind: inspect.Type) -> Setting:
+def _setting(kind: inspect.Type, **fields: Any) -> Setting:
     match kind:
         case inspect.BoolType():
-            return Setting(name=name, about=about, kind="switch")
+            return Setting(kind="switch", **fields)
         case inspect.IntType(ge=least, le=most):
-            return Setting(name=name, about=about, kind="integer", least=least, most=most)
+            return Setting(kind="integer", least=least, most=most, **fields)
         case inspect.LiteralType(values=values):
             choices = tuple(value for value in values if value is not None)
-            return Setting(name=name, about=about, kind="choice", choices=choices)
+            return Setting(kind="choice", choices=choices, **fields)
         case inspect.UnionType(types=types):
             [given] = (each for each in types if not isinstance(each, inspect.NoneType))
-            return msgspec.structs.replace(_setting(name, about, given), optional=True)
+            return _setting(given, **fields | {"default": None, "optional": True})
     raise AssertionError(f"no setting is {kind}")
 
 

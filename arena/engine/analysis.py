@@ -253,13 +253,19 @@ class Judgement(msgspec.Struct, frozen=True, gc=False, kw_only=True):
 
 
 class Judge(Protocol):
-    """Judges a seat's decisions in one match, in their order; it hears what the seat heard."""
+    """Judges a seat's decisions in one match; it hears what the seat heard, and can be copied.
+
+    Which decisions it is asked about, and in which order its copies are, changes no judgement.
+    """
 
     def heard(self, news: News) -> None:
         """Note what the seat was told."""
 
-    def decided(self, question: Question[Any], answer: Any) -> Judgement | None:
-        """Judge an answer; None for a decision that is not judged."""
+    def judged(self, question: Question[Any], answer: Any) -> Judgement | None:
+        """Judge the answer that `decided` is told next; None if that cannot be said."""
+
+    def decided(self, question: Question[Any], answer: Any) -> None:
+        """Note what the seat has answered."""
 
 
 class Judging(msgspec.Struct, frozen=True, kw_only=True):

@@ -16,7 +16,7 @@ OpenSkill is imported with the first match, as that takes long.
 from __future__ import annotations
 
 from collections import Counter, deque
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from itertools import chain
 from math import sqrt
@@ -206,6 +206,7 @@ def pairings(
     ladder: Ladder,
     playing: Iterable[tuple[str, ...]] = (),
     rematch: bool = False,
+    slow: Collection[str] = (),
 ) -> Iterator[tuple[str, ...]]:
     """Who plays next, table after table, until there are not enough free bots for one more.
 
@@ -216,12 +217,13 @@ def pairings(
     played. Seats even out how often each bot has sat in each.
 
     Bots that have just met, all at one table, would meet again and again if they are free at the
-    same time and nobody else is. They wait as long as others are playing, unless `rematch` is set.
+    same time and nobody else is. They wait as long as others are playing that are not `slow`,
+    unless `rematch` is set.
 
     Tables are tuples of names by seat. Raises UsageError for a game for one.
     """
     _check(seats)
-    return _FreeBots(free, ladder, playing).pair(seats, rematch)
+    return _FreeBots(free, ladder, playing, slow).pair(seats, rematch)
 
 
 class _Candidate(msgspec.Struct, kw_only=True):
@@ -239,7 +241,11 @@ class _FreeBots:
     """The bots that are free, while tables are made."""
 
     def __init__(
-        self, free: Mapping[str, int], ladder: Ladder, playing: Iterable[tuple[str, ...]]
+        self,
+        free: Mapping[str, int],
+        ladder: Ladder,
+        playing: Iterable[tuple[str, ...]],
+        slow: Collection[str],
     ) -> None:
         self._free = {name: tables for name, tables in free.items() if tables > 0}
         self._owners = Counter(map(owner_of, self._free))
@@ -256,6 +262,7 @@ class _FreeBots:
                 met=past.met.copy(),
                 last=past.met[0] if past.met else None,
             )
+        self._worth_waiting_for = self._seen.keys() - slow
         for table in tables:
             self._sit(table)
 
@@ -318,7 +325,7 @@ class _FreeBots:
     def _is_rematch(self, table: Sequence[str]) -> bool:
         """Whether these bots play, or have just played, each other, and could wait for others."""
         lineup = frozenset(table)
-        if len(self._seen) == len(table):
+        if self._worth_waiting_for <= lineup:
             return False
         return lineup in self._playing or all(self._seen[name].last == lineup for name in table)
 

@@ -40,7 +40,7 @@ class AceKingQueenJudge:
     def heard(self, news: News) -> None:
         """Nothing: the equilibrium does not learn."""
 
-    def decided(self, question: Question[Any], answer: Any) -> Judgement:
+    def judged(self, question: Question[Any], answer: Any) -> Judgement:
         """What this answer costs against the equilibrium."""
         spot = spot_of(question)
         if 0 < EQUILIBRIUM[spot] < 1:
@@ -50,3 +50,6 @@ class AceKingQueenJudge:
         return Judgement(
             cost=cost, best=best, unit="chips", grade=sum(cost > least for least in _GRADES)
         )
+
+    def decided(self, question: Question[Any], answer: Any) -> None:
+        """Nothing: what it has played before makes no difference."""

@@ -39,10 +39,14 @@ class BlackjackJudge:
         elif type(news) is Shuffled:
             self._unseen = list(FULL)
 
-    def decided(self, question: Question[Any], answer: Any) -> Judgement | None:
-        """Judge a hit or a stand."""
+    def decided(self, question: Question[Any], answer: Any) -> None:
+        """Note a bet, with which a hand begins."""
         if type(question) is Bet:
             self._bet, self._worths = answer, {}
+
+    def judged(self, question: Question[Any], answer: Any) -> Judgement | None:
+        """Judge a hit or a stand."""
+        if type(question) is Bet:
             return None
         assert type(question) is Draw, "rules B ask nothing else"
         if not self._worths:

@@ -368,7 +368,7 @@ GAME = Game(
     points="points of gin, in all",
     splits_by="games",
     luck=LUCK,
-    judging=Judging(version=1, judge=_judge, most=5, is_slow=True, refuses=_refuses_judging),
+    judging=Judging(version=2, judge=_judge, most=5, is_slow=True, refuses=_refuses_judging),
     habits=_habits,
     view="gin_rummy.js",
 )

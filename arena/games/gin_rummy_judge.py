@@ -65,13 +65,14 @@ class GinRummyJudge:
         """Note what the seat was told."""
         self._appraiser.hear(news)
 
-    def decided(self, question: Question[Any], answer: Any) -> Judgement | None:
-        """Judge an answer; None for melds that are declared after the other seat's knock."""
-        judgement = None if type(question) is Melds else self._judged(question, answer)
+    def decided(self, question: Question[Any], answer: Any) -> None:
+        """Note what the seat has answered."""
         self._appraiser.recall(question, answer)
-        return judgement
 
-    def _judged(self, question: Question[Any], answer: Any) -> Judgement:
+    def judged(self, question: Question[Any], answer: Any) -> Judgement | None:
+        """Judge an answer; None for melds that are declared after the other seat's knock."""
+        if type(question) is Melds:
+            return None
         first = self._appraiser.appraise(question, answer, samples=CHOOSE)
         best = max(zip(first.worths, first.answers, strict=True), key=lambda one: fmean(one[0]))[1]
         if best == answer:

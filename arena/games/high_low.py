@@ -209,7 +209,7 @@ GAME = Game(
     survivors=survivors,
     luck=Luck("point", lambda settings: HighLowMeter(settings, payoffs)),
     analysing=Analysing(version=1, probe=_refuse, refuses=lambda settings: _NO_VALUE),
-    judging=Judging(version=1, judge=_judge),
+    judging=Judging(version=2, judge=_judge),
     habits=_habits,
     view="high_low.js",
 )

@@ -64,7 +64,8 @@ class HighLowJudge:
 
     def __init__(self, settings: HighLowSettings, seat: int) -> None:
         self._seat = seat
-        self._random = Random(0)  # so that a match is always judged alike
+        self._decisions = 0
+        self._random = Random(0)
         self._shuffle = 0
         self._unseen: set[Card] = set()
         self._dealer_card: Card | None = None
@@ -99,10 +100,15 @@ class HighLowJudge:
                     shown = None if card is None else strength(card)
                     self._habits[seat, swapped, highest].append((bid, shown))
 
-    def decided(self, question: Question[Any], answer: Any) -> Judgement | None:
+    def decided(self, question: Question[Any], answer: Any) -> None:
+        """Count an answer."""
+        self._decisions += 1
+
+    def judged(self, question: Question[Any], answer: Any) -> Judgement | None:
         """What a bid costs; None if it cannot be said."""
         if type(question) is not Bid:
             return None
+        self._random = Random(self._decisions)  # so that it is always judged alike
         waiting = [
             seat
             for seat in ((self._seat + after) % SEATS for after in range(1, SEATS))

@@ -40,7 +40,10 @@ class ThreeCardPokerJudge:
     def heard(self, news: News) -> None:
         return
 
-    def decided(self, question: Question[Any], answer: Any) -> Judgement | None:
+    def decided(self, question: Question[Any], answer: Any) -> None:
+        return
+
+    def judged(self, question: Question[Any], answer: Any) -> Judgement | None:
         if type(question) is Play:
             return self._judge_play(question, answer)
         assert type(question) is Ante, "rules T ask nothing else"

@@ -90,6 +90,7 @@ class BotHost:
     ) -> None:
         self.is_draining = False  # as an operator says
         self._left_at = math.inf  # when it was told to leave
+        self._link_error = ""  # why the last link could not be opened
         self.gate = ComputeGate(report.cores)
         self._report = report
         self._fitting = fitting
@@ -130,7 +131,7 @@ class BotHost:
             room=max(0, self._room(Limits())),
             is_draining=self.is_draining or self.is_leaving,
             lag_ms=round(1000 * self._lag.stalled_s(self._loop.time() - 5, self._loop.time()), 1),
-            last_error=self._shortage(),
+            last_error=self._shortage() or self._link_error,
         )
 
     async def run(self, publish: Callable[[bytes], Awaitable[None]]) -> None:
@@ -159,12 +160,17 @@ class BotHost:
                 await self._serve(wanted)
             except ArenaError as error:
                 why = str(error)
+                if why != self._link_error:  # the arena asks again each second
+                    self._tell(why)
+                self._link_error = why
         return encode(BotsPlaced(self._report.host, why))
 
     def drain(self, data: bytes) -> None:
         """Take no more bots, or take them again, as an operator says."""
+        was_draining = self.is_draining
         self.is_draining = decode(data, DrainHost).is_draining
-        self._tell("takes no more bots" if self.is_draining else "takes bots again")
+        if self.is_draining is not was_draining:
+            self._tell("takes no more bots" if self.is_draining else "takes bots again")
 
     def leave(self) -> None:
         """Take no more bots, for good."""
@@ -249,6 +255,7 @@ class BotHost:
                 lambda: self._left_at,
             )
             guest.is_open.set_result(None)
+            self._link_error = ""
             self._tell(f"runs bots for {guest.arena}")
             return guest.bots
 

@@ -54,6 +54,10 @@ class BusDown(Exception):
 class HostBus(Protocol):
     """The bus, as an arena needs it; methods raise `BusDown`."""
 
+    @property
+    def is_up(self) -> bool:
+        """Whether it can be reached now."""
+
     async def on_reports(self, call: Callable[[str, bytes], None]) -> None:
         """Call this with (host, data) for each report, also after the bus was lost."""
 

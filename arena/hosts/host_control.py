@@ -104,7 +104,8 @@ class HostControl:
         report, kind = known.report, known.report.kind
         state, why = "working" if report.bots else "idle", report.last_error
         if not known.is_alive(now):
-            state, why = "silent", f"it has not reported for {now - known.seen_at:.0f} s"
+            gone = "" if self._bus.is_up else ", as the bus is gone"
+            state, why = "silent", f"it has not reported for {now - known.seen_at:.0f} s{gone}"
         elif misfit := self._directory.misfit(kind):
             state, why = "unfit", misfit
         elif report.is_draining:

@@ -27,6 +27,10 @@ class NatsHostBus:
     def __init__(self, connection: NatsConnection) -> None:
         self._connection = connection
 
+    @property
+    def is_up(self) -> bool:
+        return self._connection.is_up
+
     async def on_reports(self, call: Callable[[str, bytes], None]) -> None:
         async def reported(message: Msg) -> None:
             call(message.subject.rpartition(".")[2], message.data)

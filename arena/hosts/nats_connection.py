@@ -278,6 +278,10 @@ def _reason(error: Exception) -> str:
         return f"{text}: the bus has closed the connection; does it know this key?"
     if isinstance(error, TimeoutError):
         return "no answer"
+    if isinstance(error, ssl.SSLCertVerificationError):
+        return f"{text}: expected the bus's own ca.pem, and a name of its certificate"
+    if isinstance(error, OSError) and not isinstance(error, ssl.SSLError):
+        return f"no bus answers: {text}"
     return text
 
 

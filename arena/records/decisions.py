@@ -115,7 +115,8 @@ class _Replay:
             judge = self._judges[seat]
             for news in heard:
                 judge.heard(news)
-            cost = judge.decided(asked.question, answer)
+            cost = judge.judged(asked.question, answer)
+            judge.decided(asked.question, answer)
         return RecordedDecision(
             index=index,
             number=self._asked[seat],

@@ -6,12 +6,15 @@ card that J8 keeps from them. Pure.
 
 from __future__ import annotations
 
+import copy
+import itertools
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
-from arena.engine.analysis import Judgement, Judging
+from arena.engine.analysis import Judge, Judgement, Judging, SeatDecision
 from arena.engine.match import Record
 from arena.engine.rules import Game
 from arena.games import game_named
@@ -22,6 +25,8 @@ from protocol.vocabulary import News, Question
 
 __all__ = [
     "JudgedDecision",
+    "JudgedSeat",
+    "JudgedUnit",
     "MatchMistakes",
     "UnitTotal",
     "added",
@@ -107,65 +112,143 @@ def _judging(record: Record | SeatDocument) -> tuple[Game, Judging]:
     return game, judging_of(game, game.vocabulary.read_settings(record.settings))
 
 
+class JudgedUnit(msgspec.Struct, frozen=True):
+    """A unit of a match (`JudgedDecision.unit`) that can be judged by itself.
+
+    `payoff` is what it brought the seat, negative if it was lost; None if that is not known, as it
+    was not ended, or the game has no units.
+    """
+
+    number: int
+    decisions: int
+    payoff: float | None
+
+
+class JudgedSeat:
+    """A seat of a match, whose decisions can be judged in any order of the match's units.
+
+    Raises `NoAnalysis` if the game has no judge or refuses the settings, and otherwise as
+    `reopened` and `MatchState.step`.
+
+    Attributes:
+        units: those in which the seat was asked, in the order of play.
+    """
+
+    def __init__(self, record: Record | SeatDocument, seat: int) -> None:
+        game, self._judging = _judging(record)
+        self._seat = seat
+        match, places = numbered_seat_match(record, seat)
+        self._settings = match.settings
+        counter, unit = _RoundCounter(game), game.unit
+        payoffs: dict[int, float] = {}
+        self._asked: dict[int, list[_PlacedDecision]] = {}
+        before = Counter[int]()  # decisions in each round
+        for decision, index in zip((*match.decisions, None), (*places, -1), strict=True):
+            for news in match.news if decision is None else decision.news:
+                if unit is not None and type(news) is unit.closes:
+                    payoffs[counter.unit] = unit.payoffs(news)[seat]
+                counter.hear(news)
+            if decision is not None:
+                before[counter.round] += 1
+                one = _PlacedDecision(
+                    *(decision, before.total(), index),
+                    *(counter.round, before[counter.round], counter.unit),
+                )
+                self._asked.setdefault(counter.unit, []).append(one)
+        self.units = tuple(
+            JudgedUnit(number, len(asked), payoffs.get(number))
+            for number, asked in self._asked.items()
+        )
+
+    @property
+    def lost_first(self) -> tuple[JudgedUnit, ...]:
+        """The units, those first that were lost highest; as they were played if nobody knows."""
+        return tuple(sorted(self.units, key=lambda unit: unit.payoff or 0.0))
+
+    def judged(
+        self, units: Sequence[JudgedUnit], on_progress: OnProgress = lambda done, of: None
+    ) -> Iterator[JudgedDecision]:
+        """The decisions in these units that can be judged, in the order that is given.
+
+        `on_progress` gets, after every decision, how many are done and how many there are.
+        """
+        order = [unit.number for unit in units]
+        done, of = itertools.count(1), sum(unit.decisions for unit in units)
+        judge = self._judging.judge(self._settings, self._seat)
+        is_in_order, copies = order == sorted(order), dict[int, Judge]()
+
+        def judged_by(judge: Judge, asked: Iterable[_PlacedDecision]) -> Iterator[JudgedDecision]:
+            for one in asked:
+                one.hear(judge)
+                judgement = judge.judged(one.decision.question, one.decision.answer)
+                judge.decided(one.decision.question, one.decision.answer)
+                on_progress(next(done), of)
+                if judgement is not None:
+                    yield one.judged(judgement)
+
+        for number, asked in self._asked.items():
+            if number in order and is_in_order:
+                yield from judged_by(judge, asked)
+                continue
+            if number in order:
+                copies[number] = copy.deepcopy(judge)
+            for one in asked:
+                one.hear(judge)
+                judge.decided(one.decision.question, one.decision.answer)
+        for number in () if is_in_order else order:
+            yield from judged_by(copies.pop(number), self._asked[number])
+
+    def mistakes(self, found: Iterable[JudgedDecision]) -> MatchMistakes:
+        """What the seat did wrong, as far as these of its decisions say."""
+        found = sorted(found, key=lambda decision: decision.number)
+        mistakes = [decision for decision in found if decision.is_mistake]
+        costs = (decision.judgement for decision in mistakes)
+        return MatchMistakes(
+            seat=self._seat,
+            version=self._judging.version,
+            decisions=sum(unit.decisions for unit in self.units),
+            judged=len(found),
+            totals=added(UnitTotal(judgement.unit, 1, judgement.cost) for judgement in costs),
+            mistakes=tuple(_shown(mistakes, self._judging.most)),
+        )
+
+
+class _PlacedDecision(NamedTuple):
+    """A decision, and what `JudgedDecision` says of its place."""
+
+    decision: SeatDecision
+    number: int
+    place: int
+    round: int
+    turn: int
+    unit: int
+
+    def hear(self, judge: Judge) -> None:
+        for news in self.decision.news:
+            judge.heard(news)
+
+    def judged(self, judgement: Judgement) -> JudgedDecision:
+        decision = self.decision
+        return JudgedDecision(*self[1:], decision.question, decision.answer, judgement)
+
+
 def judged(
     record: Record | SeatDocument, seat: int, on_progress: OnProgress = lambda done, of: None
 ) -> Iterator[JudgedDecision]:
     """The decisions of a seat, from 0, that can be judged, in their order.
 
-    `on_progress` gets, after every decision, how many are done and how many there are. Raises
-    `NoAnalysis` if the game has no judge or refuses the settings, and otherwise as `reopened` and
-    `MatchState.step`.
+    The rest is as in `JudgedSeat`.
     """
-    game, judging = _judging(record)
-    match, places = numbered_seat_match(record, seat)
-    judge = judging.judge(match.settings, seat)
-    rounds = _RoundCounter(game)
-    begun, before = 1, 0  # the present round, and how many decisions came before it
-    for number, (decision, index) in enumerate(zip(match.decisions, places, strict=True), start=1):
-        for news in decision.news:
-            rounds.hear(news)
-            judge.heard(news)
-        if rounds.round != begun:
-            begun, before = rounds.round, number - 1
-        judgement = judge.decided(decision.question, decision.answer)
-        on_progress(number, len(places))
-        if judgement is not None:
-            yield JudgedDecision(
-                number,
-                index,
-                rounds.round,
-                number - before,
-                rounds.unit,
-                decision.question,
-                decision.answer,
-                judgement,
-            )
+    one = JudgedSeat(record, seat)
+    return one.judged(one.units, on_progress)
 
 
 def mistakes_of(
     record: Record | SeatDocument, seat: int, on_progress: OnProgress = lambda done, of: None
 ) -> MatchMistakes:
     """What a seat, from 0, did wrong; the arguments and errors are those of `judged`."""
-    decisions = 0
-
-    def count(done: int, of: int) -> None:
-        nonlocal decisions
-        decisions = of
-        on_progress(done, of)
-
-    found = list(judged(record, seat, count))
-    _, judging = _judging(record)
-    mistakes = [decision for decision in found if decision.is_mistake]
-    return MatchMistakes(
-        seat=seat,
-        version=judging.version,
-        decisions=decisions,
-        judged=len(found),
-        totals=added(
-            UnitTotal(decision.judgement.unit, 1, decision.judgement.cost) for decision in mistakes
-        ),
-        mistakes=tuple(_shown(mistakes, judging.most)),
-    )
+    one = JudgedSeat(record, seat)
+    return one.mistakes(one.judged(one.units, on_progress))
 
 
 def added(totals: Iterable[UnitTotal]) -> tuple[UnitTotal, ...]:

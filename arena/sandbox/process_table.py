@@ -12,7 +12,7 @@ import os
 import re
 import sys
 import time
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from contextlib import suppress
 from functools import cache
 from typing import NamedTuple, Protocol
@@ -69,7 +69,18 @@ class ProcessCpu(NamedTuple):
 class Processes(Protocol):
     """A reader of the system's processes; None always means that the process is gone."""
 
-    def table(self) -> Mapping[int, ProcessEntry]: ...
+    def pids(self) -> set[int]:
+        """The ids of all processes of the system."""
+
+    def entries(self, pids: Iterable[int]) -> Mapping[int, ProcessEntry]:
+        """The processes of these ids that are there."""
+
+    def clock(self, pid: int) -> float | None:
+        """The CPU time of a process without children, in ms, where it costs next to nothing.
+
+        None also where it costs more: then `cpu` is all there is. A process whose clock stands has
+        not run: it has neither taken memory nor started or waited for another process.
+        """
 
     def memory(self, pid: int) -> ProcessMemory | None: ...
 
@@ -135,9 +146,17 @@ class LinuxProcesses:
         self._is_idle = _policy(0) == os.SCHED_IDLE
         self._nice = min(19, os.getpriority(os.PRIO_PROCESS, 0) + nicer)
 
-    def table(self) -> Mapping[int, ProcessEntry]:
-        stats = (self._stat(int(pid)) for pid in os.listdir("/proc") if pid.isdigit())
-        return {stat.entry.pid: stat.entry for stat in stats if stat}
+    def pids(self) -> set[int]:
+        return {int(name) for name in os.listdir("/proc") if name.isdigit()}
+
+    def entries(self, pids: Iterable[int]) -> Mapping[int, ProcessEntry]:
+        return {pid: stat.entry for pid in pids if (stat := self._stat(pid)) is not None}
+
+    def clock(self, pid: int) -> float | None:
+        try:
+            return time.clock_gettime_ns(_cpu_clock(pid)) / 1e6
+        except OSError:
+            return None
 
     def memory(self, pid: int) -> ProcessMemory | None:
         status = self._of_a_thread(pid, "status", b"VmHWM:")
@@ -180,9 +199,9 @@ class LinuxProcesses:
         stat = self._stat(pid)
         if stat is None:
             return None
-        own_ms = stat.own_ticks * self._tick_ms
-        with suppress(OSError):  # it has ended just now
-            own_ms = time.clock_gettime_ns(_cpu_clock(pid)) / 1e6
+        own_ms = self.clock(pid)
+        if own_ms is None:  # it has ended just now
+            own_ms = stat.own_ticks * self._tick_ms
         reaped_ms = stat.reaped_ticks * self._tick_ms
         return ProcessCpu(pid, stat.entry.started, own_ms, reaped_ms)
 
@@ -270,19 +289,26 @@ class PsutilProcesses:
     def __init__(self) -> None:
         self._psutil = importlib.import_module("psutil")
 
-    def table(self) -> Mapping[int, ProcessEntry]:
-        zombie = self._psutil.STATUS_ZOMBIE
-        wanted = ["pid", "ppid", "name", "create_time", "status"]
-        return {
-            info["pid"]: ProcessEntry(
-                info["pid"],
-                info["ppid"] or 0,
-                info["name"] or "",
-                info["create_time"] or 0.0,
-                info["status"] == zombie,
-            )
-            for info in (process.info for process in self._psutil.process_iter(wanted))
-        }
+    def pids(self) -> set[int]:
+        return set(self._psutil.pids())
+
+    def entries(self, pids: Iterable[int]) -> Mapping[int, ProcessEntry]:
+        entries: dict[int, ProcessEntry] = {}
+        for pid in pids:
+            with suppress(self._psutil.Error):
+                info = self._psutil.Process(pid).as_dict(["ppid", "name", "create_time", "status"])
+                entries[pid] = ProcessEntry(
+                    pid,
+                    info["ppid"] or 0,
+                    info["name"] or "",
+                    info["create_time"] or 0.0,
+                    info["status"] == self._psutil.STATUS_ZOMBIE,
+                )
+        return entries
+
+    def clock(self, pid: int) -> float | None:
+        """Always None: it costs as much as `cpu`."""
+        return None
 
     def memory(self, pid: int) -> ProcessMemory | None:
         with suppress(self._psutil.Error):

@@ -1,8 +1,9 @@
 """Samples memory, processes and CPU time of all launched bots ten times a second.
 
 A bot's tree is everything below its supervisor (`arena/sandbox/supervisor.py`), which adopts
-orphans, so no child can leave it. One thread reads the table of all processes once for all bots,
-by `arena/sandbox/process_table.py`. `arena/sandbox/process_usage.py` judges the figures.
+orphans, so no child can leave it. One thread looks for all bots, by
+`arena/sandbox/process_table.py`, and reads only what may have changed: the processes of bots that
+have run since the last sample, and new ones. `arena/sandbox/process_usage.py` judges the figures.
 
 The memory of a process is VmHWM, the kernel's own high-water mark, so that no peak falls between
 two samples. The memory of a tree is PSS, as processes share pages, and all that its memfds hold,
@@ -26,7 +27,7 @@ import asyncio
 import logging
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 
 from arena.engine.verdict import Finding
@@ -39,6 +40,7 @@ __all__ = ["Sampler"]
 
 INTERVAL_S = 0.1  # a bot that doubles its memory in that time has written 2 GiB/s
 SHARE = 9  # it pauses nine times as long as a sample took: at most a tenth of a core
+ALL = 10  # samples: each tenth reads everything, as an id may be another process's by then
 JOIN_S = 5.0  # a sample takes milliseconds; a thread that hangs must not hang the arena
 
 log = logging.getLogger(__name__)
@@ -58,6 +60,8 @@ class _WatchedBot:
         self.meter = Meter()
         self.waits = WaitMeter()
         self.pids: tuple[int, ...] = ()
+        self.readings: dict[int, ProcessCpu] = {}  # the latest
+        self.clocks: dict[int, float | None] = {}  # before the last sample
         self.is_suspect = False
         self.is_found = False
         self.peak = Peak()
@@ -78,6 +82,8 @@ class Sampler:
         self._processes = processes
         self._bots: dict[str, _WatchedBot] = {}
         self._most_in_files = 0  # of the whole machine, at this sample
+        # The processes that were no bot's at the last sample, and the bots of that sample.
+        self._strangers: tuple[set[int], Mapping[str, _WatchedBot]] = set(), {}
         self._closing = threading.Event()
         self._thread = threading.Thread(target=self._run, name="sampler", daemon=True)
         self._loop = asyncio.get_running_loop()
@@ -118,7 +124,7 @@ class Sampler:
         bot = self._bots[name]
         with bot.lock:
             if not bot.pids:  # before the first sample
-                self._find(bot, self._processes.table())
+                self._find(bot, self._processes.entries(self._processes.pids()))
             self._meter(bot)
             return bot.meter.total_ms
 
@@ -134,7 +140,7 @@ class Sampler:
         bot = self._bots[name]
         with bot.lock:
             if not bot.pids:  # before the first sample
-                self._find(bot, self._processes.table())
+                self._find(bot, self._processes.entries(self._processes.pids()))
             waits: dict[int, float] = {}
             for pid in bot.pids:
                 waits |= self._processes.waits(pid, are_behind=bot.is_behind())
@@ -166,27 +172,47 @@ class Sampler:
     def _sample(self) -> None:
         bots = self._bots
         if bots:
-            table = self._processes.table()
+            # A process that is new in the list has a parent whose clock has moved on since.
+            clocks = [self._clocks(bot) for bot in bots.values()]
+            pids = self._processes.pids()
+            strangers, of = self._strangers
+            if of is not bots or self.samples % ALL == 0:
+                strangers, at_rest = set[int](), list[_WatchedBot]()
+            else:
+                at_rest = [bot for bot in bots.values() if not self._has_moved(bot)]
+            entries = self._processes.entries(pids - strangers - _processes_of(at_rest))
             self._most_in_files = self._processes.most_in_files()
-            for bot in bots.values():
-                self._look_at(bot, table)
+            for bot, before in zip(bots.values(), clocks, strict=True):
+                bot.clocks = before
+                if bot not in at_rest:
+                    self._look_at(bot, entries)
+                with bot.lock:
+                    bot.meter.forgive()
+            self._strangers = pids - _processes_of(bots.values()), bots
         self.samples += 1
 
+    def _clocks(self, bot: _WatchedBot) -> dict[int, float | None]:
+        return {pid: self._processes.clock(pid) for pid in (bot.supervisor, *bot.pids)}
+
+    def _has_moved(self, bot: _WatchedBot) -> bool:
+        """Whether one of the bot's processes has run, or ended, since before the last sample."""
+        clocks = self._clocks(bot)
+        return not bot.pids or bot.is_suspect or None in clocks.values() or clocks != bot.clocks
+
     def _find(
-        self, bot: _WatchedBot, table: Mapping[int, ProcessEntry]
+        self, bot: _WatchedBot, entries: Mapping[int, ProcessEntry]
     ) -> tuple[list[ProcessEntry], set[int]]:
         """The bot's processes and which of them are the sandbox's; the caller holds the lock."""
-        supervisor = table.get(bot.supervisor)
+        supervisor = entries.get(bot.supervisor)
         is_there = supervisor is not None and supervisor.started == bot.started
-        tree, structure = tree_of(bot.supervisor, table.values() if is_there else ())
+        tree, structure = tree_of(bot.supervisor, entries.values() if is_there else ())
         bot.pids = tuple(entry.pid for entry in tree)
         return tree, structure
 
-    def _look_at(self, bot: _WatchedBot, table: Mapping[int, ProcessEntry]) -> None:
+    def _look_at(self, bot: _WatchedBot, entries: Mapping[int, ProcessEntry]) -> None:
         with bot.lock:
-            tree, structure = self._find(bot, table)
+            tree, structure = self._find(bot, entries)
             self._meter(bot)
-            bot.meter.forgive()
         if bot.is_behind():  # each time, as a process may have been started meanwhile
             for pid in bot.pids:
                 self._processes.put_behind(pid)
@@ -239,13 +265,19 @@ class Sampler:
 
     def _meter(self, bot: _WatchedBot) -> None:
         """Read the CPU time of all processes, the supervisor first; the caller holds the lock."""
-        readings: list[ProcessCpu] = []
-        supervisor = self._processes.cpu(bot.supervisor)
+        latest: dict[int, ProcessCpu] = {}
+        for pid in (bot.supervisor, *bot.pids):
+            reading = bot.readings.get(pid)
+            # One that has not run since has not waited for a child either.
+            if reading is None or reading.own_ms != self._processes.clock(pid):
+                reading = self._processes.cpu(pid)
+            if reading is not None:
+                latest[pid] = reading
+        bot.readings = dict(latest)
+        supervisor = latest.pop(bot.supervisor, None)
+        readings = list(latest.values())
         if supervisor is not None and supervisor.started == bot.started:
-            readings.append(supervisor._replace(own_ms=0.0))
-        for pid in bot.pids:
-            if (reading := self._processes.cpu(pid)) is not None:
-                readings.append(reading)
+            readings.insert(0, supervisor._replace(own_ms=0.0))
         bot.meter.read(readings)
 
     def _tell(self, bot: _WatchedBot, finding: Finding) -> None:
@@ -255,3 +287,8 @@ class Sampler:
 
         with suppress(RuntimeError):  # the loop has been closed
             self._loop.call_soon_threadsafe(tell)
+
+
+def _processes_of(bots: Iterable[_WatchedBot]) -> set[int]:
+    """All processes of these bots as they were found last, with their supervisors."""
+    return {pid for bot in bots for pid in (bot.supervisor, *bot.pids)}

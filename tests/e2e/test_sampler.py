@@ -12,7 +12,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Collection, Iterator
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 
@@ -20,7 +20,7 @@ import pytest
 
 from arena.engine.verdict import Finding
 from arena.sandbox import bubblewrap, process_table
-from arena.sandbox.process_table import LinuxProcesses, Processes, PsutilProcesses
+from arena.sandbox.process_table import LinuxProcesses, ProcessEntry, Processes, PsutilProcesses
 from arena.sandbox.process_usage import MIB, tree_of
 from arena.sandbox.sampler import Sampler
 from protocol.messages import Limits
@@ -93,6 +93,11 @@ def compiled(program: str, folder: Path) -> list[str]:
     return [str(folder / "bot")]
 
 
+def everything(reader: Processes) -> Collection[ProcessEntry]:
+    """All processes of this machine."""
+    return reader.entries(reader.pids()).values()
+
+
 class SupervisedProgram:
     """A program below a supervisor, up to its `hello`."""
 
@@ -119,7 +124,7 @@ class SupervisedProgram:
     def end(self) -> None:
         """Kill the whole tree; the supervisor adopts orphans, so repeat until none is left."""
         for _ in range(100):
-            tree, _ = tree_of(self.supervisor.pid, LinuxProcesses().table().values())
+            tree, _ = tree_of(self.supervisor.pid, everything(LinuxProcesses()))
             if not tree:
                 break
             for entry in tree:
@@ -271,7 +276,7 @@ async def test_memory_that_children_share_counts_once(keep: Keep) -> None:
         await bot.says()
         await watcher.samples(5)
         reader = LinuxProcesses()
-        tree, _ = tree_of(bot.supervisor.pid, reader.table().values())
+        tree, _ = tree_of(bot.supervisor.pid, everything(reader))
         held = [memory.rss_bytes for pid in tree if (memory := reader.memory(pid.pid))]
 
         assert len(held) == 4
@@ -294,7 +299,7 @@ import subprocess, sys
 kept = subprocess.Popen(sys.argv[1:], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
 kept.stdout.readline()
 reader = LinuxProcesses()
-found = [reader.files(pid) for pid in reader.table()]
+found = [reader.files(pid) for pid in reader.pids()]
 print(os.getuid(), *sorted(size >> 20 for files in found for size in files.values()))
 kept.communicate(b"go on")
 """
@@ -348,7 +353,7 @@ async def test_zombies_are_no_processes(keep: Keep) -> None:
 
     async with watched(keep(python(program))) as (bot, watcher):
         await is_fine(bot, watcher)
-        tree, _ = tree_of(bot.supervisor.pid, LinuxProcesses().table().values())
+        tree, _ = tree_of(bot.supervisor.pid, everything(LinuxProcesses()))
 
         assert sum(entry.is_zombie for entry in tree) == 20
 
@@ -361,7 +366,7 @@ async def test_the_sandbox_is_no_process_of_the_bot(keep: Keep) -> None:
 
     async with watched(bot) as (bot, watcher):
         await is_fine(bot, watcher)
-        tree, structure = tree_of(bot.supervisor.pid, LinuxProcesses().table().values())
+        tree, structure = tree_of(bot.supervisor.pid, everything(LinuxProcesses()))
 
         assert (len(tree), len(structure)) == (10, 2)
 

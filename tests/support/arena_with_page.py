@@ -56,9 +56,7 @@ class PagePeer:
 
     def asks(self, path: str, method: str = "GET", **said: str) -> None:
         """Send a request, and wait for nothing."""
-        headers = {"LiveArena": "localhost"} | {
-            key.replace("_", "-"): it for key, it in said.items()
-        }
+        headers = {"Host": "localhost"} | {key.replace("_", "-"): it for key, it in said.items()}
         lines = "".join(f"{name}: {value}\r\n" for name, value in headers.items())
         self.writer.write(f"{method} {path} HTTP/1.1\r\n{lines}\r\n".encode())
 
@@ -112,7 +110,7 @@ class ArenaWithPage(GatewayArena):
     async def get(self, path: str, **said: str) -> HttpResponse:
         """A document, over a connection of its own."""
         async with self.peer() as client:
-            host = {"LiveArena": f"127.0.0.1:{self.port}", "Connection": "close"}
+            host = {"Host": f"127.0.0.1:{self.port}", "Connection": "close"}
             return await client.gets(path, **{**host, **said})
 
     @asynccontextmanager

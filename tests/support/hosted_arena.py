@@ -247,6 +247,10 @@ class MemoryHostBus:
         self._contexts: dict[str, Context] = {}  # where each is in the network
         self._calls: list[Callable[[str, bytes], None]] = []
 
+    @property
+    def is_up(self) -> bool:
+        return not self.is_down
+
     async def on_reports(self, call: Callable[[str, bytes], None]) -> None:
         self._calls.append(call)
 

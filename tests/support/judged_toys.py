@@ -14,12 +14,12 @@ import pytest
 import arena
 from arena.engine.analysis import Chart, ChartCell, Judgement, Judging
 from arena.engine.match import MatchResult, Record
-from arena.engine.rules import Game
+from arena.engine.rules import EVERYONE, Game, Rules, TellSeat, Unit
 from arena.games import GAMES
 from protocol.vocabulary import News, Question
-from tests.support.toy_games import install_toy
+from tests.support.toy_games import install_toy, toy_game
 
-__all__ = ["ToyBids", "install_judged_toy", "toy_match", "toy_record"]
+__all__ = ["ToyBids", "install_judged_toy", "play_in_pairs", "toy_match", "toy_record"]
 
 
 class ToyBids:
@@ -60,7 +60,10 @@ class _ToyJudge:
     def heard(self, news: News) -> None:
         return
 
-    def decided(self, question: Question[Any], answer: Any) -> Judgement | None:
+    def decided(self, question: Question[Any], answer: Any) -> None:
+        return
+
+    def judged(self, question: Question[Any], answer: Any) -> Judgement | None:
         card = question.card  # type: ignore[attr-defined]
         if card[0] == "2":
             return None
@@ -112,3 +115,39 @@ def install_judged_toy(monkeypatch: pytest.MonkeyPatch, most: int | None = None)
     game = msgspec.structs.replace(plain, judging=judging, habits=_BidMeter)
     monkeypatch.setitem(GAMES, game.name, game)
     return game
+
+
+class _ClosesPair(News, frozen=True, gc=False, tag="closes_pair"):
+    """Two rounds are over, the pair of this number."""
+
+    number: int
+
+
+def _in_pairs(settings: Any, deals: Any, board: Any) -> Rules:
+    """The toy's rules, which also say when two rounds are over."""
+    rules = toy_game(2).rules(settings, deals, board)
+    closed, step = 0, next(rules)
+    while True:
+        answer = yield step
+        if isinstance(step, TellSeat) and step.news.kind == "shown":
+            closed += 1
+            if closed % 2 == 0:
+                yield TellSeat(EVERYONE, _ClosesPair(closed // 2))
+        try:
+            step = rules.send(answer)
+        except StopIteration:
+            return
+
+
+def _payoffs(news: _ClosesPair) -> tuple[float, float]:
+    """Seat 2 wins the first pair, loses the second, and draws the third."""
+    return {1: (-1.0, 1.0), 2: (1.0, -1.0)}.get(news.number, (0.0, 0.0))
+
+
+def play_in_pairs(monkeypatch: pytest.MonkeyPatch, game: Game) -> None:
+    """Let the toy be a game of pairs of rounds, whose decisions take long to judge."""
+    assert game.judging is not None
+    judging = msgspec.structs.replace(game.judging, is_slow=True)
+    unit = Unit("pair", "rounds", _ClosesPair, _payoffs)
+    in_pairs = msgspec.structs.replace(game, unit=unit, rules=_in_pairs, judging=judging)
+    monkeypatch.setitem(GAMES, game.name, in_pairs)

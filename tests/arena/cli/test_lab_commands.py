@@ -10,6 +10,7 @@ import json
 import re
 import sys
 from collections.abc import Callable, Coroutine, Iterator
+from itertools import count, islice
 from pathlib import Path
 from typing import Any
 
@@ -17,14 +18,15 @@ import msgspec
 import pytest
 
 import arena
-from arena.cli import Interrupted, main, mistakes
+from arena.cli import Interrupted, main
 from arena.cli import _lab_runs as lab_runs
 from arena.cli import _output as output
 from arena.engine.rules import Rules, Scoreboard
 from arena.games import GAMES
+from arena.lab.recent_matches import LabMatches
 from arena.lab.series import Offence
 from arena.records.luck import luck_of
-from arena.records.mistakes import mistakes_of
+from arena.records.mistakes import JudgedDecision, JudgedSeat
 from arena.records.seat_document import seat_document
 from arena.results import match_sums
 from arena.results.export import export
@@ -39,6 +41,7 @@ from tests.support.answering import Answering
 from tests.support.game_packages import install_game
 from tests.support.git_repository import commit_all, git
 from tests.support.in_process import CommandProcess, Run
+from tests.support.judged_toys import play_in_pairs, toy_record
 
 
 def test_one_match_is_the_one_that_arena_play_plays(run: Run, bot_file: Callable[..., str]) -> None:
@@ -208,24 +211,98 @@ def db(tmp_path: Path) -> str:
     return str(tmp_path / "class.db")
 
 
-@pytest.mark.parametrize("done", [0, 2])
+@pytest.mark.parametrize(("whole", "decisions"), [(0, 0), (0, 1), (2, 0), (2, 1)])
 def test_mistakes_shows_what_was_found_until_then(
-    run: Run, toy_db: None, db: str, done: int, monkeypatch: pytest.MonkeyPatch
+    run: Run, toy_db: None, db: str, whole: int, decisions: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    left = [None] * done
+    matches = count()
+    judged: Callable[..., Iterator[JudgedDecision]] = JudgedSeat.judged
 
-    def found(*args: object) -> object:
-        if not left:
+    def until_then(*args: Any) -> Iterator[JudgedDecision]:
+        if next(matches) < whole:
+            yield from judged(*args)
+        else:
+            yield from islice(judged(*args), decisions)
             raise KeyboardInterrupt
-        left.pop()
-        return mistakes_of(*args)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(mistakes, "mistakes_of", found)
+    monkeypatch.setattr(JudgedSeat, "judged", until_then)
     ran = run("mistakes", "toy_two", "--seat", "ben", "--db", db, "--json")
 
-    assert ran.failure(130) == f"interrupted after {done} of 5 matches"
+    assert ran.failure(130) == f"interrupted after {whole} of 5 matches"
     documents = [json.loads(line) for line in ran.out.splitlines()]
-    assert [(one["matches"], one["of"]) for one in documents] == [(2, 5)] * bool(done)
+    shown = whole + decisions
+    assert [(one["matches"], one["of"]) for one in documents] == [(shown, 5)] * bool(shown)
+
+
+@pytest.fixture
+def pairs_file(judged_toy: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    """A match of three pairs, of which seat 2 lost the second and drew the third."""
+    play_in_pairs(monkeypatch, GAMES[judged_toy])
+    file = tmp_path / "pairs.json"
+    record = toy_record(judged_toy, (0, 3, 3, 1, 0, 3), "Ad Kd Qs Jh Ah Kd")
+    file.write_bytes(record.to_json())
+    return str(file)
+
+
+def test_mistakes_of_a_long_match_begin_with_what_was_lost_highest(
+    run: Run, pairs_file: str
+) -> None:
+    ran = run("mistakes", pairs_file, "--seat", "2", "--lost", "2", "--top", "1")
+
+    assert ran.err.splitlines() == [
+        "judging the 2 of 3 pairs that were lost highest of seat-2, those first that were lost "
+        "highest",
+        "worst so far: round 3, question 3: it bids 3; better: bids 0; costs 3.00 chips",
+    ]
+    lines = ran.out.splitlines()
+    assert lines[1] == (
+        "Only the 2 pairs that were lost highest were judged, 2 and 3; `--lost 0` judges all."
+    )
+    assert "round 3, its question 3" in lines[4]
+    document = run("mistakes", pairs_file, "--seat", "2", "--lost", "2", "--json").document
+    assert (document["games"], document["decisions"], document["judged"]) == ([2, 3], 6, 4)
+    document = run("mistakes", pairs_file, "--seat", "2", "--json").document
+    assert (document["games"], document["judged"]) == (None, 6)
+    one = run("mistakes", pairs_file, "--seat", "2", "--lost", "1").out.splitlines()[1]
+    assert one == "Only pair 2 was judged, which was lost highest; `--lost 0` judges all."
+
+
+def test_a_long_match_that_is_interrupted_shows_what_was_found_of_it(
+    run: Run, pairs_file: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    judged: Callable[..., Iterator[JudgedDecision]] = JudgedSeat.judged
+
+    def until_then(*args: Any) -> Iterator[JudgedDecision]:
+        yield from islice(judged(*args), 3)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(JudgedSeat, "judged", until_then)
+    ran = run("mistakes", pairs_file, "--seat", "2")
+
+    assert ran.status == 130
+    assert ran.err.endswith("interrupted after 3 of 6 decisions\n")
+    assert "3 mistakes in 3 judged decisions of 6" in ran.out
+
+
+def test_without_seat_they_are_those_of_the_players_that_are_no_house_bots(
+    run: Run, judged_toy: str, tmp_path: Path, toy_db: None, db: str
+) -> None:
+    both = run("mistakes", str(tmp_path / "again.json")).text
+    assert both.index("again.json, seat-1:") < both.index("again.json, seat-2:")
+    file = tmp_path / "view.json"
+    record = toy_record(judged_toy, (3, 0), "As Kd")
+    file.write_bytes(seat_document(record, 1, "m", ("ann", "ben")).to_json())
+    assert run("mistakes", str(file)).text.startswith("Toy for two, match m, ben:")
+    said = run("mistakes", "toy_two", "--db", db).refusal(2)
+    assert said == "expected --seat with the name of a player of toy_two"
+    bots = [find("ace_king_queen", name)() for name in ("honest", "bluffer")]
+    record = arena.play("ace_king_queen", bots, settings={"hands": 4}, seed=1).record
+    for names in (("honest", "mine.py"), ("honest", "bluffer")):
+        recent = LabMatches()
+        recent.add((0, 1), record)
+        recent.keep(names)
+    assert run("mistakes", "last-2").text.startswith("Ace-King-Queen, match last-2, mine.py:")
+    assert run("mistakes", "last-1").refusal(2) == "expected --seat with one of: honest, bluffer"
 
 
 def test_export_leaves_everything_as_it_was(

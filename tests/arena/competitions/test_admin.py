@@ -70,7 +70,6 @@ class AdminArena:
         self.instructor = AdminCommands(
             cast(LiveArena, self),
             cast(Store, self),
-            self.reopened.append,
             lambda: 1234.5,
             starter=cast(Scheduler, self),
             roster=cast(Roster, self),
@@ -130,6 +129,9 @@ class AdminArena:
             raise UsageError("expected at least 2 connected bots")
         self.started.append((name, about))
         return self.host.competition
+
+    def play(self, competition: Competition) -> None:
+        self.reopened.append(competition)
 
     def awaiting(self, name: str) -> str | None:
         return None
@@ -411,7 +413,6 @@ class Office:
         self.instructor = AdminCommands(
             cast(LiveArena, self),
             store,
-            lambda competition: None,
             lambda: 5000.0,
             starter=cast(Scheduler, self),
             roster=self.roster,

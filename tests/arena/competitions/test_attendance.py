@@ -22,7 +22,9 @@ HIGH_LOW = (Participants.NAMED, "high_low", Form.ELIMINATION)
 def a_run(
     who: Participants, game: str = "gin_rummy", form: Form = Form.ROUND_ROBIN, **more: Any
 ) -> PlannedRun:
-    return PlannedRun(name="cup", game=game, form=form, who=who, **more)
+    if who is not Participants.NAMED:
+        more["players"] = "roster" if who is Participants.ROSTER else None
+    return PlannedRun(name="cup", game=game, form=form, **more)
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from arena.competitions import gathering, scheduler
+from arena.competitions import scheduler
 from arena.competitions.config import Config, read_config
 from arena.competitions.scheduler import Scheduler
 from arena.storage.roster import Roster
@@ -62,8 +62,7 @@ class Monday:
         self.names = tuple(f"student-{n:02}" for n in range(12))
         self._folder = folder
         self.sets_clock(MONDAY)
-        for module in (gathering, scheduler):
-            monkeypatch.setattr(module, "local_now", self.now)
+        monkeypatch.setattr(scheduler, "local_now", self.now)
 
     def sets_clock(self, now: datetime) -> None:
         self._since = now - timedelta(seconds=asyncio.get_running_loop().time())
@@ -91,7 +90,7 @@ class Monday:
                 on_start=lambda competition: None,
                 on_report=lambda report: self.reports.update({report.run: report}),
                 tell=self.lines.append,
-                names=lambda: self.names,
+                roster=lambda: (self.names, {}),
                 once=True,
             ).run(self.config.runs, ())
             await asyncio.gather(played, scenario())

@@ -10,7 +10,6 @@ from typing import Any
 import msgspec
 import pytest
 
-from arena.competitions import config
 from arena.competitions.config import BusSection, Config, ServeSection, example, read_config
 from arena.competitions.planned_run import PAUSE_S, Participants, PlannedRun, plan_for
 from arena.competitions.start import plan_by_hand
@@ -195,7 +194,7 @@ def test_a_run_of_which_everything_is_said(read: Read) -> None:
     )
 
     assert run.at == parse(["Mon 18:00", datetime.fromisoformat("2026-11-23T18:00:00+01:00")])
-    assert (run.who, run.players) == (Participants.NAMED, ("ann", "ben", "cem"))
+    assert (run.who, run.named) == (Participants.NAMED, ("ann", "ben", "cem"))
     assert run.house == ("expert", "expert")
     assert plan == Plan(
         game="gin_rummy",
@@ -224,7 +223,7 @@ def test_a_ladder(read: Read) -> None:
     """)
     run = the_run(found)
 
-    assert (run.form, run.who, run.players) == (Form.LADDER, Participants.ROSTER, ())
+    assert (run.form, run.who, run.named) == (Form.LADDER, Participants.ROSTER, ())
     assert run.until == parse("Fri 18:00")
     assert plan_for(run, found.limits, found.games, ()).pause_s == 1.5
 
@@ -337,12 +336,12 @@ def test_what_a_run_says_is_in_its_plan(
 def test_K6_a_run_that_settles_says_so_in_its_plan(read: Read) -> None:
     found = read(RUN + "'akq'\nsettle = 'pairs'\nlevel = 1.5\nmatches = 10\nmost = 50")
     usual = read(RUN + "'blackjack'\nsettle = 'order'").runs[0]
-    plan = plan_for(found.runs[0], found.limits, {}, ("ann", "ben"))
+    plan, by_default = (plan_for(run, Limits(), {}, ("ann", "ben")) for run in (*found.runs, usual))
 
     assert plan.settle == Settling(goal=Goal.PAIRS, level=1.5, most=50)
     assert (plan.matches, plan.with_itself) == (10, False)
-    assert usual.settle == Settling(goal=Goal.ORDER, level=2.0, most=1_000)
-    assert usual.matches == 20
+    assert by_default.settle == Settling(goal=Goal.ORDER, level=2.0, most=1_000)
+    assert by_default.matches == 20
 
 
 def test_a_run_that_does_not_settle_has_a_plan_as_ever(read: Read) -> None:
@@ -421,7 +420,7 @@ def test_the_example_names_all_that_a_run_can_say() -> None:
     [listed] = re.findall(r"What is played\n(.*?)\n\n", example(), re.DOTALL)
     ladder = example().rpartition("[[run]]")[2]
 
-    for field in config._RunSection.__struct_fields__:
+    for field in PlannedRun.__struct_fields__:
         assert re.search(rf"\b{field}\b", listed + ladder), field
 
 

@@ -46,8 +46,9 @@ class HostWithInstructor:
             on_report=lambda report: None,
             tell=self.lines.append,
         )
+        scheduler.play = self.begins  # type: ignore[method-assign, assignment]
         self._admin = AdminCommands(
-            *(arena.host, arena.store, self.begins),
+            *(arena.host, arena.store),
             starter=scheduler,
             roster=Roster(arena.store.engine),
             lines=list,

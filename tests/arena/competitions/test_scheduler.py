@@ -21,11 +21,11 @@ from typing import Any, cast
 import msgspec
 import pytest
 
-from arena.competitions import gathering, scheduler
+from arena.competitions import scheduler
 from arena.competitions.attendance import Upcoming
 from arena.competitions.config import Config
 from arena.competitions.live_arena import LiveArena
-from arena.competitions.planned_run import Participants, PlannedRun, teams_of
+from arena.competitions.planned_run import PlannedRun, teams_of
 from arena.competitions.scheduler import OpenGame, Scheduler
 from arena.formats.spec import Form, Plan, Take, plan_of
 from arena.formats.timetable import Times, parse
@@ -258,8 +258,7 @@ class Evening:
         self._games: list[OpenGame] = []
         self._once = False
         self._task: asyncio.Task[None] | None = None
-        for module in (gathering, scheduler):
-            monkeypatch.setattr(module, "local_now", self.now)
+        monkeypatch.setattr(scheduler, "local_now", self.now)
         # The roster is read at once, so that all has one order.
         monkeypatch.setattr(asyncio, "to_thread", at_once)
 
@@ -303,8 +302,7 @@ class Evening:
             on_start=lambda competition: None,
             on_report=lambda report: self.says(str(report)),
             tell=self.says,
-            teams=lambda: self.teams,
-            names=lambda: self.roster,
+            roster=lambda: (self.roster, self.teams),
             once=self._once,
         )
         self._task = asyncio.create_task(self._runs_on())
@@ -449,6 +447,7 @@ def a_run(name: str, **fields: Any) -> PlannedRun:
         text = fields.pop("at").replace("_", " ")
         once = {"once": SIX, "last year": SIX.replace(year=SIX.year - 1)}
         at = Times(once=(once[text],), zone=UTC) if text in once else parse(text.split(","), UTC)
+    who, named = fields.pop("who", "connected"), fields.pop("players", "")
     return PlannedRun(
         name=name,
         game=game_named(fields.pop("game", "akq")).name,
@@ -456,9 +455,8 @@ def a_run(name: str, **fields: Any) -> PlannedRun:
         least=int(least) if (least := fields.pop("least", None)) else None,
         at=at,
         until=parse(until, UTC) if (until := fields.pop("until", None)) else None,
-        who=Participants(fields.pop("who", "connected")),
+        players={"connected": None, "roster": "roster", "named": tuple(named.split(","))}[who],
         take=Take(fields.pop("take", "connected")),
-        players=tuple(players.split(",")) if (players := fields.pop("players", "")) else (),
         house=tuple(house.split(",")) if (house := fields.pop("house", "")) else (),
         **fields,
     )

@@ -179,13 +179,10 @@ def ignore(competition: Competition) -> None:
     """Nobody wants to know which competition begins."""
 
 
-def acts_of(
-    arena: HostArena, starter: Scheduler, reopen: Callable[[Competition], None] = ignore
-) -> AdminCommands:
+def acts_of(arena: HostArena, starter: Scheduler) -> AdminCommands:
     return AdminCommands(
         arena.host,
         arena.store,
-        reopen,
         starter=starter,
         roster=Roster(arena.store.engine),
         lines=lambda: (),
@@ -243,7 +240,7 @@ async def test_what_could_not_be_written_is_refused_and_no_run_starts() -> None:
     reopened: list[Competition] = []
     async with in_host() as arena:
         scheduler = scheduler_of(arena, reopened.append)
-        acts = acts_of(arena, scheduler, reopened.append)
+        acts = acts_of(arena, scheduler)
         with locked(arena.store):
             arena.store.acted(Act(competition=None, at=0.0, who="prof", what="flag"))
             await is_held(arena)

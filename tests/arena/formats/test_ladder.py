@@ -84,7 +84,10 @@ class LadderCase(StepByStep):
         seats = int(words[-1][6:]) if words[-1].startswith("seats=") else 2
         groups = " ".join(word for word in words if "=" not in word and word != "rematch")
         names, *now = (group.split() for group in groups.split(" now "))
-        tables = pairings(free(names), seats, self.ladder, [*map(tuple, now)], "rematch" in words)
+        slow = [name for word in words if word.startswith("slow=") for name in word[5:].split(",")]
+        tables = pairings(
+            free(names), seats, self.ladder, [*map(tuple, now)], "rematch" in words, slow
+        )
         yield ", ".join(" v ".join(table) for table in tables) or "nobody plays"
 
 

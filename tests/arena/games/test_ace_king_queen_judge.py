@@ -21,7 +21,7 @@ def new_judge() -> Judge:
 
 def judged(card: Card, answer: str) -> Judgement:
     asked = Open(1, card) if answer in ("bet", "check") else Respond(1, card)
-    return not_none(new_judge().decided(asked, answer))
+    return not_none(new_judge().judged(asked, answer))
 
 
 @pytest.mark.parametrize(
@@ -77,4 +77,4 @@ def test_what_happened_in_other_hands_changes_no_judgement() -> None:
     judge = new_judge()
     judge.heard(HandOver(1, 1, ("A", "Q"), "bet", "call", (2, -2), (2, -2)))
 
-    assert judge.decided(Open(2, "K"), "bet") == judged("K", "bet")
+    assert judge.judged(Open(2, "K"), "bet") == judged("K", "bet")

@@ -28,7 +28,8 @@ def judged(match: SeatMatch) -> list[tuple[Draw, str, Judgement]]:
     for decision in match.decisions:
         for news in decision.news:
             judge.heard(news)
-        judgement = judge.decided(decision.question, decision.answer)
+        judgement = judge.judged(decision.question, decision.answer)
+        judge.decided(decision.question, decision.answer)
         if type(decision.question) is Draw:
             assert judgement is not None
             found.append((decision.question, decision.answer, judgement))
@@ -110,7 +111,7 @@ def test_a_shuffle_puts_all_cards_back() -> None:
         judge.heard(news)
     judge.decided(Bet(1, 1000, Range(5, 1000)), 40)
 
-    assert judge.decided(match.decisions[1].question, "stand") == again
+    assert judge.judged(match.decisions[1].question, "stand") == again
 
 
 def test_answers_of_the_same_worth_are_level() -> None:
@@ -122,7 +123,7 @@ def test_answers_of_the_same_worth_are_level() -> None:
     for card in exposed:
         judge.heard(Exposed(card, "player"))
     judge.decided(Bet(1, 1000, Range(5, 1000)), 40)
-    judgement = judge.decided(Draw("Ts", ("Th", "2h"), 12, False), "hit")
+    judgement = judge.judged(Draw("Ts", ("Th", "2h"), 12, False), "hit")
 
     assert judgement is not None
     assert (judgement.cost, judgement.is_level, judgement.grade) == (0.0, True, 0)

@@ -70,7 +70,7 @@ def appraiser(monkeypatch: pytest.MonkeyPatch) -> type[FakeAppraiser]:
 
 
 def judgement(question: Question[Any], answer: Any) -> Judgement:
-    return not_none(GinRummyJudge(SETTINGS, 0).decided(question, answer))
+    return not_none(GinRummyJudge(SETTINGS, 0).judged(question, answer))
 
 
 def test_the_best_answer_costs_nothing(appraiser: type[FakeAppraiser]) -> None:
@@ -125,7 +125,7 @@ def test_an_answer_that_is_almost_the_best_is_measured_no_further(
 ) -> None:
     appraiser.ahead, appraiser.noise = 0.01, 1.0
     judge = GinRummyJudge(SETTINGS, 0)
-    asked = [judge.decided(DRAW, answer) for answer in ("stock", "discard") * 10]
+    asked = [judge.judged(DRAW, answer) for answer in ("stock", "discard") * 10]
 
     calls = judge._appraiser.calls  # type: ignore[attr-defined]
     assert all(one is not None for one in asked)
@@ -150,7 +150,8 @@ def test_the_appraiser_hears_the_match_of_its_seat(appraiser: type[FakeAppraiser
     judge = GinRummyJudge(SETTINGS, 0)
 
     assert len(found) > 10
-    assert judge.decided(Melds(DRAW.hand), None) is None
+    assert judge.judged(Melds(DRAW.hand), None) is None
+    judge.decided(Melds(DRAW.hand), None)
     assert judge._appraiser.calls == [("reset", None), ("recall", None)]  # type: ignore[attr-defined]
     assert [one.judgement for one in found] == [one.judgement for one in judged(record, 0)]
 

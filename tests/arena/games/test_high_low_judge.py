@@ -105,7 +105,7 @@ def test_the_last_speakers_bid_costs_what_all_hidden_cards_say(
     }
 
     for say, mean in means.items():
-        judgement = not_none(judge.decided(question, say))
+        judgement = not_none(judge.judged(question, say))
         assert judgement.cost == pytest.approx(float(max(means.values()) - mean), abs=1e-9)
         assert means[judgement.best] == max(means.values())
         assert judgement.error is None
@@ -115,7 +115,7 @@ def test_the_last_speakers_bid_costs_what_all_hidden_cards_say(
 def cost_of_staying(judge: Judge) -> float:
     """Of the last speaker with a card from the middle, after two hidden cards."""
     bid(judge, 10, 10, "quit")
-    judgement = not_none(judge.decided(asked("9c", (10, 10, "quit", None), 10), 10))
+    judgement = not_none(judge.judged(asked("9c", (10, 10, "quit", None), 10), 10))
     return judgement.cost
 
 
@@ -136,7 +136,7 @@ def test_a_swap_is_not_judged() -> None:
     judge = new_judge(0)
     deal(judge, "7c", dealer="As")
 
-    assert judge.decided(Swap("7c", "As"), "keep") is None
+    assert judge.judged(Swap("7c", "As"), "keep") is None
 
 
 # ---- Where others still have to bid
@@ -148,7 +148,7 @@ def test_nothing_is_said_before_others_were_seen_to_answer() -> None:
     deal(judge, "9c", None, None, None, None, dealer="8d")
 
     for say in "quit", 10:
-        assert judge.decided(asked("9c", (None,) * 4), say) is None
+        assert judge.judged(asked("9c", (None,) * 4), say) is None
 
 
 def test_one_whom_nobody_follows_wins_what_the_others_left() -> None:
@@ -158,13 +158,13 @@ def test_one_whom_nobody_follows_wins_what_the_others_left() -> None:
     question = asked("9c", (None,) * 4)
 
     # Six for a lone stayer (H9), instead of two that it costs to quit.
-    quits = not_none(judge.decided(question, "quit"))
-    stays = not_none(judge.decided(question, 10))
+    quits = not_none(judge.judged(question, "quit"))
+    stays = not_none(judge.judged(question, 10))
     assert (quits.cost, quits.best, quits.grade) == (8, 10, 3)
     assert (stays.cost, stays.best, stays.grade) == (0, 10, 0)
     assert quits.error == stays.error == pytest.approx(8 / 13)
     # Nobody has answered to a bid of 2.
-    assert judge.decided(question, 2) is None
+    assert judge.judged(question, 2) is None
 
 
 def test_those_who_follow_hold_what_they_have_shown() -> None:
@@ -174,7 +174,7 @@ def test_those_who_follow_hold_what_they_have_shown() -> None:
     bid(judge, 8)
 
     # All come along, with an ace and a two among them: 10 are lost for sure.
-    judgement = not_none(judge.decided(asked("Kd", (8, None, None, None), 8), 8))
+    judgement = not_none(judge.judged(asked("Kd", (8, None, None, None), 8), 8))
 
     assert (judgement.cost, judgement.best, judgement.grade) == (8, "quit", 3)
 
@@ -189,7 +189,7 @@ def test_one_who_has_swapped_holds_what_it_took() -> None:
     bid(judge, 10, "quit")
 
     # The last seat has always stayed after a swap, now with the two. Its kings were no lower.
-    judgement = not_none(judge.decided(asked("9c", (10, "quit", None, None), 10), 10))
+    judgement = not_none(judge.judged(asked("9c", (10, "quit", None, None), 10), 10))
 
     assert (judgement.best, judgement.cost) == ("quit", 8)
 
@@ -200,7 +200,7 @@ def test_nothing_is_said_where_a_hidden_card_was_never_shown() -> None:
     deal(judge, "9c", None, None, None, None, dealer="8d")
     bid(judge, 10, "quit")
 
-    assert judge.decided(asked("9c", (10, "quit", None, None), 10), 10) is None
+    assert judge.judged(asked("9c", (10, "quit", None, None), 10), 10) is None
 
 
 def test_an_estimate_that_is_not_sure_is_level() -> None:
@@ -215,8 +215,8 @@ def test_an_estimate_that_is_not_sure_is_level() -> None:
     question = asked("9c", (10, "quit", None, None), 10)
 
     # Two points are won if the last seat quits, and ten are lost if it stays.
-    stays = not_none(judge.decided(question, 10))
-    quits = not_none(judge.decided(question, "quit"))
+    stays = not_none(judge.judged(question, 10))
+    quits = not_none(judge.judged(question, "quit"))
 
     assert 0 < stays.cost < 5
     assert not_none(stays.error) > 1
@@ -230,7 +230,7 @@ def test_the_last_speaker_makes_no_mistake_that_the_cards_shown_before_deny() ->
     deal(judge, "Ks", None, None, None, None, dealer="8d")
     bid(judge, 10, 10, "quit")
 
-    judgement = not_none(judge.decided(asked("Ks", (10, 10, "quit", None), 10), "quit"))
+    judgement = not_none(judge.judged(asked("Ks", (10, 10, "quit", None), 10), "quit"))
 
     # Against any two cards a king should stay; but these two have always had the ace and the two.
     assert (judgement.best, judgement.is_level, judgement.grade) == (10, True, 0)
@@ -251,7 +251,7 @@ def judged(seat: int) -> list[Judgement]:
     for decision in seen.decisions:
         for news in decision.news:
             judge.heard(news)
-        judgements.append(judge.decided(decision.question, decision.answer))
+        judgements.append(judge.judged(decision.question, decision.answer))
     return [judgement for judgement in judgements if judgement is not None]
 
 

@@ -35,20 +35,20 @@ def judged(match: SeatMatch) -> list[Judgement | None]:
     for decision in match.decisions:
         for news in decision.news:
             judge.heard(news)
-        found.append(judge.decided(decision.question, decision.answer))
+        found.append(judge.judged(decision.question, decision.answer))
     return found
 
 
 def play(hand: str, answer: Decision, ante: int = 10, pair_kicker: bool = False) -> Judgement:
     a, b, c = hand.split()
     judge = JUDGING.judge(ThreeCardPokerSettings(pair_kicker=pair_kicker), 0)
-    return not_none(judge.decided(Play((a, b, c), ante, 1000), answer))
+    return not_none(judge.judged(Play((a, b, c), ante, 1000), answer))
 
 
 def ante(cash: int, answer: int, round_number: int = 1, **settings: int | None) -> Judgement | None:
     read = GAME.vocabulary.read_settings({"goal": 60, **settings})
     question = Ante(round_number, cash, Range(1, cash // 2))
-    return JUDGING.judge(read, 0).decided(question, answer)
+    return JUDGING.judge(read, 0).judged(question, answer)
 
 
 @pytest.mark.stats
@@ -112,10 +112,10 @@ def test_the_dealers_hand_changes_no_judgement() -> None:
 
 def test_a_judge_learns_nothing_from_news() -> None:
     judge = JUDGING.judge(ThreeCardPokerSettings(), 0)
-    before = judge.decided(Play(("7s", "5h", "2d"), 10, 1000), "play")
+    before = judge.judged(Play(("7s", "5h", "2d"), 10, 1000), "play")
     judge.heard(RoundOver(("7s", "5h", "2d"), ("As", "Ah", "Ad"), 10, -2, 980))
 
-    assert judge.decided(Play(("7s", "5h", "2d"), 10, 1000), "play") == before
+    assert judge.judged(Play(("7s", "5h", "2d"), 10, 1000), "play") == before
 
 
 # ---- Antes

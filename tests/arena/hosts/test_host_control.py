@@ -52,6 +52,9 @@ async def test_what_a_host_does_is_shown(about: dict[str, Any], state: str, why:
     await asyncio.sleep(7)
     [view] = control.views()
     assert (view.state, view.why) == ("silent", "it has not reported for 7 s")
+    bus.is_down = True
+    [view] = control.views()
+    assert view.why == "it has not reported for 7 s, as the bus is gone"
 
 
 async def test_a_host_that_cannot_run_bots_of_this_arena_says_why() -> None:

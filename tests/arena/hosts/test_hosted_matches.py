@@ -112,6 +112,37 @@ async def test_who_is_killed_with_its_host_is_not_to_blame(order: str) -> None:
     assert (report.played == 80, not report.verdicts) == (is_lost, is_lost)
 
 
+@pytest.mark.parametrize("is_leaving", [False, True])
+async def test_no_match_begins_on_a_host_that_takes_no_more_bots(is_leaving: bool) -> None:
+    """Also none of bots that are warm there."""
+    asked: list[str] = []
+
+    def think(name: str) -> float:
+        asked.append(name)
+        return 0.05
+
+    async with hosted_arena(LIMITS, ann=1, ben=2) as here:
+        first, second = here.machine("h1", think), here.machine("h2")
+        first.start()
+        playing = here.arena.begin(here.plan("ann", "ben", matches=80))
+        await asyncio.sleep(2)
+        if is_leaving:
+            not_none(first.host).leave()
+        else:
+            await here.control.drain("h1", is_draining=True)
+        await asyncio.sleep(3)
+        before = len(asked)
+        await asyncio.sleep(10)
+        assert len(asked) == before > 0
+        if is_leaving:
+            second.start()
+        else:
+            await here.control.drain("h1", is_draining=False)
+        report = await playing
+
+    assert (report.played, report.verdicts) == (80, ())
+
+
 @pytest.mark.parametrize("seed", range(int(os.environ.get("HOST_SCHEDULES", "4"))))
 async def test_J5_every_pairing_counts_once_whatever_becomes_of_hosts_and_bus(seed: int) -> None:
     """Faults at random moments; at the end all is well again, and what waits is resumed."""

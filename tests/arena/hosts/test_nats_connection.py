@@ -11,6 +11,7 @@ from arena.hosts.bus import BusAddress, BusDown
 pytest.importorskip("nats")
 
 from arena.hosts.nats_connection import NatsConnection
+from tests.support.arena_process import free_port
 
 LATE_S = 0.1
 INFO = b'INFO {"server_id":"x","version":"2.9.10","proto":1,"max_payload":1048576}\r\n'
@@ -37,3 +38,10 @@ async def test_a_key_of_another_name_is_refused_however_late_the_server_says_so(
             await connection.open()
     finally:
         server.close()
+
+
+async def test_where_nothing_listens_no_bus_answers() -> None:
+    url = f"nats://127.0.0.1:{free_port()}"
+
+    with pytest.raises(BusDown, match=rf"^{url}: no bus answers: .*Connect call failed"):
+        await NatsConnection(BusAddress(url, None, None), "x", "w2").open()

@@ -57,6 +57,8 @@ def test_what_a_host_lacks_is_said(kind: dict[str, Any], program: Any, why: str)
 class ScriptedHosts:
     """A bus with hosts that have room as they report, and refuse or accept; `asked` in order."""
 
+    is_up = True
+
     def __init__(self, **accepts: bool) -> None:
         self.asked: list[str] = []
         self._accepts = accepts
@@ -112,11 +114,18 @@ class AskedHost:
 
     def __init__(self) -> None:
         self.shortage = ""
+        self.told: list[str] = []
         report = HostReport(
             host="h1", session="s", kind=KIND, cores=1, memory_mib=1, bots=0, room=0
         )
         self.host = BotHost(
-            report, lambda limits: 4, self._programs, (), self._open, lambda: self.shortage
+            report,
+            lambda limits: 4,
+            self._programs,
+            (),
+            self._open,
+            lambda: self.shortage,
+            self.told.append,
         )
 
     async def says(self, arena: str, bots: int) -> str:
@@ -172,4 +181,26 @@ async def test_a_host_that_drains_leaves_or_is_short_takes_none() -> None:
     assert await asked.says("a", 1) == "it takes no more bots"
     answer: BotsPlaced = decode(await asked.host.place(b"nonsense"), BotsPlaced)
     assert answer.why.startswith("expected a request for room")
+    await asked.host.close()
+
+
+async def test_why_an_arena_cannot_be_reached_is_told_and_reported_until_one_is() -> None:
+    asked = AskedHost()
+    for _ in range(2):
+        assert await asked.says("unreachable", 1) == "no arena answers"
+    assert (asked.told, asked.host.report.last_error) == (["no arena answers"], "no arena answers")
+    asked.shortage = "10 MiB of disk left"
+    assert asked.host.report.last_error == "10 MiB of disk left"
+    asked.shortage = ""
+    assert await asked.says("a", 1) == ""
+    assert asked.host.report.last_error == ""
+    await asked.host.close()
+
+
+async def test_an_order_that_changes_nothing_is_not_told() -> None:
+    asked = AskedHost()
+    for is_draining in (False, True, True, False):
+        asked.host.drain(encode(DrainHost(is_draining=is_draining)))
+
+    assert asked.told == ["takes no more bots", "takes bots again"]
     await asked.host.close()

@@ -99,7 +99,10 @@ class CountingJudge:
     def heard(self, news: Any) -> None:
         self.news += 1
 
-    def decided(self, question: Any, answer: Any) -> Judgement | None:
+    def decided(self, question: Any, answer: Any) -> None:
+        pass
+
+    def judged(self, question: Any, answer: Any) -> Judgement | None:
         return Judgement(cost=self.news, best=answer, unit=f"seat {self.seat}")
 
 

@@ -2,39 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 from msgspec.structs import replace
 
-from arena.engine.rules import EVERYONE, Rules, TellSeat, Unit
 from arena.games import GAMES
-from arena.records.mistakes import UnitTotal, added, dearest, judged, mistakes_of
+from arena.records.mistakes import JudgedSeat, UnitTotal, added, dearest, judged, mistakes_of
 from protocol.errors import NoAnalysis
 from protocol.messages import Ending
-from protocol.vocabulary import News
-from tests.support.judged_toys import install_judged_toy, toy_record
-from tests.support.toy_games import toy_game
-
-
-class _ClosesPair(News, frozen=True, gc=False, tag="closes_pair"):
-    """Two rounds are over."""
-
-
-def _in_pairs(settings: Any, deals: Any, board: Any) -> Rules:
-    """The toy's rules, which also say when two rounds are over."""
-    rules = toy_game(2).rules(settings, deals, board)
-    closed, step = 0, next(rules)
-    while True:
-        answer = yield step
-        if isinstance(step, TellSeat) and step.news.kind == "shown":
-            closed += 1
-            if closed % 2 == 0:
-                yield TellSeat(EVERYONE, _ClosesPair())
-        try:
-            step = rules.send(answer)
-        except StopIteration:
-            return
+from tests.support.judged_toys import install_judged_toy, play_in_pairs, toy_record
 
 
 @pytest.fixture
@@ -77,10 +52,7 @@ def test_only_the_dearest_of_a_unit_are_shown_and_all_are_counted(
 
     assert [one.round for one in mistakes_of(record, 1).mistakes] == [1, 2, 3, 4], "one of a round"
 
-    in_twos = replace(
-        game, unit=Unit("pair", "rounds", _ClosesPair, lambda news: (0, 0)), rules=_in_pairs
-    )
-    monkeypatch.setitem(GAMES, game.name, in_twos)
+    play_in_pairs(monkeypatch, game)
     found = mistakes_of(record, 1)
 
     assert [(one.round, one.unit, one.judgement.cost) for one in found.mistakes] == [
@@ -88,6 +60,24 @@ def test_only_the_dearest_of_a_unit_are_shown_and_all_are_counted(
         (3, 2, 3.0),
     ]
     assert found.totals == (UnitTotal("chips", 4, 10.0),)
+
+
+def test_units_are_judged_in_any_order_those_first_that_were_lost_highest(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    game = install_judged_toy(monkeypatch)
+    play_in_pairs(monkeypatch, game)
+    seat = JudgedSeat(toy_record(game.name, (3, 1, 0, 3, 2, 1), "As Kd Qh Jh Ah 2s"), 1)
+
+    units = [(unit.number, unit.decisions, unit.payoff) for unit in seat.lost_first]
+    assert units == [(2, 2, -1), (3, 2, 0), (1, 2, 1)]
+    progress: list[tuple[int, int]] = []
+    found = list(seat.judged(seat.lost_first[:2], lambda done, of: progress.append((done, of))))
+    assert [(one.unit, one.number) for one in found] == [(2, 3), (2, 4), (3, 5)]
+    assert progress == [(1, 4), (2, 4), (3, 4), (4, 4)]
+    assert [one.number for one in seat.judged(seat.units[::-1])] == [5, 3, 4, 1, 2]
+    mistakes = seat.mistakes(found)
+    assert (mistakes.decisions, mistakes.judged) == (6, 3)
 
 
 def test_the_dearest_come_first(game: str) -> None:

@@ -583,7 +583,10 @@ class FirstAnswerJudge:
     def heard(self, news: Any) -> None:
         pass
 
-    def decided(self, question: Any, answer: Any) -> Judgement:
+    def decided(self, question: Any, answer: Any) -> None:
+        pass
+
+    def judged(self, question: Any, answer: Any) -> Judgement:
         best = question.legal[0]
         cost = 0 if answer == best else 0.5
         return Judgement(cost=cost, best=best, unit="chips", grade=int(cost > 0))

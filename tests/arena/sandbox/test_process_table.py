@@ -80,7 +80,7 @@ def reader(request: pytest.FixtureRequest) -> Processes:
 
 
 def test_a_reader_knows_this_process(reader: Processes) -> None:
-    entry = reader.table()[os.getpid()]
+    entry = reader.entries([os.getpid()])[os.getpid()]
     memory = reader.memory(os.getpid())
     cpu = reader.cpu(os.getpid())
     pss = reader.pss(os.getpid())
@@ -108,9 +108,11 @@ def test_a_reader_sees_cpu_time_pass(reader: Processes) -> None:
 
 
 def test_a_reader_knows_nothing_of_a_process_that_is_not_there(reader: Processes) -> None:
-    nobody = 1 << 30  # more than a system numbers
+    nobody = 1 << 26  # more than a system numbers
 
-    assert nobody not in reader.table()
+    assert nobody not in reader.pids()
+    assert reader.entries([nobody]) == {}
+    assert reader.clock(nobody) is None
     assert reader.memory(nobody) is None
     assert reader.pss(nobody) is None
     assert reader.cpu(nobody) is None

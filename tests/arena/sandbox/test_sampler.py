@@ -10,7 +10,7 @@ import errno
 import logging
 import threading
 import time
-from collections.abc import AsyncIterator, Callable, Collection, Mapping
+from collections.abc import AsyncIterator, Callable, Collection, Iterable, Mapping
 
 import pytest
 
@@ -29,13 +29,16 @@ class FakeProcesses:
     """A system's processes, as a test wants them; `pss` is not asked for without need."""
 
     def __init__(self) -> None:
-        self.entries = {10: ProcessEntry(10, 1, "supervisor", 5, False)}
+        self.asked: list[set[int]] = []
+        self.has_clocks = False
+        self.all = {10: ProcessEntry(10, 1, "supervisor", 5, False)}
         self.held: dict[int, ProcessMemory] = {}
         self.shares: dict[int, int] = {}
         self.opened: dict[int, dict[int, int]] = {}
         self.mapped: dict[int, int] = {}
         self.in_files = 0
         self.asked_files = 0
+        self.asked_cpu: list[int] = []
         self.times: dict[int, tuple[float, float]] = {}
         self.waited: dict[int, dict[int, float]] = {}
         self.asked_pss = 0
@@ -49,15 +52,23 @@ class FakeProcesses:
         self.put(ProcessEntry(pid, parent, "bot", 6, False))
 
     def put(self, entry: ProcessEntry) -> None:
-        self.entries = {**self.entries, entry.pid: entry}  # a thread reads the old one
+        self.all = {**self.all, entry.pid: entry}  # a thread reads the old one
 
     def remove(self, pid: int) -> None:
-        self.entries = {key: it for key, it in self.entries.items() if key != pid}
+        self.all = {key: it for key, it in self.all.items() if key != pid}
 
-    def table(self) -> Mapping[int, ProcessEntry]:
+    def pids(self) -> set[int]:
         if self.broken is not None:
             raise self.broken
-        return self.entries
+        return set(self.all)
+
+    def entries(self, pids: Iterable[int]) -> Mapping[int, ProcessEntry]:
+        everything = self.all
+        self.asked.append(set(pids))
+        return {pid: everything[pid] for pid in pids if pid in everything}
+
+    def clock(self, pid: int) -> float | None:
+        return self.times.get(pid, (0, 0))[0] if self.has_clocks and pid in self.all else None
 
     def memory(self, pid: int) -> ProcessMemory | None:
         return self.held.get(pid)
@@ -75,12 +86,13 @@ class FakeProcesses:
         return self.opened.get(pid, {})
 
     def cpu(self, pid: int) -> ProcessCpu | None:
-        if pid not in self.entries:
+        self.asked_cpu.append(pid)
+        if pid not in self.all:
             return None
-        return ProcessCpu(pid, self.entries[pid].started, *self.times.get(pid, (0, 0)))
+        return ProcessCpu(pid, self.all[pid].started, *self.times.get(pid, (0, 0)))
 
     def waits(self, pid: int, *, are_behind: bool = False) -> Mapping[int, float]:
-        return self.waited.get(pid, {}) if pid in self.entries else {}
+        return self.waited.get(pid, {}) if pid in self.all else {}
 
     def put_behind(self, pid: int) -> None:
         self.behind.add(pid)
@@ -210,13 +222,13 @@ async def test_a_sample_that_waited_is_soon_followed(monkeypatch: pytest.MonkeyP
             rests.append(timeout)
             return super().wait(0.001)
 
-    def waits_for_a_core() -> Mapping[int, ProcessEntry]:
+    def waits_for_a_core() -> set[int]:
         threading.Event().wait(0.2)
-        return {}
+        return set()
 
     watched = SampledBots()
     watched.sampler.close()
-    monkeypatch.setattr(watched.processes, "table", waits_for_a_core)
+    monkeypatch.setattr(watched.processes, "pids", waits_for_a_core)
     sampler = Sampler(LIMITS, lambda name, finding: None, watched.processes)
     monkeypatch.setattr(sampler, "_closing", RecordedRests())
     sampler.watch("ann", 10)
@@ -378,3 +390,105 @@ async def test_a_restless_bots_processes_are_put_behind_all_others_those_of_late
     await watched.samples()
 
     assert (before, watched.processes.behind) == (set(), {11, 12})
+
+
+# ---- What has not run is not read again
+
+
+@pytest.fixture
+def _never_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "ALL", 1 << 30)
+
+
+async def test_bots_and_others_that_rest_are_read_once_a_second(watched: SampledBots) -> None:
+    watched.processes.has_clocks = True
+    watched.processes.put(ProcessEntry(99, 1, "other", 5, False))
+    watched.watches()
+    await watched.samples(4)
+    watched.processes.asked.clear()
+    await watched.samples(2 * module.ALL)
+
+    read = [asked for asked in watched.processes.asked if asked]
+    assert set(map(frozenset, read)) == {frozenset({10, 11, 99})}
+    assert 2 <= len(read) <= 3
+
+
+@pytest.mark.usefixtures("_never_all")
+async def test_a_bot_that_has_run_is_read_with_what_it_has_started(watched: SampledBots) -> None:
+    watched.processes.has_clocks = True
+    watched.processes.put(ProcessEntry(99, 1, "other", 5, False))
+    watched.watches()
+    await watched.samples(4)
+    watched.processes.add(12, 11, mib=312)
+    watched.processes.times[11] = 1.0, 0.0
+
+    assert (await watched.finds())[0] == "ann"
+
+
+@pytest.mark.usefixtures("_never_all")
+async def test_a_child_that_starts_while_a_sample_is_taken_is_found_at_the_next(
+    watched: SampledBots, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    processes = watched.processes
+    processes.has_clocks = True
+    watched.watches()
+    await watched.samples(4)
+    listed = processes.pids
+
+    def starts_just_now() -> set[int]:
+        monkeypatch.setattr(processes, "pids", listed)
+        before = listed()
+        processes.add(12, 11, mib=312)
+        processes.times[11] = 1.0, 0.0
+        return before
+
+    monkeypatch.setattr(processes, "pids", starts_just_now)
+    assert (await watched.finds())[0] == "ann"
+
+
+@pytest.mark.usefixtures("_never_all")
+@pytest.mark.parametrize("moved", [{}, {10: (1.0, 0.0)}], ids=["its child ends", "it waits"])
+async def test_who_takes_the_place_of_a_child_that_has_ended_is_found(
+    watched: SampledBots, moved: dict[int, tuple[float, float]]
+) -> None:
+    watched.processes.has_clocks = True
+    watched.processes.add(12, 11)
+    watched.watches()
+    await watched.samples(4)
+    watched.processes.remove(11)
+    watched.processes.put(ProcessEntry(12, 10, "bot", 6, False))  # adopted, and never runs
+    watched.processes.held[12] = ProcessMemory(312 * MIB, 312 * MIB)
+    watched.processes.times |= moved
+
+    assert (await watched.finds())[0] == "ann"
+
+
+async def test_an_id_that_became_a_bots_is_found_within_a_second(watched: SampledBots) -> None:
+    watched.processes.has_clocks = True
+    watched.processes.put(ProcessEntry(12, 1, "other", 5, False))
+    watched.watches()
+    await watched.samples(4)
+    watched.processes.add(12, 11, mib=312)  # between two samples, and nothing else tells
+    watched.processes.times[11] = 1.0, 0.0
+
+    assert (await watched.finds())[0] == "ann"
+
+
+async def test_cpu_time_is_read_again_only_of_what_has_run(watched: SampledBots) -> None:
+    watched.sampler.close()
+    processes = watched.processes
+    processes.has_clocks = True
+    processes.add(12, 11)
+    processes.add(11)
+    sampler = Sampler(LIMITS, lambda name, finding: None, processes)
+    sampler.watch("ann", 10)
+    sampler.cpu_ms("ann")
+    processes.asked_cpu.clear()
+    processes.times[11] = 5.0, 0.0
+
+    assert sampler.cpu_ms("ann") == 5.0
+    assert processes.asked_cpu == [11]
+    processes.times[11] = 9.0, 7.0  # it has waited for a child
+
+    assert sampler.cpu_ms("ann") == 16.0
+    assert processes.asked_cpu == [11, 11]

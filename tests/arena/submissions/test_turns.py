@@ -14,7 +14,7 @@ from typing import Any, cast
 import pytest
 
 from arena.cli._submission_progress import SubmissionProgress
-from arena.competitions import gathering, scheduler
+from arena.competitions import scheduler
 from arena.competitions.config import read_config
 from arena.competitions.live_arena import LiveArena
 from arena.competitions.scheduler import Scheduler
@@ -195,9 +195,8 @@ async def test_K5_slow_submissions_of_one_owner_shut_nobody_out(
     """A class of 27 hands in its C++ starters within the last ten minutes."""
     loop, since = asyncio.get_running_loop(), datetime.now(UTC)
     begun = loop.time()
-    for module in (gathering, scheduler):
-        passed = lambda: since + timedelta(seconds=loop.time() - begun)  # noqa: E731
-        monkeypatch.setattr(module, "local_now", passed)
+    passed = lambda: since + timedelta(seconds=loop.time() - begun)  # noqa: E731
+    monkeypatch.setattr(scheduler, "local_now", passed)
     at = since + timedelta(seconds=600)
     (tmp_path / "course.toml").write_text(COURSE.format(at=at.isoformat()))
     config = read_config(tmp_path / "course.toml")
@@ -213,7 +212,7 @@ async def test_K5_slow_submissions_of_one_owner_shut_nobody_out(
             on_start=started.set_result,
             on_report=lambda report: None,
             tell=lines.append,
-            names=lambda: ["eve", *names],
+            roster=lambda: (["eve", *names], {}),
         ).run(config.runs, ())
         played = asyncio.create_task(runs)
         for n in range(2):

@@ -72,8 +72,10 @@ class EavesdroppingJudge:
     def heard(self, news: News) -> None:
         self._heard.append(plain(news))
 
-    def decided(self, question: Question[Any], answer: Any) -> Judgement:
+    def decided(self, question: Question[Any], answer: Any) -> None:
         self._heard.append(plain(question))
+
+    def judged(self, question: Question[Any], answer: Any) -> Judgement:
         return Judgement(cost=0.5, best=answer, unit="chips", grade=2)
 
     def charts(self) -> tuple[Chart, ...]:
