@@ -98,11 +98,20 @@ def _left(progress: messages.Progress) -> str:
 
 
 class CompetitionLog(Listener):
-    """Passes a line per match to `log`, and the lines that are for the instructor to `tell`."""
+    """Passes a line per match to `log`, lines for the instructor to `tell`, verdicts to `ruled`."""
 
-    def __init__(self, log: Callable[[str], None], tell: Callable[[str], None]) -> None:
+    def __init__(
+        self,
+        log: Callable[[str], None],
+        tell: Callable[[str], None],
+        ruled: Callable[[messages.Verdict], None],
+    ) -> None:
         self._log = log
         self._tell = tell
+        self._ruled = ruled
+
+    def verdict_given(self, verdict: messages.Verdict) -> None:
+        self._ruled(verdict)
 
     def match_finished(self, ledger: Ledger, match: str, pairing: Pairing, result: Result) -> None:
         names = zip(pairing.players, result.scores, strict=True)

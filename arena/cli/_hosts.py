@@ -41,11 +41,9 @@ async def connected_hosts(
         from arena.hosts.nats_connection import NatsConnection
     service, folder = arena.submissions, programs_folder(store)
     programs = SeatPrograms(arena.supervisor.relaunch_specs, service, folder, arena.hidden)
-    pools = HostPools(
-        *(arena.supervisor, arena.gateway, arena.limits, programs),
-        # Without submissions there is nobody who hands in.
-        (lambda submission, match, text: None) if service is None else service.note_stderr,
-    )
+    # Without submissions there is nobody who hands in.
+    on_stderr = (lambda submission, match, text: None) if service is None else service.note_stderr
+    pools = HostPools(arena.supervisor, programs, on_stderr)
     links = HostLinks(pools.opened, pools.closed)
     name = await asyncio.to_thread(store.arena_id)
     bus = NatsConnection(where, f"arena {name}", ARENA_USER)

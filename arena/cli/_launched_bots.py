@@ -91,7 +91,7 @@ async def launched(
     for entry in entries:
         assert entry.name is not None, "`named` has seen to that"
         try:
-            await arena.launch_program(entry.program, entry.name)
+            await arena.supervisor.launch_program(entry.program, entry.name)
             coming.add(entry.name)
         except UsageError as error:
             raise UsageError(f"{entry.name}: {error}") from None
@@ -101,7 +101,7 @@ async def launched(
     try:
         came = await arena.wait_for_bots(coming, arena.limits.hello_ms / 1000)
         _tell_ended(arena, notices)
-        for name in sorted(coming - came - arena.ended.keys()):
+        for name in sorted(coming - came - arena.supervisor.ended.keys()):
             within = f"within {arena.limits.hello_ms:,} ms"
             notices.say(f"{name} {arena.supervisor.no_hello(name, within)}")
         yield
@@ -116,5 +116,5 @@ async def _tell_ends(arena: LiveArena, notices: BotNotices) -> None:
 
 
 def _tell_ended(arena: LiveArena, notices: BotNotices) -> None:
-    for name, why in arena.ended.items():
+    for name, why in arena.supervisor.ended.items():
         notices.ended(name, why)

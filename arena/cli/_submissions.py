@@ -10,21 +10,21 @@ from pathlib import Path
 
 from arena.cli._addresses import Endpoint
 from arena.competitions.live_arena import LiveArena
-from arena.competitions.process_pool import ProcessPool, launches_here
+from arena.competitions.process_pool import ProcessPool, SeatBot
 from arena.games import game_named
 from arena.referee.compute_gate import ComputeGate
+from arena.sandbox.command import Program
 from arena.sandbox.languages import LANGUAGES, Language
 from arena.sandbox.safety import fitting_bots, unsafe_because
 from arena.sandbox.worker_pool import usable_cores
 from arena.storage.store import Store
-from arena.submissions.requests import SubmissionRequests
 from arena.submissions.service import SubmissionService
 from arena.submissions.settings import SubmissionSettings
 from protocol.errors import UsageError
 from protocol.messages import Limits
 from protocol.submitting import StarterFiles
 
-__all__ = ["cache_folder", "check_safety", "play_submissions", "submission_requests"]
+__all__ = ["cache_folder", "check_safety", "play_submissions", "submission_service"]
 
 _STARTER_NAME = "bot"
 _OPTION = "--submissions-without-isolation"
@@ -62,25 +62,26 @@ def cache_folder(store: Store) -> Path:
     return Path(home, "card-arena", hashlib.sha256(url.encode()).hexdigest()[:16])
 
 
-def submission_requests(
+def submission_service(
     store: Store,
     settings: SubmissionSettings,
     limits: Limits,
     games: Iterable[str],
     hidden: Sequence[Path],
     unsafe: str,
-) -> SubmissionRequests:
-    """The submissions of an arena on this database, and what is asked of them."""
-    service = SubmissionService(
+) -> SubmissionService:
+    """The submissions of an arena on this database."""
+    return SubmissionService(
         store.engine,
         settings,
         limits,
         cache_folder(store),
         hidden=hidden,
         check=(sys.executable, "-P", "-m", "arena.cli._submission_check"),
+        games=tuple(games),
+        starter=_starter,
         unsafe=unsafe,
     )
-    return SubmissionRequests(service, tuple(games), _starter)
 
 
 def play_submissions(arena: LiveArena, service: SubmissionService) -> None:
@@ -89,14 +90,12 @@ def play_submissions(arena: LiveArena, service: SubmissionService) -> None:
     cores = settings.cores or max(1, usable_cores() - 1)
     # One may be built or checked beside matches. A match needs two, whatever else is on.
     most = max(2, fitting_bots(arena.limits, 2 * settings.build_mib))
-    pool = ProcessPool(
-        arena.supervisor,
-        arena.gateway,
-        ComputeGate(cores),
-        launches_here(arena.supervisor, service.program),
-        most,
-        service.note_stderr,
-    )
+
+    async def program(bot: SeatBot) -> Program:
+        assert bot.submission is not None, "others are connected here"
+        return await service.program(bot.submission)
+
+    pool = ProcessPool(arena.supervisor, ComputeGate(cores), program, most, service.note_stderr)
     arena.take_submissions(service, pool, cores)
     service.on_rebuild = pool.retire
     service.in_use = lambda: {

@@ -22,7 +22,7 @@ from arena.cli._hosts import connected_hosts, programs_folder
 from arena.cli._launched_bots import BotNotices, launched
 from arena.cli._limit_options import LimitsCommand, limits_options
 from arena.cli._signals import Stop
-from arena.cli._submissions import cache_folder, check_safety, play_submissions, submission_requests
+from arena.cli._submissions import cache_folder, check_safety, play_submissions, submission_service
 from arena.competitions.admin import AdminCommands
 from arena.competitions.competition import Competition
 from arena.competitions.config import Config, ServeSection, example, read_config
@@ -276,7 +276,7 @@ async def _serve(store: Store, endpoint: Endpoint, plan: _ServePlan, stop: Stop)
     submissions, hidden = None, endpoint.hidden
     if plan.config.submissions is not None:
         hidden = (*hidden, cache_folder(store), *(() if store.file is None else (store.file,)))
-        submissions = submission_requests(
+        submissions = submission_service(
             store, plan.config.submissions, plan.config.limits, plan.game_names, hidden, plan.unsafe
         )
     async with contextlib.AsyncExitStack() as stack:
@@ -293,9 +293,8 @@ async def _serve(store: Store, endpoint: Endpoint, plan: _ServePlan, stop: Stop)
             practice=endpoint.practice,
             requires_token=endpoint.requires_token,
             tls=endpoint.tls,
-            listener=report.CompetitionLog(log, notices.say),
+            listener=report.CompetitionLog(log, notices.say, notices.ruled),
             is_attended=True,
-            on_verdict=notices.ruled,
             hidden=hidden,
             page=Web if endpoint.page else None,
             origins=endpoint.origins,
@@ -322,9 +321,9 @@ async def _serve(store: Store, endpoint: Endpoint, plan: _ServePlan, stop: Stop)
                 roster=lambda: (_listed(roster), roster.teams()),
                 once=plan.once,
             )
-            if isinstance(arena.web, Web):
-                arena.web.upcoming = lambda: scheduler.upcoming
-                arena.web.startable = lambda: scheduler.startable
+            if isinstance(arena.here.page, Web):
+                arena.here.page.upcoming = lambda: scheduler.upcoming
+                arena.here.page.startable = lambda: scheduler.startable
             _warn(roster.access(), endpoint, plan, notices)
             async with launched(arena, plan.bots, notices):
                 # Not before: `run` would resume a competition that a command has just started.

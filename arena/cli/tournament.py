@@ -211,10 +211,8 @@ async def _play(store: Store, plan: Plan, log_file: str | None) -> CompetitionRe
     stops_at_sigterm()
     with report.watch() as board, report.match_log(log_file) as log:
         notices = BotNotices(board)
-        listener = report.CompetitionLog(log, notices.say)
-        async with LiveArena(
-            store, limits=plan.limits, listener=listener, on_verdict=notices.ruled
-        ) as arena:
+        listener = report.CompetitionLog(log, notices.say, notices.ruled)
+        async with LiveArena(store, limits=plan.limits, listener=listener) as arena:
             competition = _started(arena, plan, notices)
             board.follow(competition.title, competition)
             done = await arena.play(competition)
@@ -229,6 +227,6 @@ def _started(arena: LiveArena, plan: Plan, notices: BotNotices) -> Competition:
             row.plan, seed=plan.seed, house=plan.house, bots=plan.bots
         ):
             competition = arena.resume(row)
-            notices.say(f"{row.id} goes on: {competition.played:,} matches played")
+            notices.say(f"{row.id} goes on: {competition.ledger.played:,} matches played")
             return competition
     return arena.compete(plan)

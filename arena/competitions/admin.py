@@ -180,10 +180,10 @@ class AdminCommands:
         done = _DONE[message.action]
         chosen = self._chosen(message.competition)
         if message.action is Action.PAUSE and message.competition is None:
-            chosen = [each for each in chosen if not each.is_paused]
+            chosen = [each for each in chosen if not each.arbiter.is_paused]
         if message.action is Action.RESUME:
             going_on = _ids(chosen)
-            chosen = [each for each in chosen if each.is_paused or each.is_stuck]
+            chosen = [each for each in chosen if each.arbiter.is_paused or each.is_stuck]
             if going_on and not chosen:
                 raise UsageError(
                     "expected a competition that is paused, or has a match that waits after "

@@ -13,7 +13,7 @@ import asyncio
 import logging
 import math
 import secrets
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TypeAlias
 
@@ -24,7 +24,6 @@ from arena.competitions.ledger import Ledger
 from arena.competitions.listener import Listener
 from arena.competitions.process_pool import SeatBot
 from arena.competitions.seating import Seating, WantedSeats
-from arena.competitions.submitted_bots import SubmittedBots
 from arena.engine.match import MatchResult, MatchState, Result
 from arena.engine.names import is_process
 from arena.engine.verdict import UNCOUNTED, Finding, advice
@@ -39,14 +38,11 @@ from arena.server.background import BackgroundTasks
 from arena.server.gateway import Gateway
 from arena.storage.models import ARENA, Act
 from arena.strength.figures import time_of
+from arena.submissions.service import SubmissionService
 from protocol.errors import ArenaError
 from protocol.messages import Ending, Mechanism, Termination, Verdict
 
-__all__ = ["Arbiter", "EndedMatch", "LaunchHouseBot", "OnMatchOver"]
-
-LaunchHouseBot = Callable[[str, str], Awaitable[None]]
-"""Takes a game and a name, and starts a house bot of that name, which will connect."""
-
+__all__ = ["Arbiter", "EndedMatch", "OnMatchOver"]
 
 log = logging.getLogger(__name__)
 
@@ -97,14 +93,13 @@ class Arbiter:
         ledger: Ledger,
         gateway: Gateway,
         wall: Callable[[], float],
-        call_house: LaunchHouseBot,
         listener: Listener,
         seating: Seating,
         *,
         is_paused: bool = False,
         is_attended: bool = False,
         is_resumed: bool = False,
-        submitted: SubmittedBots | None = None,
+        submitted: SubmissionService | None = None,
     ) -> None:
         self.plan = ledger.plan
         self.is_paused = is_paused
@@ -113,7 +108,6 @@ class Arbiter:
         self.ledger = ledger
         self.gateway = gateway
         self.wall = wall
-        self._call_house = call_house
         self.listener = listener
         self._is_attended = is_attended
         self._seating = seating
@@ -133,7 +127,7 @@ class Arbiter:
         self._causes = dict.fromkeys(self.plan.players if is_resumed else (), self._restarted)
         # By number of the pairing: what is played, and what waits for its seats.
         self._tables: dict[int, LiveMatch] = {}
-        self._wanted: dict[int, tuple[WantedSeats, OnMatchOver]] = {}
+        self._wanted: dict[int, WantedSeats] = {}
         self._excused: set[str] = set()  # house bots whose offence made a match void
         self._calls = BackgroundTasks()
 
@@ -194,46 +188,61 @@ class Arbiter:
         for pairing in pairings:
             for name in pairing.players:
                 if name in self.plan.house and self.ledger.known(pairing) is None:
-                    await self._call_house(self.plan.game, name)
+                    await self.listener.launch_house_bot(self.plan.game, name)
 
     # --- matches ---
 
     def open(self, pairing: Pairing, on_over: OnMatchOver) -> None:
         """Open a pairing's match, at once or when its seats are there."""
-        names = pairing.players
+        names, game = pairing.players, self.plan.game
         for name in names:
             self._causes.pop(name, None)
-        submissions = tuple(map(self.bots.submission, names))
+        bots = [SeatBot(name, self.bots.submission(name), game) for name in names]
         versions = self.bots.versions(names)
         if self.plan.form is Form.LADDER:  # whose players are not known when it begins
-            for name, number, version in zip(names, submissions, versions or names, strict=True):
-                self.gateway.players.spellings.add(name)
-                if number is not None and version:
-                    self.ledger.version_in_play(name, version, self.wall())
-        if all(number is None for number in submissions) and not self.bots.are_on_hosts(names):
+            for bot, version in zip(bots, versions or names, strict=True):
+                self.gateway.players.spellings.add(bot.name)
+                if bot.submission is not None and version:
+                    self.ledger.version_in_play(bot.name, version, self.wall())
+        if any(bot.submission is not None for bot in bots) or self.bots.are_on_hosts(names):
+            self._want_seats(pairing, bots, versions, on_over)
+        else:
             sessions = [self.gateway.players[name] for name in names]
             self._begin(pairing, sessions, versions, on_over, None)
-            return
+
+    def _want_seats(
+        self,
+        pairing: Pairing,
+        bots: Sequence[SeatBot],
+        versions: Sequence[str],
+        on_over: OnMatchOver,
+    ) -> None:
+        """Have a match opened when its seats are there."""
         match = self._new_id(pairing)
-        wanted = WantedSeats(
+        here = [bot.name for bot in bots if bot.submission is None]
+
+        def failed(why: str) -> None:
+            del self._wanted[pairing.number]
+            void = MatchState(self._rules, self._settings, seed=bytes(32), start=False)
+            void.end(Ending.VOID, None, why)
+            on_over(EndedMatch("", void.result()))
+
+        def refused(seat: int, finding: Finding) -> None:
+            del self._wanted[pairing.number]
+            ended = self._forfeited(match, pairing, (seat,), finding, versions)
+            on_over(ended)
+            if ended.verdict is not None:
+                self.listener.verdict_given(ended.verdict)
+
+        wanted = self._wanted[pairing.number] = WantedSeats(
             match,
-            [
-                SeatBot(name, number, self.plan.game)
-                for name, number in zip(names, submissions, strict=True)
-            ],
-            is_portable=all(
-                number is not None or self.bots.is_portable(name)
-                for name, number in zip(names, submissions, strict=True)
-            ),
-            is_limited=all(
-                number is not None or self.gateway.players[name].process is not None
-                for name, number in zip(names, submissions, strict=True)
-            ),
+            bots,
+            is_portable=all(map(self.bots.is_portable, here)),
+            is_limited=all(self.gateway.players[name].process is not None for name in here),
             seated=lambda sessions: self._begin(pairing, sessions, versions, on_over, wanted),
-            refused=lambda seat, finding: self._refused(pairing, match, seat, finding, versions),
-            failed=lambda why: self._failed(pairing, why),
+            refused=refused,
+            failed=failed,
         )
-        self._wanted[pairing.number] = wanted, on_over
         self._seating.want(wanted)
 
     def cancel(self, pairing: Pairing, why: str) -> None:
@@ -242,9 +251,7 @@ class Arbiter:
         if table is not None:
             self.gateway.referee.void(table, why)
         elif pairing.number in self._wanted:
-            wanted, _ = self._wanted[pairing.number]
-            self._seating.give_back(wanted)
-            self._failed(pairing, why)
+            self._seating.fail(self._wanted[pairing.number], why)
 
     def void_all(self, why: str) -> None:
         """End all matches as void."""
@@ -254,10 +261,9 @@ class Arbiter:
 
     def withdraw(self, why: str, only: Callable[[WantedSeats], bool] = lambda wanted: True) -> None:
         """Open none of the matches that wait for their seats; their pairings wait again."""
-        for number, (wanted, _) in tuple(self._wanted.items()):
+        for number, wanted in tuple(self._wanted.items()):
             if number in self._wanted and only(wanted):
-                self._seating.give_back(wanted)
-                self._failed(Pairing(number, wanted.names), why)
+                self._seating.fail(wanted, why)
 
     def withdraw_replaced(self) -> None:
         """Open no match of a version that is not in play any more."""
@@ -303,28 +309,10 @@ class Arbiter:
             if wanted is None:
                 raise
             log.exception("the match of %s cannot be opened", " and ".join(pairing.players))
-            self._seating.give_back(wanted)
-            self._failed(pairing, FAULT)
+            self._seating.fail(wanted, FAULT)
             return
         self._wanted.pop(pairing.number, None)
         self._tables[pairing.number] = table
-
-    def _failed(self, pairing: Pairing, why: str) -> None:
-        """The seats of a match cannot be had: it is void before it was opened."""
-        _, on_over = self._wanted.pop(pairing.number)
-        match = MatchState(self._rules, self._settings, seed=bytes(32), start=False)
-        match.end(Ending.VOID, None, why)
-        on_over(EndedMatch("", match.result()))
-
-    def _refused(
-        self, pairing: Pairing, match: str, seat: int, finding: Finding, versions: Sequence[str]
-    ) -> None:
-        """A bot could not be started, and loses by that."""
-        _, on_over = self._wanted.pop(pairing.number)
-        ended = self._forfeited(match, pairing, (seat,), finding, versions)
-        on_over(ended)
-        if ended.verdict is not None:
-            self.listener.verdict_given(ended.verdict)
 
     def _new_id(self, pairing: Pairing) -> str:
         """An id for a match that the referee does not open."""
@@ -442,7 +430,7 @@ class Arbiter:
 
     async def _launch_again(self, name: str) -> None:
         try:
-            await self._call_house(self.plan.game, name)
+            await self.listener.launch_house_bot(self.plan.game, name)
         except ArenaError as error:
             self.listener.told(f"{name}: {error}")
 
@@ -466,7 +454,10 @@ class Arbiter:
         if seat is not None and pairing.players[seat] in self.plan.house:
             if not is_process(table.chairs[seat].player.name):  # else the one here is well
                 self._excused.add(pairing.players[seat])
-            result, verdict = _voided(result), None
+            void = Termination(Ending.VOID, None, FAULT)
+            record = msgspec.structs.replace(result.record, termination=void)
+            result = msgspec.structs.replace(result, termination=void, record=record)
+            verdict = None
         on_over(
             EndedMatch(
                 table.id,
@@ -537,9 +528,3 @@ class Arbiter:
             bot=bot,
             text=text,
         )
-
-
-def _voided(result: MatchResult) -> MatchResult:
-    void = Termination(Ending.VOID, None, FAULT)
-    record = msgspec.structs.replace(result.record, termination=void)
-    return msgspec.structs.replace(result, termination=void, record=record)

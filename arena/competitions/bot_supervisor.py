@@ -16,7 +16,7 @@ import secrets
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Protocol, TypeAlias
+from typing import TypeAlias
 
 import msgspec
 
@@ -31,7 +31,7 @@ from arena.sandbox.launcher import LaunchedBot, Launcher, Program, bot_command
 from arena.sandbox.process import StderrTail
 from arena.server.background import BackgroundTasks
 from arena.server.gateway import Gateway
-from arena.server.stdio import Pipe, Pipes
+from arena.server.stdio import Pipe
 from protocol.codec import Encoding
 from protocol.errors import ArenaError, error_line
 from protocol.messages import Ending, Limits, Mechanism
@@ -41,45 +41,10 @@ __all__ = ["BotSupervisor", "SupervisedBot"]
 _LEAST_LOOK_S = 0.05  # between two looks at a bot that starts
 _CORES = os.cpu_count() or 1
 _DISMISSED = "nobody needs it any more"
+_STDERR_BYTES = 64 * 1024  # of a match, its end
 
 OnOffence: TypeAlias = Callable[[str, Finding], None]
-
-
-class StartedBot(Protocol):
-    """A bot that a launcher has started, here or on a host; see `LaunchedProcess`."""
-
-    @property
-    def enforced(self) -> str: ...
-
-    @property
-    def is_metered(self) -> bool: ...
-
-    @property
-    def lag(self) -> LoopLag | None: ...
-
-    @property
-    def pipes(self) -> Pipes | None:
-        """Where it speaks, if that is its standard streams."""
-
-    @property
-    def stderr(self) -> StderrTail:
-        """The end of what it has written there by now."""
-
-    def clock(self, now: float) -> float | None: ...
-
-    def cpu_ms(self) -> float: ...
-
-    def waited_ms(self) -> float | None: ...
-
-
-class BotLauncher(Protocol):
-    """Ends the bots that it has started, here or on a host."""
-
-    async def stop(self, name: str) -> None:
-        """End a bot without reporting that; one that is not there is no error."""
-
-    def tail(self, name: str) -> str:
-        """The end of what a bot wrote to stderr; empty once it has ended."""
+StartedBot: TypeAlias = LaunchedBot | RemoteBot
 
 
 class SupervisedBot:
@@ -91,7 +56,7 @@ class SupervisedBot:
         gone: done when its processes have ended.
     """
 
-    def __init__(self, name: str, launcher: BotLauncher, limits: Limits) -> None:
+    def __init__(self, name: str, launcher: Launcher | RemoteLauncher, limits: Limits) -> None:
         self.finding: Finding | None = None
         self.lost = ""
         self.launcher = launcher
@@ -174,6 +139,7 @@ class BotSupervisor:
 
     Attributes:
         ended: why each bot ended that was not stopped on purpose, by name.
+        is_closing: whether the arena closes: then it is no news if a process ends.
     """
 
     def __init__(
@@ -190,7 +156,7 @@ class BotSupervisor:
         self.ended: dict[str, str] = {}
         self._gateway = gateway
         self._admission = gateway.admission
-        self._limits = limits
+        self.limits = limits
         self._url = url
         self._wait_for_change = wait_for_change
         self._on_offence = on_offence
@@ -200,7 +166,7 @@ class BotSupervisor:
         self._specs: dict[str, RelaunchSpec] = {}  # also of those that have ended
         self._stopping = BackgroundTasks()
         self._processes = itertools.count(1)
-        self._is_closing = False
+        self.is_closing = False
         self._loop = asyncio.get_running_loop()
 
     def __contains__(self, name: str) -> bool:
@@ -244,40 +210,31 @@ class BotSupervisor:
             stdio=program.stdio,
             folder=None if program.folder is None else str(program.folder),
         )
-        token = secrets.token_urlsafe(16)
         ours = self._expect(name)
-        self._admission.expect(name, token, ours)
-        launch = partial(self._launcher.start, name, program, url=self._url(), token=token)
-        await self._start(ours, name, launch)
+        url, token = self._way_in(name)
+        await self._start(ours, name, self._launcher.start(name, program, url=url, token=token))
 
-    async def launch_process(self, program: Program, stderr_bytes: int, name: str) -> SupervisedBot:
-        """Start a process of a pool; `name` is what `process_name` has made.
+    async def launch_process(
+        self, name: str, program: Program | RemoteProgram, launcher: RemoteLauncher | None = None
+    ) -> SupervisedBot:
+        """Start a process of a pool, here or by the `launcher` of a host.
 
-        It speaks over its pipes, or connects with a token as others do, which takes a network.
-        Raises what `launch_program` raises.
+        Its name is a `process_key`. It speaks over its pipes, or connects with a token as others
+        do, which takes a network. Raises what `launch_program` raises, and `HostLost` if the host
+        cannot do that.
         """
         assert is_process(name), "others take a name"
-        ours = self._expect(name)
-        tail = StderrTail(stderr_bytes)
-        start = self._launcher.start
-        if program.stdio:
-            await self._start(ours, name, partial(start, name, program, stderr_tail=tail))
+        ours = self._expect(name, launcher)
+        tail = StderrTail(_STDERR_BYTES)
+        launching: Awaitable[StartedBot]
+        if isinstance(program, RemoteProgram):
+            assert launcher is not None, "it is for a host"
+            launching = launcher.start(name, program, stderr_tail=tail)
         else:
-            token = secrets.token_urlsafe(16)
-            self._admission.expect(name, token, ours)
-            url = self._url()
-            launch = partial(start, name, program, url=url, token=token, stderr_tail=tail)
-            await self._start(ours, name, launch)
-        return ours
-
-    async def launch_on_host(
-        self, launcher: RemoteLauncher, program: RemoteProgram, stderr_bytes: int, name: str
-    ) -> SupervisedBot:
-        """Start a process of a pool on a host; raises `HostLost` if the host cannot do that."""
-        assert is_process(name), "others take a name"
-        ours = self._ours[name] = SupervisedBot(name, launcher, self._limits)
-        tail = StderrTail(stderr_bytes)
-        await self._start(ours, name, partial(launcher.start, name, program, stderr_tail=tail))
+            url, token = ("", "") if program.stdio else self._way_in(name)
+            start = self._launcher.start
+            launching = start(name, program, url=url, token=token, stderr_tail=tail)
+        await self._start(ours, name, launching)
         return ours
 
     def process_key(self, name: str) -> str:
@@ -294,15 +251,21 @@ class BotSupervisor:
             ours.lost = why
         self.dismiss(name)
 
-    def _expect(self, name: str) -> SupervisedBot:
-        ours = self._ours[name] = SupervisedBot(name, self._launcher, self._limits)
+    def _expect(self, name: str, launcher: RemoteLauncher | None = None) -> SupervisedBot:
+        ours = self._ours[name] = SupervisedBot(name, launcher or self._launcher, self.limits)
         return ours
 
+    def _way_in(self, name: str) -> tuple[str, str]:
+        """Where a bot connects, and the token of its `hello`."""
+        token = secrets.token_urlsafe(16)
+        self._admission.expect(name, token, self._ours[name])
+        return self._url(), token
+
     async def _start(
-        self, ours: SupervisedBot, name: str, launch: Callable[[], Awaitable[StartedBot]]
+        self, ours: SupervisedBot, name: str, launching: Awaitable[StartedBot]
     ) -> None:
         try:
-            ours.launched = launched = await launch()
+            ours.launched = launched = await launching
         except BaseException:
             self._forget(name)
             raise
@@ -313,7 +276,7 @@ class BotSupervisor:
             self._admission.forget(name, keeps_name=True)
             self._gateway.login.preauthenticate(address, (name, ours))
             try:
-                await Pipe.open(self._gateway, self._limits, self._gateway.timers, address, pipes)
+                await Pipe.open(self._gateway, self.limits, self._gateway.timers, address, pipes)
             except BaseException:
                 self.dismiss(name)
                 raise
@@ -341,10 +304,11 @@ class BotSupervisor:
         task = self._stopping.start(launcher.stop(name))
         task.add_done_callback(lambda _: self._stopped(name))
 
-    async def arrived(self, name: str) -> None:
-        """Wait until a bot that was launched has said `hello`, or has ended."""
+    async def arrived(self, name: str) -> BotSession | None:
+        """Wait for the `hello` of a bot that was launched; None if it ends before."""
         while name in self._ours and name not in self._gateway.players:
             await self._wait_for_change()
+        return self._gateway.players.get(name)
 
     async def gone(self, name: str) -> None:
         """Wait until nothing is left of a bot that ends: then it can be started again."""
@@ -360,16 +324,12 @@ class BotSupervisor:
             self._note_end(name, finding, finding.text + got)
             self._loop.call_soon(self.stop, name, finding)
 
-    def closes(self) -> None:
-        """Note that the arena closes: processes that end from now on are no news."""
-        self._is_closing = True
-
     async def close(self) -> None:
         await self._launcher.close()
 
     def found(self, name: str, finding: Finding) -> None:
         """A process has ended by itself, or was ended at one of its limits."""
-        if self._is_closing:
+        if self.is_closing:
             return
         error = error_line(finding.stderr or "")
         quote = f"; it said: {error}" if error else ""
@@ -426,7 +386,7 @@ class BotSupervisor:
 
     def _stopped(self, name: str) -> None:
         self._forget(name)
-        if not self._is_closing:
+        if not self.is_closing:
             self._on_change()
 
     def _forget(self, name: str) -> SupervisedBot | None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import secrets
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from functools import partial
 from typing import Protocol
 
@@ -47,7 +47,7 @@ def in_turn(competitions: Iterable[Competition]) -> list[Competition]:
     """
 
     def turn(competition: Competition) -> tuple[int, float]:
-        tables = competition.playing / max(1.0, competition.rest)
+        tables = competition.arbiter.playing / max(1.0, competition.rest)
         return _ORDER.get(competition.plan.form, 1), tables
 
     return sorted(competitions, key=turn)
@@ -96,12 +96,7 @@ class BotsHere(Listener):
     """
 
     def __init__(
-        self,
-        gateway: Gateway,
-        supervisor: BotSupervisor,
-        seating: Seating,
-        listener: Listener,
-        on_verdict: Callable[[Verdict], None],
+        self, gateway: Gateway, supervisor: BotSupervisor, seating: Seating, listener: Listener
     ) -> None:
         self.competitions: list[Competition] = []
         self.page: HostPage | None = None
@@ -110,7 +105,6 @@ class BotsHere(Listener):
         self._supervisor = supervisor
         self._seating = seating
         self._listener = listener
-        self._on_verdict = on_verdict
         self._freed: dict[str, None] = {}  # to be offered in the next turn of the loop
         self._forgiven: set[str] = set()  # launched bots that are being started again
         self._scarcity = Scarcity(NO_PROGRAM)
@@ -159,12 +153,14 @@ class BotsHere(Listener):
     @property
     def temporary_house_bots(self) -> set[str]:
         """The names of people, and of house bots that are here for one competition or people."""
-        names = {name for running in self.competitions for name in running.temporary_house_bots}
-        return names.union(self.non_competing)
+        return self.house_bots_elsewhere(())
 
-    def house_bots_elsewhere(self, own: Collection[str]) -> Collection[str]:
-        bots = {name for running in self.competitions for name in running.temporary_house_bots}
-        return bots.difference(own).union(self.non_competing)
+    def house_bots_elsewhere(self, own: Collection[str]) -> set[str]:
+        return self._needed_house_bots().difference(own).union(self.non_competing)
+
+    def _needed_house_bots(self) -> set[str]:
+        bots = (running.arbiter.bots.temporary_house_bots for running in self.competitions)
+        return set().union(*bots)
 
     # --- names ---
 
@@ -217,10 +213,7 @@ class BotsHere(Listener):
         """Reserve the names of bots that will be launched."""
         for name in (*(bot.name for bot in plan.bots), *plan.house):
             if name not in self._supervisor:
-                self._keep_name(name)
-
-    def _keep_name(self, name: str) -> None:
-        self._gateway.admission.expect(name, secrets.token_urlsafe(16))
+                self._gateway.admission.expect(name, secrets.token_urlsafe(16))
 
     # --- the launched bots of competitions ---
 
@@ -232,11 +225,7 @@ class BotsHere(Listener):
         for bot in competition.plan.bots:
             await self._start(competition, bot)
 
-    def start_soon(self, competition: Competition) -> None:
-        self._tasks.start(self.start(competition))
-
     async def launch_house_bot(self, game: str, name: str) -> None:
-        """Start the usual house bot of a game, or raise `ArenaError` if it cannot be started."""
         bot = next(iter(house_bots(game)), None)
         if bot is None:
             raise ArenaError(
@@ -247,8 +236,8 @@ class BotsHere(Listener):
 
     def dismiss(self, competition: Competition) -> None:
         """Stop the house bots that only this competition needed, which is over."""
-        needed = {name for other in self.competitions for name in other.temporary_house_bots}
-        for name in competition.temporary_house_bots:
+        needed = self._needed_house_bots()
+        for name in competition.arbiter.bots.temporary_house_bots:
             if name not in self._supervisor:
                 self._gateway.admission.forget(name)
             elif name not in needed:
@@ -292,7 +281,7 @@ class BotsHere(Listener):
         name = bot.name
         self._forgiven.add(name)
         if name not in self._supervisor:  # nobody else may get its name meanwhile
-            self._keep_name(name)
+            self._gateway.admission.expect(name, secrets.token_urlsafe(16))
         elif (player := self._players.get(name)) is not None:
             player.leaving = True  # it gets no new matches
             self.freed((name,))
@@ -333,13 +322,9 @@ class BotsHere(Listener):
 
     def beside(self, competition: str) -> Collection[Left]:
         own = next((each for each in self.competitions if each.id == competition), None)
-        names = frozenset[str]() if own is None else frozenset(own.plan.players)
-        others = (
-            each
-            for each in self.competitions
-            if each is not own and not names.isdisjoint(each.plan.players)
-        )
-        return [left for each in others if (left := each.left) is not None]
+        names = frozenset(() if own is None else own.plan.players)
+        others = (each for each in self.competitions if not names.isdisjoint(each.plan.players))
+        return [left for each in others if each is not own and (left := each.left) is not None]
 
     def _seat(self) -> None:
         names, self._freed = tuple(self._freed), {}
@@ -359,7 +344,7 @@ class BotsHere(Listener):
         # An offence in a match with a person has no consequences.
         if self.page is not None and self.page.people.record(verdict.match) is not None:
             return
-        self._on_verdict(verdict)
+        self._listener.verdict_given(verdict)
         self._ruled(verdict)
 
     def match_finished(self, ledger: Ledger, match: str, pairing: Pairing, result: Result) -> None:

@@ -11,12 +11,12 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from arena.competitions.ledger import Ledger
 from arena.competitions.listener import Listener
 from arena.competitions.seating import Seating
-from arena.competitions.submitted_bots import SubmittedBots
 from arena.engine.names import CONNECTED, owner_of
 from arena.engine.verdict import Finding
 from arena.formats.spec import Form, Take
 from arena.referee.bot_session import BotSession
 from arena.referee.sessions import BotSessions
+from arena.submissions.service import SubmissionService
 
 __all__ = ["CompetingBots"]
 
@@ -36,7 +36,7 @@ class CompetingBots:
         players: BotSessions,
         listener: Listener,
         seating: Seating,
-        submitted: SubmittedBots | None,
+        submitted: SubmissionService | None,
         findings: Mapping[str, Finding],
         wall: Callable[[], float],
     ) -> None:

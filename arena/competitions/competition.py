@@ -27,7 +27,7 @@ from arena.sandbox.bot_spec import some
 from arena.storage.models import Act, CompetitionState, MatchRow
 from protocol.errors import UsageError
 from protocol.instructions import Unplayed
-from protocol.messages import Ending, Mechanism, Progress, Verdict
+from protocol.messages import Ending, Mechanism, Progress
 
 __all__ = ["Competition"]
 
@@ -70,48 +70,23 @@ class Competition:
         return self.plan.run or self.plan.game
 
     @property
-    def played(self) -> int:
-        return self.ledger.played
-
-    @property
-    def verdicts(self) -> tuple[Verdict, ...]:
-        return tuple(self.ledger.verdicts)
-
-    @property
-    def is_paused(self) -> bool:
-        return self.arbiter.is_paused
-
-    @property
-    def temporary_house_bots(self) -> tuple[str, ...]:
-        return self.arbiter.bots.temporary_house_bots
-
-    @property
     def settled(self) -> int:
         """How many of the scheduled matches have been played or never will be."""
         if self._stage is not None:
             return self._settled + self._stage.settled
         # Before its first stage it has what an earlier arena has played.
-        return max(self._settled, 0 if self.plan.form is Form.LADDER else self.played)
+        return max(self._settled, 0 if self.plan.form is Form.LADDER else self.ledger.played)
 
     @property
     def state(self) -> CompetitionState:
         if self.is_over:
             return CompetitionState.STOPPED if self._is_stopped else CompetitionState.FINISHED
-        return CompetitionState.PAUSED if self.is_paused else CompetitionState.RUNNING
+        return CompetitionState.PAUSED if self.arbiter.is_paused else CompetitionState.RUNNING
 
     @property
     def is_stuck(self) -> bool:
         """Whether a match waits for the instructor, as it was void too often (J5)."""
         return isinstance(self._stage, RunningStage) and self._stage.is_stuck
-
-    @property
-    def tables(self) -> tuple[LiveMatch, ...]:
-        return self.arbiter.tables
-
-    @property
-    def playing(self) -> int:
-        """How many matches are played, with those that wait for their seats."""
-        return self.arbiter.playing
 
     @property
     def waiting(self) -> int:
@@ -295,7 +270,7 @@ class Competition:
 
     def pause(self, act: Act) -> None:
         """Open no more matches; those that are being played go on."""
-        if self.is_paused:
+        if self.arbiter.is_paused:
             raise UsageError(f"expected a competition that goes on, {self.id} is paused")
         self.ledger.state_changed(CompetitionState.PAUSED, act)
         self.arbiter.is_paused = True
@@ -340,7 +315,7 @@ class Competition:
             self._stage.close()
 
     def table(self, match: str) -> LiveMatch | None:
-        return next((table for table in self.tables if table.id == match), None)
+        return next((table for table in self.arbiter.tables if table.id == match), None)
 
     def check_back(self, match: str) -> None:
         """Raise `UsageError` if the result of a match cannot be taken back any more."""
@@ -380,7 +355,7 @@ class Competition:
     @property
     def only_waits(self) -> bool:
         """Whether it was over, and no match is played again just now."""
-        return self.ledger.is_reopened and not self.playing
+        return self.ledger.is_reopened and not self.arbiter.playing
 
     @property
     def _expected(self) -> int:

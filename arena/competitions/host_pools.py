@@ -6,37 +6,21 @@ import asyncio
 import math
 import sys
 from collections.abc import Callable, Sequence
-from functools import partial
-from typing import Protocol
 
 from arena.competitions.bot_supervisor import BotSupervisor
-from arena.competitions.process_pool import STDERR_BYTES, Launch, OnStderr, ProcessPool, SeatBot
+from arena.competitions.process_pool import OnStderr, ProcessPool, SeatBot
 from arena.hosts.directory import HostDirectory
-from arena.hosts.messages import BotLink, SeatProgram
+from arena.hosts.messages import BotLink
 from arena.hosts.remote_bot import HostLost, RemoteLauncher, RemoteProgram
+from arena.hosts.seat_programs import SeatPrograms
 from arena.referee.compute_gate import ComputeGate
 from arena.server.background import BackgroundTasks
-from arena.server.gateway import Gateway
 from protocol.errors import ArenaError, UsageError
-from protocol.messages import Limits
 
-__all__ = ["HostPools", "PortablePrograms"]
+__all__ = ["HostPools"]
 
 _ASKS = 4  # at once, for matches that have no room
 _AGAIN_S = 1.0  # after hosts had none
-
-
-class PortablePrograms(Protocol):
-    """The programs of this arena's bots, as hosts get them (`arena/hosts/seat_programs.py`)."""
-
-    async def seat_program(self, name: str, submission: int | None, game: str) -> SeatProgram:
-        """What a host needs to start a bot; raises `UsageError` and `StoreFailed`."""
-
-    def is_portable(self, name: str, game: str) -> bool:
-        """Whether a bot was launched here and, as far as is known by now, can be sent."""
-
-    async def part(self, key: str, offset: int) -> bytes:
-        """Bytes of a program by its key and an offset; raises what `seat_program` raises."""
 
 
 class HostPools:
@@ -48,18 +32,11 @@ class HostPools:
     """
 
     def __init__(
-        self,
-        supervisor: BotSupervisor,
-        gateway: Gateway,
-        limits: Limits,
-        programs: PortablePrograms,
-        on_stderr: OnStderr,
+        self, supervisor: BotSupervisor, programs: SeatPrograms, on_stderr: OnStderr
     ) -> None:
         self.directory: HostDirectory | None = None
         self.on_room: Callable[[], None] = lambda: None
         self._supervisor = supervisor
-        self._gateway = gateway
-        self._limits = limits
         self._programs = programs
         self._on_stderr = on_stderr
         self._pools: dict[RemoteLauncher, ProcessPool] = {}
@@ -94,7 +71,7 @@ class HostPools:
         launcher = RemoteLauncher(
             host,
             link,
-            self._limits,
+            self._supervisor.limits,
             self._programs.part,
             self._supervisor.found,
             self._supervisor.lost,
@@ -103,13 +80,15 @@ class HostPools:
         )
         pool = ProcessPool(
             self._supervisor,
-            self._gateway,
             ComputeGate(sys.maxsize),
-            partial(self._launches, launcher),
+            self._program,
             None,
             self._on_stderr,
+            launcher,
         )
-        pool.at_once = self._matches_at(host)
+        assert self.directory is not None, "it was asked for room"
+        report = next(each.report for each in self.directory.hosts() if each.report.host == host)
+        pool.at_once = _at_once(report.cores)
         pool.on_room = self.on_room
         self._pools[launcher] = pool
         return launcher
@@ -143,14 +122,11 @@ class HostPools:
         host = ""
         try:
             programs = [await self._programs.seat_program(*bot) for bot in bots]
-            warm = {launcher.host: pool.warm(bots) for launcher, pool in self._pools.items()}
-            load = {
-                launcher.host: pool.playing / pool.at_once for launcher, pool in self._pools.items()
-            }
-            warmest = max(warm, key=lambda host: warm[host], default="")
-            host = await directory.place(
-                len(bots), programs, bots[0].game, warm_at=warmest, load=load
-            )
+            at = {launcher.host: pool for launcher, pool in self._pools.items()}
+            load = {host: pool.playing / pool.at_once for host, pool in at.items()}
+            warmest = max(at, key=lambda host: at[host].warm(bots), default="")
+            game = bots[0].game
+            host = await directory.place(len(bots), programs, game, warm_at=warmest, load=load)
         except ArenaError:
             pass  # the program cannot be sent; the arena plays the match when it has room
         finally:
@@ -163,17 +139,11 @@ class HostPools:
             self._rests_until = self._loop.time() + _AGAIN_S
             self._loop.call_later(_AGAIN_S, self.on_room)
 
-    async def _launches(self, launcher: RemoteLauncher, bot: SeatBot) -> Launch:
+    async def _program(self, bot: SeatBot) -> RemoteProgram:
         try:
-            program = RemoteProgram(bot.game, await self._programs.seat_program(*bot))
+            return RemoteProgram(bot.game, await self._programs.seat_program(*bot))
         except UsageError as error:  # it cannot be sent, which is known from now on
             raise HostLost(str(error)) from None
-        return partial(self._supervisor.launch_on_host, launcher, program, STDERR_BYTES)
-
-    def _matches_at(self, host: str) -> int:
-        assert self.directory is not None, "it was asked for room"
-        report = next(each.report for each in self.directory.hosts() if each.report.host == host)
-        return _at_once(report.cores)
 
 
 def _at_once(cores: int) -> int:

@@ -28,7 +28,7 @@ class Listener:
         return ()
 
     def verdict_given(self, verdict: Verdict) -> None:
-        """Told when a bot is out by a forfeit."""
+        """Told when a bot is out."""
 
     def match_finished(self, ledger: Ledger, match: str, pairing: Pairing, result: Result) -> None:
         """Told when a match has ended and is recorded."""
@@ -39,6 +39,9 @@ class Listener:
     def house_bots_elsewhere(self, own: Collection[str]) -> Collection[str]:
         """House bots besides a competition's `own` that are here for one competition or people."""
         return ()
+
+    async def launch_house_bot(self, game: str, name: str) -> None:
+        """Start the usual house bot of a game, or raise `ArenaError` if it cannot be started."""
 
     def is_non_competing(self, name: str) -> bool:
         """Whether this is the name of a person, or of a house bot that plays with people."""

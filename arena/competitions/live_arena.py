@@ -7,7 +7,7 @@ import contextlib
 import secrets
 import ssl
 import time
-from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
 import msgspec
@@ -22,7 +22,6 @@ from arena.competitions.listener import Listener
 from arena.competitions.process_pool import ProcessPool
 from arena.competitions.seating import Seating
 from arena.competitions.storage_watch import StorageWatch
-from arena.competitions.submitted_bots import SubmittedBots
 from arena.engine.names import is_process
 from arena.engine.verdict import Finding
 from arena.formats.formats import schedule_of
@@ -30,7 +29,6 @@ from arena.formats.spec import Form, Plan, Take
 from arena.hosts.directory import HostDirectory
 from arena.hosts.host_links import HostLinks
 from arena.referee.referee import Referee
-from arena.sandbox.launcher import Program
 from arena.server.address import ArenaAddress
 from arena.server.background import BackgroundTasks
 from arena.server.gateway import Gateway
@@ -41,13 +39,10 @@ from arena.storage.roster import BY_HAND, Roster
 from arena.storage.roster_requests import Request, RosterRequests
 from arena.storage.roster_watch import RosterWatch
 from arena.storage.store import CompetitionRow, CompetitionState, Store, new_id
-from arena.storage.tokens import Access
-from arena.submissions.requests import SubmissionRequests
 from arena.submissions.service import SubmissionService
 from arena.submissions.socket import SubmitterSockets
-from protocol.codec import Encoding
 from protocol.errors import UsageError
-from protocol.messages import CLOSE_RESTART, VERSION, Done, Instruct, Limits, Verdict
+from protocol.messages import CLOSE_RESTART, VERSION, Done, Instruct, Limits
 
 __all__ = ["LiveArena"]
 
@@ -93,13 +88,12 @@ class LiveArena:
         tls: Callable[[], ssl.SSLContext] | None = None,
         listener: Listener | None = None,
         is_attended: bool = False,
-        on_verdict: Callable[[Verdict], None] = lambda verdict: None,
         hidden: Sequence[Path] = (),
         page: Callable[[LiveArena, Store], HostPage] | None = None,
         origins: Sequence[str] = (),
         proxies: Sequence[str] = (),
         base_path: str = "/",
-        submissions: SubmissionRequests | None = None,
+        submissions: SubmissionService | None = None,
     ) -> None:
         self.limits = limits or Limits()
         self._address = ArenaAddress(address, port, tls)
@@ -114,26 +108,7 @@ class LiveArena:
         self.referee = Referee(self._loop.time, practice)
         roster = Roster(store.engine)
         access = roster.access()
-        self.gateway = self._make_gateway(access, requires_token)
-        self.supervisor = self._make_supervisor()
-        self._submitted: SubmittedBots | None = None
-        self._seating = Seating(self.gateway.players)
-        self.here = BotsHere(
-            self.gateway, self.supervisor, self._seating, listener or Listener(), on_verdict
-        )
-        self.referee.on_verdict = self.here.verdict_given
-        self.storage = StorageWatch(store, self._hold, self.here.told)
-        self._requests = RosterRequests(store.engine)
-        self._watch = self._make_watch(roster, access)
-        self._tasks = BackgroundTasks()
-        self._open_to_browsers(page, origins, proxies, base_path)
-        self.submissions = None if submissions is None else submissions.service
-        if self.submissions is not None:
-            self.submissions.check_storage = self.storage.check
-        self._submitters = None if submissions is None else self._open_to_submitters(submissions)
-
-    def _make_gateway(self, access: Access, requires_token: bool) -> Gateway:
-        return Gateway(
+        self.gateway = Gateway(
             self.referee,
             self.limits,
             self._on_change,
@@ -143,9 +118,7 @@ class LiveArena:
             requires_token=requires_token,
             on_instruct=self._on_instruct,
         )
-
-    def _make_supervisor(self) -> BotSupervisor:
-        return BotSupervisor(
+        self.supervisor = BotSupervisor(
             self.gateway,
             self.limits,
             self.hidden,
@@ -154,16 +127,27 @@ class LiveArena:
             on_offence=self._on_offence,
             on_change=self._on_change,
         )
-
-    def _make_watch(self, roster: Roster, access: Access) -> RosterWatch:
+        self._seating = Seating(self.gateway.players)
+        self.here = BotsHere(self.gateway, self.supervisor, self._seating, listener or Listener())
+        self.referee.on_verdict = self.here.verdict_given
+        self.storage = StorageWatch(store, self._hold, self.here.told)
+        self._requests = RosterRequests(store.engine)
         # Other processes change the roster, too.
-        return RosterWatch(
+        self._watch = RosterWatch(
             roster,
             self.gateway.roster_changed,
             access.revision,
             requests=self._requests,
             on_request=self._on_request,
         )
+        self._tasks = BackgroundTasks()
+        self._open_to_browsers(page, origins, proxies, base_path)
+        self.submissions = submissions
+        self._submitters: SubmitterSockets | None = None
+        if submissions is not None:
+            submissions.check_storage = self.storage.check
+            self._submitters = SubmitterSockets(self.gateway, submissions, self._loop.time())
+            self.gateway.entrance.submitters = self._submitters
 
     def _open_to_browsers(
         self,
@@ -180,12 +164,6 @@ class LiveArena:
             self.here.page = entrance.page = page(self, self.store)
             self.referee.page = entrance.base_path
 
-    def _open_to_submitters(self, submissions: SubmissionRequests) -> SubmitterSockets:
-        login, entrance = self.gateway.login, self.gateway.entrance
-        sockets = SubmitterSockets(login.admission, login.throttle, submissions, self._loop.time())
-        entrance.submitters = sockets
-        return sockets
-
     async def __aenter__(self) -> LiveArena:
         allow_many_files()
         if self.submissions is not None:
@@ -201,7 +179,7 @@ class LiveArena:
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        self.supervisor.closes()
+        self.supervisor.is_closing = True
         self.here.close()
         self._seating.close()
         self._tasks.cancel()
@@ -209,8 +187,8 @@ class LiveArena:
             await self.gateway.close(CLOSE_RESTART, "the arena will go on later")
         else:
             await self.gateway.close()
-        if self.web is not None:
-            await self.web.close()
+        if self.here.page is not None:
+            await self.here.page.close()
         if self._submitters is not None:
             await self._submitters.close()
         await self.supervisor.close()
@@ -222,7 +200,7 @@ class LiveArena:
 
         Some more matches than that are played at once, as questions and answers are on their way.
         """
-        self._submitted = SubmittedBots(service, pool)
+        self.submissions = service
         self._seating.pool = pool
         pool.at_once = 2 * cores + 2
         pool.on_room = self._seating.look
@@ -236,7 +214,7 @@ class LiveArena:
 
     def versions_in_play(self, game: str) -> Mapping[str, int]:
         """By owner, the number of the submission that is in play in a game."""
-        return {} if self._submitted is None else self._submitted.in_play(game)
+        return {} if self.submissions is None else self.submissions.in_play(game)
 
     def undecided_before(self, at: float) -> Sequence[str]:
         """The owners of submissions that arrived before a time and may soon come into play."""
@@ -252,21 +230,6 @@ class LiveArena:
         """Where bots connect; empty before the arena is open."""
         return self._address.url
 
-    async def launch(
-        self, bot: Sequence[str], name: str, *, tables: int = 1, encoding: Encoding = Encoding.JSON
-    ) -> None:
-        """Start a house bot, given as (game, bot), as a process that connects like any other."""
-        await self.supervisor.launch(bot, name, tables=tables, encoding=encoding)
-
-    async def launch_program(self, program: Program, name: str) -> None:
-        """Start a bot that somebody has written; see `BotSupervisor.launch_program`."""
-        await self.supervisor.launch_program(program, name)
-
-    @property
-    def ended(self) -> Mapping[str, str]:
-        """How launched processes have ended that ended by themselves, by name."""
-        return self.supervisor.ended
-
     async def wait_for_change(self) -> None:
         """Wait until a bot comes or goes."""
         self._changed.clear()
@@ -281,7 +244,7 @@ class LiveArena:
             async with asyncio.timeout(within_s):
                 while True:
                     came |= awaited.intersection(self.gateway.players)
-                    if awaited <= came | self.ended.keys():
+                    if awaited <= came | self.supervisor.ended.keys():
                         break
                     await self.wait_for_change()
         return came
@@ -291,17 +254,8 @@ class LiveArena:
         self._is_interrupted = True
 
     @property
-    def web(self) -> HostPage | None:
-        return self.here.page
-
-    @property
     def people(self) -> PeoplePlaying | None:
-        return None if self.web is None else self.web.people
-
-    @property
-    def non_competing(self) -> Collection[str]:
-        """The names in no competition: of people, and of the house bots that play with them."""
-        return self.here.non_competing
+        return None if self.here.page is None else self.here.page.people
 
     @property
     def competitions(self) -> tuple[Competition, ...]:
@@ -364,18 +318,17 @@ class LiveArena:
             ledger,
             self.gateway,
             time.time,
-            self.here.launch_house_bot,
             self.here,
             self._seating,
             is_paused=is_paused,
             is_attended=self._is_attended,
             is_resumed=is_resumed,
-            submitted=self._submitted,
+            submitted=self.submissions,
         )
         return Competition(arbiter)
 
     def _check_take(self, plan: Plan) -> None:
-        if plan.take is not Take.CONNECTED and self._submitted is None:
+        if plan.take is not Take.CONNECTED and self.submissions is None:
             raise UsageError(
                 f"expected an arena that takes submissions, as its bots are {plan.take.value}; "
                 "`[submissions]` in the file does that"
@@ -388,8 +341,8 @@ class LiveArena:
         if self.people is not None:
             self.people.competition_started(competition)
         try:
-            if self._submitted is not None:
-                await self._submitted.learn(competition.plan.versions.values())
+            if self.submissions is not None:
+                await self.submissions.learn(competition.plan.versions.values())
             await self.here.start(competition)
             report = await self.storage.guard(competition.run())
         finally:
@@ -403,11 +356,7 @@ class LiveArena:
         """Bring the bots of a competition back that are to be launched or play with people."""
         if self.people is not None:
             self.people.competition_started(competition)
-        self.here.start_soon(competition)
-
-    def freed(self, names: Sequence[str]) -> None:
-        """Offer these bots, which have a table free, to all competitions."""
-        self.here.freed(names)
+        self._tasks.start(self.here.start(competition))
 
     def _on_instruct(self, message: Instruct, who: str) -> Done | Awaitable[Done]:
         if self.on_instruct is not None:
@@ -464,27 +413,25 @@ class LiveArena:
 
     def _versions_changed(self) -> None:
         """Other versions are in play, or a submission has been decided."""
-        assert self._submitted is not None, "its service has called"
-        self._submitted.changed()
         self._changed.set()
         for competition in in_turn(self.here.competitions):
             competition.versions_changed()
         self._retire_versions()
 
     def _retire_versions(self) -> None:
-        if self._submitted is not None:
-            plans = (competition.plan for competition in self.here.competitions)
-            self._submitted.retire(number for plan in plans for number in plan.versions.values())
+        """End the processes of versions that are not in play and that no competition plays."""
+        if self.submissions is not None and self._seating.pool is not None:
+            needed = {row.submission for row in self.submissions.all_in_play()}
+            for competition in self.here.competitions:
+                needed.update(competition.plan.versions.values())
+            self._seating.pool.retire_others(needed)
 
     def _leaving_costs(self, name: str) -> str:
         """What it costs a bot to leave now, in all competitions (J10)."""
-        costs = "; ".join(
-            filter(None, (each.leaving_costs(name) for each in self.here.competitions))
-        )
-        ladders = [each for each in self.here.competitions if each.plan.form is Form.LADDER]
-        if costs or not any(each.is_in(name) for each in ladders):
-            return costs
-        return "leaving a ladder costs nothing"
+        on = self.here.competitions
+        costs = "; ".join(filter(None, (each.leaving_costs(name) for each in on)))
+        climbs = any(each.plan.form is Form.LADDER and each.is_in(name) for each in on)
+        return costs or ("leaving a ladder costs nothing" if climbs else "")
 
     def _on_offence(self, name: str, finding: Finding) -> None:
         """Tell the competitions why a bot is gone for good; no match may have told them."""

@@ -13,7 +13,6 @@ When all processes that fit are there, idle ones make room, the least recently u
 from __future__ import annotations
 
 import asyncio
-import itertools
 import sys
 from collections import Counter
 from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
@@ -22,29 +21,16 @@ from typing import NamedTuple, TypeAlias
 
 from arena.competitions.bot_supervisor import BotSupervisor, SupervisedBot
 from arena.engine.verdict import Finding
-from arena.hosts.remote_bot import HostLost
+from arena.hosts.remote_bot import HostLost, RemoteLauncher, RemoteProgram
 from arena.referee.bot_session import BotSession
 from arena.referee.compute_gate import LOOK_S, ComputeGate
 from arena.sandbox.launcher import LaunchedBot, Program
 from arena.sandbox.process import StderrTail
 from arena.sandbox.scarcity import NO_PROGRAM, Scarcity
-from arena.server.gateway import Gateway
 from protocol.errors import UsageError
 from protocol.messages import Ending, Mechanism
 
-__all__ = [
-    "STDERR_BYTES",
-    "Launch",
-    "OnStderr",
-    "ProcessPool",
-    "ReservedSeat",
-    "SeatBot",
-    "StartFailed",
-    "launches_here",
-]
-
-STDERR_BYTES = 64 * 1024
-"""Of a match's stderr, its end."""
+__all__ = ["OnStderr", "ProcessPool", "SeatBot", "SeatProcess", "StartFailed"]
 
 _IDLE_LOOK_S, _IDLE_CPU_MS = 10.0, 2_000.0  # a runtime tidies up; what computes on is ended
 _STARTS = 3  # a process that crashes so often before its first message does not start
@@ -66,22 +52,6 @@ class SeatBot(NamedTuple):
     game: str
 
 
-Launch: TypeAlias = Callable[[str], Awaitable[SupervisedBot]]
-"""Starts a process of that name."""
-
-
-def launches_here(
-    supervisor: BotSupervisor, program: Callable[[int], Awaitable[Program]]
-) -> Callable[[SeatBot], Awaitable[Launch]]:
-    """What starts a submission on this machine, once its program is built."""
-
-    async def launches(bot: SeatBot) -> Launch:
-        assert bot.submission is not None, "others are connected here"
-        return partial(supervisor.launch_process, await program(bot.submission), STDERR_BYTES)
-
-    return launches
-
-
 class StartFailed(Exception):
     """A bot cannot be seated: `finding` says why, with the end of its stderr."""
 
@@ -90,27 +60,30 @@ class StartFailed(Exception):
         self.finding = finding
 
 
-class _PooledProcess:
-    """Room for a process of a bot, and the process once it was started.
+class SeatProcess:
+    """A process of a bot, or the room for one: idle, or kept for one seat of one match.
 
     `is_retired` is set when it is not to be used again. `instead` is an idle one that has to end
     before it may start.
     """
 
-    def __init__(self, bot: SeatBot) -> None:
+    def __init__(self, pool: ProcessPool, bot: SeatBot) -> None:
         self.bot = bot
         self.key = ""  # its name among all processes
         self.supervised: SupervisedBot | None = None
-        self.session: BotSession | None = None
+        self.player: BotSession | None = None
         self.instead: SupervisedBot | None = None
         self.is_retired = False
-        self.released = 0  # how often it was given back
+        self.is_kept = True
+        self.began = 0  # how much stderr is of earlier matches
+        self.idle_ms = 0.0  # its CPU time at the last look while it is idle
+        self._pool = pool
 
     @property
     def is_usable(self) -> bool:
         """Whether it can be given a match now."""
-        session = self.session
-        return session is not None and session.is_free and not session.has_offended
+        player = self.player
+        return player is not None and player.is_free and not player.has_offended
 
     @property
     def is_restless(self) -> bool:
@@ -126,46 +99,39 @@ class _PooledProcess:
     def cpu_ms(self) -> float:
         return 0.0 if self.supervised is None else self.supervised.cpu_ms()
 
-
-class ReservedSeat:
-    """A process, or the room for one, that is kept for one seat of one match."""
-
-    def __init__(self, pool: ProcessPool, process: _PooledProcess) -> None:
-        self.bot = process.bot
-        self._pool = pool
-        self._process = process
-        self._began = process.stderr.written  # its stderr before is of other matches
-        self._is_released = False
+    @property
+    def start_ms(self) -> float:
+        """For how long it has computed since its start, or had no core for it."""
+        waited_ms = None if self.supervised is None else self.supervised.waited_ms()
+        return self.cpu_ms + (waited_ms or 0.0)
 
     async def session(self) -> BotSession:
-        """The session of its process, which has said `hello` and is free for this match.
+        """Its session, which has said `hello` and is free for the match that it is kept for.
 
-        Waits for the build, a core and the start. If its process ends while others are waited for,
-        another call starts a new one, and returns at once if nothing has happened. Cancelling it is
-        fine; `release` is then due.
+        Waits for the build, a core and the start. If it ends while others are waited for, another
+        call starts a new one, and returns at once if nothing has happened. Cancelling it is fine;
+        `release` is then due.
 
         Raises:
             StartFailed: it crashed three times before its first message, or took too long or too
                 much to start.
             UsageError, ArenaError: the arena has no such program, or cannot start it.
         """
-        process = self._process
-        if not process.is_usable:
-            self._began = 0
-            await self._pool._start(process)
-        assert process.session is not None, "it has started"
-        return process.session
+        if not self.is_usable:
+            self.began = 0
+            await self._pool._start(self)
+        assert self.player is not None, "it has started"
+        return self.player
 
     def release(self, match: str = "") -> None:
-        """Give the process back, which stays warm unless it has offended; once more does nothing.
+        """Give it back, which stays warm unless it has offended; once more does nothing.
 
         With the id of the match that it was for, `on_stderr` gets what it wrote meanwhile, if it
         did. To be called whatever `session` did, after the match is over.
         """
-        if self._is_released:
-            return
-        self._is_released = True
-        self._pool._release(self._process, match, self._began)
+        if self.is_kept:
+            self.is_kept = False
+            self._pool._release(self, match)
 
 
 class ProcessPool:
@@ -173,9 +139,10 @@ class ProcessPool:
 
     Args:
         gate: shares the cores of this machine between them; a host has its own.
-        launches: what starts a bot, whose program may have to be built again.
+        program: finds what is started for a bot, which may have to be built again.
         most: how many processes fit into the memory there; None for as many as a host grants.
         on_stderr: called when a match is over in which a process has written to stderr.
+        launcher: starts them on a host; without it they run here.
 
     Attributes:
         on_room: called when a later `reserve` may succeed.
@@ -187,27 +154,28 @@ class ProcessPool:
     def __init__(
         self,
         supervisor: BotSupervisor,
-        gateway: Gateway,
         gate: ComputeGate,
-        launches: Callable[[SeatBot], Awaitable[Launch]],
+        program: Callable[[SeatBot], Awaitable[Program | RemoteProgram]],
         most: int | None,
         on_stderr: OnStderr,
+        launcher: RemoteLauncher | None = None,
     ) -> None:
         self.on_room: Callable[[], None] = lambda: None
         self.at_once = sys.maxsize
         self.playing = 0
         self.restless: set[str] = set()
         self._supervisor = supervisor
-        self._gateway = gateway
         self._gate = gate
-        self._launches = launches
+        self._program = program
+        self._launcher = launcher
         self._is_granted = most is None
         self._most = most or 0
         self._on_stderr = on_stderr
         self._scarcity = Scarcity(NO_PROGRAM)
         self._loop = asyncio.get_running_loop()
-        self._all: set[_PooledProcess] = set()  # also those that end, unless others replace them
-        self._idle: dict[_PooledProcess, None] = {}  # the least recently used first
+        self._all: set[SeatProcess] = set()  # also those that end, unless others replace them
+        self._idle: dict[SeatProcess, None] = {}  # the least recently used first
+        self._look_at_idle_at = 0.0
         self._looks: asyncio.TimerHandle | None = None
         self._look()
 
@@ -215,8 +183,8 @@ class ProcessPool:
         """How many processes there are, with those that are starting or ending."""
         return len(self._all)
 
-    def reserve(self, bots: Sequence[SeatBot]) -> tuple[ReservedSeat, ...] | None:
-        """Seats for these bots, or None if there is no room just now.
+    def reserve(self, bots: Sequence[SeatBot]) -> tuple[SeatProcess, ...] | None:
+        """Processes for these bots, or None if there is no room just now.
 
         All or none. Warm processes are taken first; idle ones of other bots make room. Raises
         `UsageError` if this number never fits.
@@ -230,7 +198,7 @@ class ProcessPool:
             if not process.is_usable:  # it has closed its pipes, and would hold its room
                 self._end(process)
         idle = dict(self._idle)
-        taken: list[_PooledProcess | None] = []
+        taken: list[SeatProcess | None] = []
         for bot in bots:
             warm = next((process for process in reversed(idle) if process.bot == bot), None)
             if warm is not None:
@@ -239,15 +207,13 @@ class ProcessPool:
         too_many = len(self._all) + taken.count(None) - self._most
         if too_many > len(idle):
             return None
-        ended = [self._make_room(process) for process in itertools.islice(idle, max(0, too_many))]
+        self._idle = idle
+        ended = [self._make_room(process) for process in tuple(idle)[: max(0, too_many)]]
+        for process in filter(None, taken):
+            process.is_kept, process.began = True, process.stderr.written
         return tuple(
-            ReservedSeat(self, process or self._add(bot, ended))
-            for process, bot in zip(self._take(taken), bots, strict=True)
+            process or self._add(bot, ended) for process, bot in zip(taken, bots, strict=True)
         )
-
-    def are_warm(self, bots: Sequence[SeatBot]) -> bool:
-        """Whether `reserve` would start no process for these bots."""
-        return self.warm(bots) == len(bots)
 
     def retire(self, submission: int) -> None:
         """End all processes of a submission, after their matches: it is built again."""
@@ -284,30 +250,35 @@ class ProcessPool:
     def _look(self) -> None:
         # First, as a process may not be readable now.
         self._looks = self._loop.call_later(LOOK_S, self._look)
-        self._gate.look(self._loop.time())
+        now = self._loop.time()
+        self._gate.look(now)
         # Stages ask for it far more often.
         self.restless = {process.bot.name for process in self._all if process.is_restless}
+        if now >= self._look_at_idle_at:
+            self._look_at_idle_at = now + _IDLE_LOOK_S
+            self._look_at_idle()
 
-    def _retire(self, processes: Iterable[_PooledProcess]) -> None:
+    def _look_at_idle(self) -> None:
+        """End processes that compute while they are idle: nothing is charged then."""
+        for process in tuple(self._idle):
+            before_ms, process.idle_ms = process.idle_ms, process.cpu_ms
+            if process.idle_ms - before_ms > _IDLE_CPU_MS:
+                self._end(process)
+
+    def _retire(self, processes: Iterable[SeatProcess]) -> None:
         for process in tuple(processes):
             process.is_retired = True
             if process in self._idle:
                 self._end(process)
 
-    def _take(self, taken: Sequence[_PooledProcess | None]) -> Sequence[_PooledProcess | None]:
-        for process in taken:
-            if process is not None:
-                del self._idle[process]
-        return taken
-
-    def _add(self, bot: SeatBot, ended: list[SupervisedBot]) -> _PooledProcess:
+    def _add(self, bot: SeatBot, ended: list[SupervisedBot]) -> SeatProcess:
         """Room for a new process, that of one which has `ended` if there is no other."""
-        process = _PooledProcess(bot)
+        process = SeatProcess(self, bot)
         process.instead = ended.pop() if ended else None
         self._all.add(process)
         return process
 
-    def _make_room(self, process: _PooledProcess) -> SupervisedBot:
+    def _make_room(self, process: SeatProcess) -> SupervisedBot:
         """End an idle process; its room is that of another at once."""
         assert process.supervised is not None, "it was used"
         del self._idle[process]
@@ -315,77 +286,62 @@ class ProcessPool:
         self._supervisor.dismiss(process.key)
         return process.supervised
 
-    async def _start(self, process: _PooledProcess) -> None:
-        """Start a process until it has said `hello`, or raise as `ReservedSeat.session` does."""
-        launch = await self._launches(process.bot)
+    async def _start(self, process: SeatProcess) -> None:
+        """Start a process until it has said `hello`, or raise as `SeatProcess.session` does."""
+        program = await self._program(process.bot)
         for start in range(1, _STARTS + 1):
             await self._until_gone(process)
-            finding = await self._scarcity.outlast(partial(self._launch, process, launch))
+            finding = await self._scarcity.outlast(partial(self._launch, process, program))
             if finding is None:
                 return
             if finding.kind is not Ending.CRASH or start == _STARTS:
                 raise StartFailed(finding)
 
-    async def _until_gone(self, process: _PooledProcess) -> None:
+    async def _until_gone(self, process: SeatProcess) -> None:
         """Wait until what had the room of a process has left it."""
         if process.supervised is not None:  # a former one, which has crashed or hangs
             self._supervisor.dismiss(process.key)
         for former in (process.instead, process.supervised):
             if former is not None:
                 await asyncio.shield(former.gone)
-        process.instead = process.supervised = process.session = None
+        process.instead = process.supervised = process.player = None
 
-    async def _launch(self, process: _PooledProcess, launch: Launch) -> Finding | None:
+    async def _launch(
+        self, process: SeatProcess, program: Program | RemoteProgram
+    ) -> Finding | None:
         """Start a process and wait for its `hello`; returns why that has failed."""
         process.key = key = self._supervisor.process_key(process.bot.name)
         turn = asyncio.Event()
-        self._gate.enter(turn, turn.set, lambda: _used_ms(process))
+        self._gate.enter(turn, turn.set, lambda: process.start_ms)
         try:
             await turn.wait()
-            process.supervised = supervised = await launch(key)
-            await self._supervisor.arrived(key)
+            supervised = await self._supervisor.launch_process(key, program, self._launcher)
+            process.supervised = supervised
+            player = await self._supervisor.arrived(key)
         finally:
             self._gate.leave(turn)
-        session = self._gateway.players.get(key)
-        if session is None:
+        if player is None:
             if supervised.lost:
                 raise HostLost(supervised.lost)
             return supervised.finding or _STOPPED
-        supervised.attach(session, self._gate)
-        process.session = session
+        supervised.attach(player, self._gate)
+        process.player = player
         supervised.gone.add_done_callback(lambda _: self._ended(process, supervised))
         return None
 
-    def _release(self, process: _PooledProcess, match: str, began: int) -> None:
+    def _release(self, process: SeatProcess, match: str) -> None:
         # Most bots write nothing, and each call is a transaction beside those of results.
         submission = process.bot.submission
-        if match and submission is not None and (text := process.stderr.since(began)):
+        if match and submission is not None and (text := process.stderr.since(process.began)):
             self._on_stderr(submission, match, text)
         self._idle[process] = None
+        process.idle_ms = process.cpu_ms
         if process.is_retired or not process.is_usable:
             self._end(process)
         else:
             self._loop.call_soon(self.on_room)
-            process.released += 1
-            self._look_later(process)
 
-    def _look_later(self, process: _PooledProcess) -> None:
-        """End a process that computes while it is idle: nothing is charged then."""
-        released, used_ms = process.released, process.cpu_ms
-
-        def look() -> None:
-            nonlocal used_ms
-            if process not in self._idle or process.released != released:
-                return
-            before_ms, used_ms = used_ms, process.cpu_ms
-            if used_ms - before_ms > _IDLE_CPU_MS:
-                self._end(process)
-            else:
-                self._loop.call_later(_IDLE_LOOK_S, look)
-
-        self._loop.call_later(_IDLE_LOOK_S, look)
-
-    def _end(self, process: _PooledProcess) -> None:
+    def _end(self, process: SeatProcess) -> None:
         """End an idle process; there is room when it is gone."""
         self._idle.pop(process, None)
         process.is_retired = True
@@ -396,21 +352,15 @@ class ProcessPool:
         else:
             former.gone.add_done_callback(lambda _: self._forget(process))
 
-    def _ended(self, process: _PooledProcess, supervised: SupervisedBot) -> None:
+    def _ended(self, process: SeatProcess, supervised: SupervisedBot) -> None:
         """A process has ended; one that was idle is forgotten."""
         if process in self._idle and process.supervised is supervised:
             del self._idle[process]
             self._forget(process)
 
-    def _forget(self, process: _PooledProcess) -> None:
+    def _forget(self, process: SeatProcess) -> None:
         self._all.discard(process)
         self.on_room()
-
-
-def _used_ms(process: _PooledProcess) -> float:
-    """For how long a process that starts has computed, or had no core for it."""
-    supervised = process.supervised
-    return 0.0 if supervised is None else supervised.cpu_ms() + (supervised.waited_ms() or 0.0)
 
 
 _STOPPED = Finding(

@@ -277,9 +277,9 @@ class Scheduler:
     def _resumed(self, row: CompetitionRow) -> Competition:
         competition = self._arena.resume(row)
         competition.started_at = row.started_at
-        state = " (paused)" if competition.is_paused else ""
+        state = " (paused)" if competition.arbiter.is_paused else ""
         scheduled = competition.progress.scheduled
-        far = f"{competition.played:,}" + (f" of {scheduled}" if scheduled else "")
+        far = f"{competition.ledger.played:,}" + (f" of {scheduled}" if scheduled else "")
         self._tell(f"{row.id} goes on: {competition.title}, {far} matches played{state}")
         if competition.unplayed:
             self._tell(competition.unplayed)

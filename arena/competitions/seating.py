@@ -15,8 +15,10 @@ import asyncio
 import logging
 from collections.abc import Callable, Collection, Mapping, Sequence
 
+import msgspec
+
 from arena.competitions.host_pools import HostPools
-from arena.competitions.process_pool import ProcessPool, ReservedSeat, SeatBot, StartFailed
+from arena.competitions.process_pool import ProcessPool, SeatBot, SeatProcess, StartFailed
 from arena.engine.verdict import UNCOUNTED, Finding
 from arena.hosts.remote_bot import HostLost
 from arena.referee.bot_session import BotSession
@@ -40,13 +42,13 @@ class _NotHere(Exception):
     """A bot that has to be here is not; the text says which."""
 
 
-class WantedSeats:
+class WantedSeats(msgspec.Struct, eq=False):
     """The seats of one match, from when they are asked for until it is over.
 
     One of `seated`, `refused` and `failed` is called, once: with the sessions by seat; with a seat
     and why its bot could not be started, which is its offence; or with why the match is void.
 
-    Args:
+    Attributes:
         match: the id that the match has if it is lost before it is opened.
         bots: by seat.
         is_portable: whether hosts can start all of them.
@@ -54,29 +56,23 @@ class WantedSeats:
             has connected by itself does not.
     """
 
-    def __init__(
-        self,
-        match: str,
-        bots: Sequence[SeatBot],
-        *,
-        is_portable: bool,
-        is_limited: bool,
-        seated: Callable[[Sequence[BotSession]], None],
-        refused: Callable[[int, Finding], None],
-        failed: Callable[[str], None],
-    ) -> None:
-        self.match = match
-        self.bots = tuple(bots)
-        self.is_portable = is_portable
-        self.is_limited = is_limited
-        self.seated, self.refused, self.failed = seated, refused, failed
-        self.submitted = tuple(bot for bot in bots if bot.submission is not None)
-        self.overtaken = 0
-        self.passed_over = 0  # by matches whose processes were warm
-        self.held: tuple[BotSession, ...] = ()  # each has a table kept free for it
-        self.processes: dict[int, ReservedSeat] = {}  # by seat
-        self.pool: ProcessPool | None = None  # that of the processes
-        self.task: asyncio.Task[None] | None = None
+    match: str
+    bots: Sequence[SeatBot]
+    is_portable: bool
+    is_limited: bool
+    seated: Callable[[Sequence[BotSession]], None]
+    refused: Callable[[int, Finding], None]
+    failed: Callable[[str], None]
+    overtaken: int = 0
+    passed_over: int = 0  # by matches whose processes were warm
+    held: Sequence[BotSession] = ()  # each has a table kept free for it
+    processes: dict[int, SeatProcess] = {}  # by seat
+    pool: ProcessPool | None = None  # that of the processes
+    task: asyncio.Task[None] | None = None
+
+    @property
+    def submitted(self) -> Sequence[SeatBot]:
+        return [bot for bot in self.bots if bot.submission is not None]
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -130,6 +126,11 @@ class Seating:
             process.release(match)
         self.look()
 
+    def fail(self, wanted: WantedSeats, why: str) -> None:
+        """Give back the seats of a match that is void before it was opened, and say why."""
+        self.give_back(wanted)
+        wanted.failed(why)
+
     def look(self) -> None:
         """Seat who can be seated, soon: a table or a process may be free, or a bot gone."""
         if self._waiting and not self._is_due:
@@ -161,14 +162,15 @@ class Seating:
             try:
                 if (is_held and self._is_busy) or not self._reserve(wanted):
                     passed.append(wanted)
-                    self._ask_hosts(wanted)
+                    if self.hosts is not None and wanted.is_portable:
+                        self.hosts.ask(wanted.bots)
                     continue
             except _NotHere as error:
-                self._fail(wanted, str(error))
+                self.fail(wanted, str(error))
                 continue
             except Exception:
                 log.exception("%s cannot be seated", " and ".join(wanted.names))
-                self._fail(wanted, FAULT)
+                self.fail(wanted, FAULT)
                 continue
             for other in passed:
                 other.overtaken += 1
@@ -181,8 +183,9 @@ class Seating:
         """Whether a process would have to be started for a match that has not waited for long."""
         if wanted.passed_over >= _MOST_PASSED_OVER:
             return False
-        is_warm_here = self.pool is not None and self.pool.are_warm(wanted.submitted)
-        return not is_warm_here and not any(pool.are_warm(wanted.bots) for pool in self._far)
+        submitted, bots = wanted.submitted, wanted.bots
+        is_warm_here = self.pool is not None and self.pool.warm(submitted) == len(submitted)
+        return not is_warm_here and all(pool.warm(bots) < len(bots) for pool in self._far)
 
     @property
     def _far(self) -> Sequence[ProcessPool]:
@@ -193,11 +196,6 @@ class Seating:
     def _is_busy(self) -> bool:
         here = () if self.pool is None else (self.pool,)
         return any(pool.playing for pool in (*here, *self._far))
-
-    def _ask_hosts(self, wanted: WantedSeats) -> None:
-        """Look for a host with room for a match for which there is none here."""
-        if self.hosts is not None and wanted.is_portable:
-            self.hosts.ask(wanted.bots)
 
     def _reserve(self, wanted: WantedSeats) -> bool:
         """Keep all seats of a match free for it, or none: where most of its bots are warm."""
@@ -229,7 +227,7 @@ class Seating:
                 return False
         for player in connected:
             player.held += 1
-        wanted.held = tuple(connected)
+        wanted.held = connected
         return True
 
     def _reserve_at(self, wanted: WantedSeats, pool: ProcessPool, bots: Sequence[SeatBot]) -> bool:
@@ -274,11 +272,11 @@ class Seating:
         for session in came.values():
             if isinstance(session, HostLost):
                 log.warning("a bot cannot be started: %s", session)
-                self._fail(wanted, f"{session}{UNCOUNTED}")
+                self.fail(wanted, f"{session}{UNCOUNTED}")
                 return
             if isinstance(session, BaseException):
                 log.error("a bot cannot be started", exc_info=session)
-                self._fail(wanted, FAULT)
+                self.fail(wanted, FAULT)
                 return
         started = {seat: each for seat, each in came.items() if isinstance(each, BotSession)}
         try:
@@ -287,14 +285,10 @@ class Seating:
                 for seat, bot in enumerate(wanted.bots)
             ]
         except _NotHere as error:
-            self._fail(wanted, str(error))
+            self.fail(wanted, str(error))
             return
         self._let_go(wanted)
         wanted.seated(sessions)
-
-    def _fail(self, wanted: WantedSeats, why: str) -> None:
-        self.give_back(wanted)
-        wanted.failed(why)
 
     def _let_go(self, wanted: WantedSeats) -> None:
         """Keep no tables free for a match any more."""

@@ -147,10 +147,12 @@ class BotPool:
         try:
             if bot.is_house:
                 tables = min(HOUSE_TABLES, self._arena.limits.tables)
-                await self._arena.launch((self._game.name, bot.name), name, tables=tables)
+                await self._arena.supervisor.launch(
+                    (self._game.name, bot.name), name, tables=tables
+                )
             else:
                 program = bot.program or strategy_program(bot.name, url=self._arena.url, name=name)
-                await self._arena.launch_program(program, name)
+                await self._arena.supervisor.launch_program(program, name)
         except UsageError as error:
             raise UsageError(f"{bot.name}: {error}") from None
         except ArenaError as error:
@@ -170,7 +172,7 @@ class BotPool:
         """Why a process cannot play its match; None if it can."""
         player = self._arena.gateway.players.get(name)
         if player is None or player.leaving or player.session.finishing:
-            why = self._arena.ended.get(name)
+            why = self._arena.supervisor.ended.get(name)
             if name in self._came:
                 return why or "left before the match"
             within = f"within {self._patience_ms:,} ms"

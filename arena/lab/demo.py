@@ -115,7 +115,7 @@ def _entries(contest: DemoGame) -> Iterator[tuple[str, str]]:
 async def _launch(arena: LiveArena, contest: DemoGame) -> None:
     """Start the bots: every second one speaks msgpack, every third one plays at few tables."""
     for index, (name, bot) in enumerate(_entries(contest)):
-        await arena.launch(
+        await arena.supervisor.launch(
             (contest.game, bot),
             name,
             tables=contest.few if index % 3 == 0 else contest.many,
@@ -126,7 +126,7 @@ async def _launch(arena: LiveArena, contest: DemoGame) -> None:
 async def _connected(arena: LiveArena, names: Sequence[str]) -> None:
     missing = sorted(set(names) - await arena.wait_for_bots(names, _CONNECT_S))
     for name in names:
-        if name in arena.ended:
-            raise ArenaError(f"{name} has ended: {arena.ended[name]}")
+        if name in arena.supervisor.ended:
+            raise ArenaError(f"{name} has ended: {arena.supervisor.ended[name]}")
     if missing:
         raise ArenaError(f"expected {', '.join(missing)} to connect within {_CONNECT_S:.0f} s")

@@ -67,7 +67,7 @@ async def analyse_programs(
 
 async def _started(arena: LiveArena, number: int, bot: ProbedProgram, limits: Limits) -> BotSession:
     name = f"{bot.name}-{number}" if number else bot.name  # it may be analysed against itself
-    await arena.launch_program(bot.program, name)
+    await arena.supervisor.launch_program(bot.program, name)
     player = await arrived(arena, name, limits)
     if isinstance(player, BotFailed):
         raise ProbeFailed(number, player.text, player.stderr)

@@ -100,7 +100,7 @@ async def replay_to_bot(
     recorded = RecordedSeat(record, seat, players, steps)
     async with private_arena(limits) as host:
         referee = referee_of(host)
-        await host.launch_program(start(host.url, name), name)
+        await host.supervisor.launch_program(start(host.url, name), name)
         player = await arrived(host, name, limits)
         if isinstance(player, BotFailed):
             return ReplayOutcome(0, failed=player)

@@ -90,7 +90,7 @@ async def arrived(arena: LiveArena, name: str, limits: Limits) -> BotSession | B
     player: BotSession | None = arena.gateway.players.get(name)
     if player is None:
         late = arena.supervisor.no_hello(name, f"within {within_s:,.0f} s")
-        return BotFailed(arena.ended.get(name, late))
+        return BotFailed(arena.supervisor.ended.get(name, late))
     return player
 
 

@@ -236,7 +236,8 @@ class Pipeline:
                 raise UsageError(verdict.why)
         except Exception as error:
             if turn.expired():
-                await self._write_state(one, SubmissionState.WAITING)
+                waiting = SubmissionState.WAITING
+                await asyncio.to_thread(self._submissions.began, one.number, waiting)
                 return False
             if _can_pass(error):
                 raise
@@ -264,10 +265,10 @@ class Pipeline:
         try:
             built = await self._builds.built(one.submission.program)
         except BuildFailed as error:
-            await self._log(one, "build", error.log)
+            await asyncio.to_thread(self._submissions.log, one.number, "build", error.log)
             raise
         if built.log:  # one that was begun again after its build is not built twice
-            await self._log(one, "build", built.log)
+            await asyncio.to_thread(self._submissions.log, one.number, "build", built.log)
         languages = self._settings.languages
         if languages and built.manifest.language not in languages:
             taken = ", ".join(languages)
@@ -295,7 +296,8 @@ class Pipeline:
             verdict = await check(self._check, job, self._settings.check_s, tell)
             lines += verdict.lines
         finally:
-            await self._log(one, "check", "\n".join(lines))
+            log = "\n".join(lines)
+            await asyncio.to_thread(self._submissions.log, one.number, "check", log)
         return verdict
 
     async def _refuse(self, one: _Undecided, why: str) -> None:
@@ -319,14 +321,8 @@ class Pipeline:
         one.say(Progressing(one.number, decided.state, text=text, version=decided.version))
 
     async def _begin(self, one: _Undecided, state: SubmissionState) -> None:
-        await self._write_state(one, state)
-        self._say(one, state)
-
-    async def _write_state(self, one: _Undecided, state: SubmissionState) -> None:
         await asyncio.to_thread(self._submissions.began, one.number, state)
-
-    async def _log(self, one: _Undecided, kind: str, text: str) -> None:
-        await asyncio.to_thread(self._submissions.log, one.number, kind, text)
+        self._say(one, state)
 
     def _say(
         self, one: _Undecided, state: str, step: str = "", status: str = "", text: str = ""

@@ -7,11 +7,12 @@ in memory what is in play and what is undecided, so that nobody waits for the da
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 import tempfile
 import time
 from collections import defaultdict, deque
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from datetime import datetime
 from functools import partial
 from pathlib import Path
@@ -19,6 +20,7 @@ from typing import BinaryIO
 
 import sqlalchemy as sa
 
+from arena.engine.names import version_label
 from arena.sandbox.archive import MOST_BYTES, canonical
 from arena.sandbox.build_cache import BuildCache
 from arena.sandbox.command import Program, sealed_program
@@ -32,6 +34,7 @@ from arena.submissions.settings import SubmissionSettings
 from arena.submissions.uploads import Upload, Uploads
 from protocol.errors import ArenaError, UsageError
 from protocol.messages import Limits
+from protocol.submitting import StarterFiles
 
 __all__ = ["SubmissionService"]
 
@@ -45,6 +48,8 @@ class SubmissionService:
         folder: for spooled uploads and built programs; made if it is not there.
         hidden: what no build may see, besides that folder.
         check: the command line of the process that checks one.
+        games: names of the games that submissions can play here.
+        starter: makes the files of a starter, for a game and a language.
         unsafe: what every student could read, where programs are not isolated; else empty.
 
     Attributes:
@@ -66,9 +71,13 @@ class SubmissionService:
         *,
         hidden: Sequence[Path],
         check: Sequence[str],
+        games: Sequence[str],
+        starter: Callable[[str, str], StarterFiles],
         unsafe: str = "",
     ) -> None:
         self.settings = settings
+        self.games = tuple(games)
+        self.starter = starter
         self.unsafe = unsafe
         self.on_change: list[Callable[[], None]] = []
         self.on_rebuild: Callable[[int], None] = lambda number: None
@@ -89,6 +98,8 @@ class SubmissionService:
             self.submissions, self._builds, check, settings, limits, hidden, self._changed
         )
         self._in_play: tuple[InPlay, ...] = ()
+        self._by_game: dict[str, dict[str, int]] = {}
+        self._labels: dict[int, str] = {}  # of versions that are or were in play
         latest = partial(deque[float], maxlen=settings.a_day)
         self._arrivals = defaultdict[str, deque[float]](latest)  # by owner
         self._canonical = asyncio.Lock()  # one at a time: it takes a core and memory
@@ -116,13 +127,24 @@ class SubmissionService:
 
     # --- what competitions ask ---
 
-    def in_play(self, game: str) -> Mapping[str, InPlay]:
-        """The version that is in play in a game, by its owner's name; no disabled ones."""
-        return {row.owner: row for row in self._in_play if row.game == game}
+    def in_play(self, game: str) -> Mapping[str, int]:
+        """By owner, the number of the submission that is in play in a game; no disabled ones."""
+        return self._by_game.get(game, {})
 
     def all_in_play(self) -> tuple[InPlay, ...]:
         """What is in play, by owner and game."""
         return self._in_play
+
+    def label(self, number: int) -> str:
+        """How people call a version, as `v3`; empty if it was not in play, and none `learn`s it."""
+        return self._labels.get(number, "")
+
+    async def learn(self, numbers: Iterable[int]) -> None:
+        """Find out what versions these are, of a competition that goes on."""
+        for number in set(numbers) - self._labels.keys():
+            with contextlib.suppress(ArenaError):  # the pool says why it cannot be played
+                if (version := (await self.get(number)).version) is not None:
+                    self._labels[number] = version_label(version)
 
     def undecided_before(self, at: float) -> tuple[str, ...]:
         """The owners of what arrived before a time, in Unix seconds, and is not decided yet.
@@ -168,7 +190,9 @@ class SubmissionService:
                 submission = await asyncio.to_thread(self._store, upload, sent, time.time())
             self.pipeline.add(submission)
             self._arrivals[upload.owner].append(submission.arrived_at)
-            await asyncio.to_thread(self._make_room, upload.owner)
+            await asyncio.to_thread(
+                lambda: self.submissions.make_room(upload.owner, tuple(self.in_use()))
+            )
             return submission
 
     async def languages(self) -> tuple[Toolchain, ...]:
@@ -229,9 +253,6 @@ class SubmissionService:
         if not await self.left_today(owner):
             raise UsageError(f"expected at most {settings.a_day} submissions a day; try tomorrow")
 
-    def _make_room(self, owner: str) -> None:
-        self.submissions.make_room(owner, tuple(self.in_use()))
-
     def _store(self, upload: Upload, sent: BinaryIO, at: float) -> Submission:
         submit = upload.submit
         with tempfile.TemporaryFile(dir=self._uploads.folder) as tar:
@@ -252,6 +273,10 @@ class SubmissionService:
 
     async def _refresh(self) -> None:
         self._in_play = await asyncio.to_thread(self.submissions.in_play)
+        self._by_game = {}
+        for row in self._in_play:
+            self._by_game.setdefault(row.game, {})[row.owner] = row.submission
+            self._labels[row.submission] = version_label(row.version)
 
     def _needed_programs(self) -> Collection[str]:
         """The programs that competitions play; called in a thread."""

@@ -1,186 +1,190 @@
-"""The WebSockets at `/submit`: who may open one, what may be sent there, and when one is closed.
+"""The WebSockets at `/submit`: what may be sent there, and who is answered: owners of theirs (J8).
 
 The first message shows a token of the roster, or an instructor's; without one nothing is said of
-anybody. What is asked for is answered in its order, one request at a time (`requests.py`); the
-pieces of an upload are taken at once. A peer that does not read, sends too much or sends nonsense
-is disconnected, and no match notices.
+anybody. To an owner a submission of somebody else is one that does not exist. An instructor sees
+all. What is asked for is answered in its order, one request at a time; the pieces of an upload are
+taken at once.
 """
 
 from __future__ import annotations
 
+import asyncio
 import logging
-from collections import Counter
-from collections.abc import Coroutine
-from typing import Any
+import re
+import tempfile
+from collections import defaultdict, deque
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from typing import BinaryIO
 
+import msgspec
 from websockets.http11 import Request
 
+from arena.games import game_named
+from arena.records.visibility import ViewerKind
 from arena.referee.transport import Caller, Wire
-from arena.server.admission import TOKEN_NEEDED, Admission, Unwelcome
+from arena.sandbox.archive import MOST_BYTES, as_zip
+from arena.server.admission import TOKEN_NEEDED, Unwelcome
 from arena.server.background import BackgroundTasks
-from arena.server.entrance import send
-from arena.server.reply import text
-from arena.server.throttle import Allowance, Throttle
-from arena.submissions.requests import SubmissionRequests, Submitter
+from arena.server.gateway import Gateway
+from arena.server.peer_sockets import PeerSocket, PeerSockets
+from arena.storage.submissions import Submission
+from arena.submissions.service import SubmissionService
 from arena.submissions.uploads import Upload
-from protocol.codec import Encoding
-from protocol.errors import ArenaError, Malformed, OutOfTurn, ProtocolError, UsageError
-from protocol.messages import CLOSE_CRASHED, CLOSE_PROTOCOL, CLOSE_REFUSED, Refused
+from protocol.errors import ArenaError, OutOfTurn, ProtocolError, UsageError
+from protocol.messages import CLOSE_REFUSED
 from protocol.submitting import (
     FRAME_BYTES,
     PIECE_BYTES,
     Abort,
+    Disable,
+    Download,
     Enter,
+    EntryOf,
+    Follow,
     FromSubmitter,
+    GetLog,
+    GetStarter,
+    InPlayEntry,
+    InstalledLanguage,
+    ListSubmissions,
+    LogText,
     Piece,
+    Progressing,
+    Rebuild,
+    Rules,
+    StderrOf,
+    SubmissionList,
     Submit,
+    ToSubmitter,
+    Use,
     decode_from_submitter,
+    encode_to_submitter,
 )
 
-__all__ = ["SubmitterSockets"]
+__all__ = ["Submitter", "SubmitterSockets"]
 
 log = logging.getLogger(__name__)
 
-_MOST = 2048  # connections
-_MOST_NEAR = 1024  # from one address: a school behind one of them
 _MOST_OF_ONE = 16  # with the token of one owner or instructor: its pages and terminals
 _ENTER_S = 10.0
-_MESSAGES, _MESSAGES_PER_S = 30, 10  # nobody types or clicks more
 _SMALL_PIECE_BYTES = 4 * 1024  # smaller ones count as messages, unless they are the last
 _MOST_WAITING = 16  # requests of one connection
 # What the longest log takes, as JSON writes it: stderr of 20 matches with 64 KiB each, and a build
 # with 256 KiB.
 _BUFFER_BYTES = 4 * 1024 * 1024
-_BEHIND_S = 20.0
-_PING_S = 20.0  # proxies and routers close connections that are idle for a minute or so
-_LOOK_S = 1.0
+# As JSON writes them they take six times as long, and nobody can read them.
+_UNREADABLE = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f]")
+_MOST_LISTED = 500  # of all owners', for an instructor: what a frame and a page can hold
 
 
-class SubmitterSockets:
-    """All connections at `/submit`, and their owner; `now` is on the loop's clock."""
+class Submitter(PeerSocket):
+    """One peer.
 
-    def __init__(
-        self, admission: Admission, throttle: Throttle, requests: SubmissionRequests, now: float
-    ) -> None:
-        self._admission = admission
-        self._throttle = throttle
-        self._requests = requests
-        self._submitters: dict[Wire, Submitter] = {}
-        self._near = Counter[str]()
-        self._now = now
-        self._look_at = now
-        self._messages = Allowance(_MESSAGES, _MESSAGES_PER_S, lambda: self._now)
+    Attributes:
+        receiving: takes its latest upload in.
+        stray_bytes: of an upload that was refused: they were sent before it was known.
+        requests: what waits for an answer.
+    """
+
+    def __init__(self, connection: Caller, now: float) -> None:
+        super().__init__(connection, now)
+        self.entered_by = now + _ENTER_S
+        self.upload: Upload | None = None
+        self.receiving: asyncio.Task[None] | None = None
+        self.stray_bytes = 0
+        self.requests = deque[FromSubmitter]()
+        self.is_working = False
+        self._read = asyncio.Event()
+
+    @property
+    def owner(self) -> str | None:
+        """The name on the roster; None for an instructor."""
+        return self.viewer.name if self.viewer.kind is ViewerKind.OWNER else None
+
+    @property
+    def has_entered(self) -> bool:
+        return self.viewer.kind is not ViewerKind.PUBLIC
+
+    def tell(self, message: ToSubmitter) -> None:
+        """Send a message; does nothing if the connection is closing."""
+        self.send(encode_to_submitter(message))
+
+    def drained(self) -> None:
+        super().drained()
+        self._read.set()
+
+    async def has_read(self) -> bool:
+        """Wait until more can be sent; False if the connection is closed."""
+        while self.connection.is_open and self.connection.is_behind:
+            self._read.clear()
+            await self._read.wait()
+        return self.connection.is_open
+
+
+class SubmitterSockets(PeerSockets[Submitter]):
+    """All connections at `/submit`; `now` is on the loop's clock."""
+
+    named, most = ("submitter", "connections"), 2048
+    messages, messages_per_s = 30, 10  # nobody types or clicks more
+    frame_bytes, buffer_bytes = FRAME_BYTES, _BUFFER_BYTES
+
+    def __init__(self, gateway: Gateway, service: SubmissionService, now: float) -> None:
+        super().__init__(gateway, now)
+        self._service = service
         self._tasks = BackgroundTasks()
-
-    def enter(self, caller: Caller, request: Request) -> None:
-        """Accept a submitter, or respond why not."""
-        near = self._near[caller.address]
-        if len(self._submitters) >= _MOST or near >= _MOST_NEAR:
-            most = f"{_MOST:,} connections, {_MOST_NEAR:,} of them from one address"
-            send(caller, text(503, f"expected at most {most}; come back later"))
-            return
-        caller.accept(request)
-        if caller.is_open:
-            entered_by, ping_at = self._now + _ENTER_S, self._now + _PING_S
-            self._submitters[caller] = Submitter(caller, entered_by=entered_by, ping_at=ping_at)
-            self._near[caller.address] += 1
-            caller.hand_to(self, frame_bytes=FRAME_BYTES, buffer_bytes=_BUFFER_BYTES)
-
-    def tick(self, now: float) -> None:
-        """Ping those that are due; disconnect those that do not enter, read or answer pings."""
-        self._now = now
-        if now < self._look_at:
-            return
-        self._look_at = now + _LOOK_S
-        for submitter in tuple(self._submitters.values()):
-            self._look(submitter, now)
+        # A zip takes a core, which matches need: one at a time, and of each who asks at most one
+        # waits with those of others.
+        self._zipping = asyncio.Lock()
+        self._asking = defaultdict[str, asyncio.Lock](asyncio.Lock)
 
     def roster_changed(self) -> None:
-        """Disconnect those whose token is now another's, or nobody's."""
-        self._requests.service.roster_changed()
-        for submitter in tuple(self._submitters.values()):
-            if submitter.has_entered and not self._is_same(submitter):
-                submitter.connection.close(CLOSE_REFUSED, "the token was replaced")
+        self._service.roster_changed()
+        super().roster_changed()
 
     async def close(self) -> None:
         """End what is being done for submitters; what has not arrived whole is dropped."""
         self._tasks.cancel()
         await self._tasks.ended()
 
-    # --- what connections tell (as their `ConnectionOwner`) ---
-
-    def connected(self, connection: Wire) -> None:
-        """Never called: the gateway has owned the connection before."""
-
-    def received(self, connection: Wire, frame: bytes, encoding: Encoding, arrived: float) -> None:
-        """Decode a frame and do what it asks for; close the connection if that is not possible."""
-        submitter = self._submitters.get(connection)
-        if submitter is None:
-            return
-        try:
-            if encoding is not Encoding.JSON:
-                raise Malformed("expected JSON in text frames, got a binary frame")
-            message = decode_from_submitter(frame)
-            if isinstance(message, Piece) and self._takes(submitter, message):
-                return
-            if self._is_within_limits(submitter, arrived):
-                self._handle(submitter, message)
-        except ProtocolError as error:
-            self.misbehaved(connection, error)
-        except Unwelcome as why:
-            submitter.tell(Refused(why.code, str(why)))
-            self._throttle.blame(connection.address)
-            connection.close(CLOSE_REFUSED, str(why))
-        except ArenaError as error:
-            submitter.tell(Refused("submit", str(error)))
-        except Exception:
-            log.exception("the arena failed at a submitter's frame")
-            connection.close(CLOSE_CRASHED, "the arena failed; come back")
-
-    def misbehaved(self, connection: Wire, error: ProtocolError) -> None:
-        """Say what was wrong, and close."""
-        if (submitter := self._submitters.get(connection)) is not None:
-            submitter.tell(Refused(error.code, str(error)))
-        self._throttle.blame(connection.address)
-        connection.close(CLOSE_PROTOCOL, str(error))
-
-    def overflowed(self, connection: Wire, waiting: int) -> None:
-        """Nothing is left to do: the connection has been cut."""
-
-    def ponged(self, connection: Wire, payload: bytes, arrived: float) -> None:
-        """Note that the peer is there; a pong that nobody asked for counts as a message."""
-        if (submitter := self._submitters.get(connection)) is not None:
-            if not submitter.awaits_pong:
-                self._is_within_limits(submitter, arrived)
-            submitter.awaits_pong = False
-
-    def was_read(self, connection: Wire, took_s: float) -> None:
-        """Nothing is left to do: the connection is closing."""
-
     def on_trivial_frame(self, connection: Wire) -> None:
         """Count a ping, or a fragment, as a message; browsers send large pieces in fragments."""
-        submitter = self._submitters.get(connection)
-        if submitter is not None and (submitter.upload is None or not submitter.upload.is_on):
-            self._is_within_limits(submitter, self._now)
+        peer = self._peers.get(connection)
+        if peer is None or peer.upload is None or not peer.upload.is_on:
+            super().on_trivial_frame(connection)
 
-    def drained(self, connection: Wire) -> None:
-        if (submitter := self._submitters.get(connection)) is not None:
-            submitter.drained()
+    # --- a connection ---
 
-    def lost(self, connection: Wire) -> None:
-        submitter = self._submitters.pop(connection, None)
-        if submitter is None:
-            return
-        self._near[connection.address] -= 1
-        if not self._near[connection.address]:
-            del self._near[connection.address]
-        if submitter.upload is not None:
-            self._give_up(submitter, submitter.upload)
-        submitter.requests.clear()
-        submitter.drained()
-        self._requests.disconnected(submitter)
+    def _peer(self, caller: Caller, request: Request) -> Submitter:
+        return Submitter(caller, self._now)
 
-    # --- within ---
+    def _left(self, peer: Submitter) -> None:
+        if peer.upload is not None:
+            self._give_up(peer, peer.upload)
+        peer.requests.clear()
+        peer.drained()
+        self._service.pipeline.forget(peer.tell)
+
+    def _look(self, peer: Submitter, now: float) -> None:
+        if not peer.has_entered and now >= peer.entered_by:
+            self._gateway.login.throttle.blame(peer.connection.address)
+            peer.connection.close(CLOSE_REFUSED, TOKEN_NEEDED)
+        else:
+            super()._look(peer, now)
+
+    def _take(self, peer: Submitter, frame: bytes, arrived: float) -> None:
+        try:
+            message = decode_from_submitter(frame)
+            if isinstance(message, Piece) and self._takes(peer, message):
+                return
+            if self._is_within_limits(peer, arrived):
+                self._handle(peer, message)
+        except ProtocolError:
+            raise
+        except ArenaError as error:
+            peer.refuse("submit", str(error))
+
+    # --- requests ---
 
     def _takes(self, submitter: Submitter, piece: Piece) -> bool:
         """Give a piece to its upload; False for one that counts as a message.
@@ -209,8 +213,8 @@ class SubmitterSockets:
             raise OutOfTurn(f"expected enter, {entered}")
         match message:
             case Enter():
-                viewer = self._admission.viewer(message.token)
-                if sum(one.viewer == viewer for one in self._submitters.values()) >= _MOST_OF_ONE:
+                viewer = self._gateway.admission.viewer(message.token)
+                if sum(one.viewer == viewer for one in self._peers.values()) >= _MOST_OF_ONE:
                     most = f"expected at most {_MOST_OF_ONE} connections with one token"
                     raise Unwelcome("token", most)
                 submitter.viewer, submitter.token = viewer, message.token
@@ -241,8 +245,11 @@ class SubmitterSockets:
         submitter.receiving = self._tasks.start(work)
 
     async def _receive(self, submitter: Submitter, upload: Upload) -> None:
+        """Take a program in, and have its sender told what becomes of it."""
         try:
-            await self._answered(submitter, "an upload", self._requests.receive(upload, submitter))
+            with self._answering(submitter, "an upload"):
+                submission = await self._service.receive(upload)
+                await self._follow(submitter, submission.number)  # it may be decided by now
         finally:
             if submitter.upload is upload:
                 self._end(submitter, upload)
@@ -266,53 +273,163 @@ class SubmitterSockets:
     async def _work(self, submitter: Submitter) -> None:
         """Answer the requests of one connection until none waits."""
         while submitter.requests:
-            message = submitter.requests.popleft()
-            answer = self._requests.answer(submitter, message)
-            await self._answered(submitter, "a request", answer)
+            with self._answering(submitter, "a request"):
+                await self._answer(submitter, submitter.requests.popleft())
         submitter.is_working = False
 
-    async def _answered(
-        self, submitter: Submitter, asked: str, work: Coroutine[Any, Any, None]
-    ) -> None:
-        """Do what a submitter has asked for, and say what has kept the arena from it."""
+    @contextmanager
+    def _answering(self, submitter: Submitter, asked: str) -> Iterator[None]:
+        """Say what has kept the arena from what a submitter has asked for."""
         try:
-            await work
+            yield
         except ArenaError as error:
-            submitter.tell(Refused("submit", str(error)))
+            submitter.refuse("submit", str(error))
         except Exception:
             log.exception("the arena failed at %s of %s", asked, submitter.viewer.name)
-            submitter.tell(Refused("submit", "the arena failed at this; its log says why"))
+            submitter.refuse("submit", "the arena failed at this; its log says why")
 
-    def _is_same(self, submitter: Submitter) -> bool:
-        try:
-            return self._admission.viewer(submitter.token) == submitter.viewer
-        except Unwelcome:
-            return False
+    async def _answer(self, submitter: Submitter, message: FromSubmitter) -> None:
+        """Do what a message asks for, and say so; raises `ArenaError` if that cannot be."""
+        service, owner = self._service, submitter.owner
+        match message:
+            case Enter():
+                submitter.tell(await self._rules(owner))
+            case Follow():
+                await self._follow(submitter, message.submission)
+            case ListSubmissions():
+                if owner is not None and message.owner not in (None, owner):
+                    self._instructor(submitter)
+                await self._list(submitter, owner or message.owner)
+            case GetLog():
+                await self._log(submitter, message.submission)
+            case Use():
+                if owner is None:
+                    raise UsageError("expected a student's token: each has versions of its own")
+                game = None if message.game is None else game_named(message.game).name
+                await service.use(owner, message.version, game)
+                where = "" if game is None else f" in {game}"
+                await self._list(submitter, owner, f"v{message.version} is in play{where}")
+            case Download():
+                await self._download(submitter, message.submission)
+            case Disable():
+                who = self._instructor(submitter)
+                one = await self._visible(submitter, message.submission)
+                await service.disable(one.number, who, again=message.again)
+                done = "can be in play again" if message.again else "is out of play"
+                text = f"submission {one.number} of {one.owner} {done}"
+                await self._list(submitter, None, text)
+            case Rebuild():
+                self._instructor(submitter)
+                one = await self._visible(submitter, message.submission)
+                await service.rebuild(one.number)
+                text = f"submission {one.number} of {one.owner} is built again"
+                await self._list(submitter, None, text)
+            case GetStarter():
+                submitter.tell(
+                    await asyncio.to_thread(service.starter, message.game, message.language)
+                )
 
-    def _is_within_limits(self, submitter: Submitter, now: float) -> bool:
-        """Whether a peer may send one more message now; if not, its connection is closed."""
-        self._now = max(self._now, now)
-        connection = submitter.connection
-        if self._messages.spend(connection.peer):
-            return True
-        self._throttle.blame(connection.address)
-        connection.useless += _MESSAGES  # what it still sends is not read
-        connection.close(CLOSE_PROTOCOL, f"expected at most {_MESSAGES_PER_S} messages a second")
-        return False
+    async def _rules(self, owner: str | None) -> Rules:
+        service, settings = self._service, self._service.settings
+        languages = [
+            InstalledLanguage(tool.name, tool.title, tool.version, tool.missing)
+            for tool in await service.languages()
+        ]
+        return Rules(
+            owner=owner,
+            most_bytes=MOST_BYTES,
+            games=service.games,
+            languages=tuple(languages),
+            opens_at=settings.opens,
+            closes_at=settings.closes,
+            left_today=None if owner is None else await service.left_today(owner),
+            unsafe=service.unsafe,
+        )
 
-    def _look(self, submitter: Submitter, now: float) -> None:
-        connection = submitter.connection
-        if not submitter.has_entered and now >= submitter.entered_by:
-            self._throttle.blame(connection.address)
-            connection.close(CLOSE_REFUSED, TOKEN_NEEDED)
-        elif connection.is_behind:
-            since = submitter.behind_since
-            submitter.behind_since = now if since is None else since
-            if now - submitter.behind_since >= _BEHIND_S:
-                connection.cut()
-        elif now >= submitter.ping_at:
-            if submitter.awaits_pong:  # gone, or so far behind that it has not seen the ping
-                connection.cut()
-                return
-            submitter.ping_at, submitter.awaits_pong = now + _PING_S, True
-            connection.ping(b"")
+    async def _visible(self, submitter: Submitter, number: int) -> Submission:
+        """A submission that a submitter may know of; else it is as if there were none."""
+        with suppress(UsageError):
+            found = await self._service.get(number)
+            if submitter.owner in (None, found.owner):
+                return found
+        raise UsageError(f"there is no submission {number}")
+
+    def _instructor(self, submitter: Submitter) -> str:
+        if submitter.owner is not None:
+            raise UsageError("expected an instructor's token")
+        return submitter.viewer.name
+
+    async def _follow(self, submitter: Submitter, number: int) -> None:
+        await self._visible(submitter, number)
+        if not self._service.pipeline.follow(number, submitter.tell):
+            one = await self._visible(submitter, number)  # it may have been decided meanwhile
+            said = Progressing(number, one.state, text=one.text, version=one.version)
+            submitter.tell(said)
+
+    async def _list(self, submitter: Submitter, owner: str | None, text: str = "") -> None:
+        service = self._service
+        found = await asyncio.to_thread(service.submissions.of, owner)
+        in_play = [row for row in service.all_in_play() if owner in (None, row.owner)]
+        playing: dict[int, list[str]] = {}
+        for row in in_play:
+            playing.setdefault(row.submission, []).append(row.game)
+        entries = [self._entry(one, playing.get(one.number, ())) for one in found[:_MOST_LISTED]]
+        shown = msgspec.convert(in_play, tuple[InPlayEntry, ...], from_attributes=True)
+        submitter.tell(SubmissionList(tuple(entries), shown, text))
+
+    def _entry(self, one: Submission, in_play: Sequence[str]) -> EntryOf:
+        pipeline = self._service.pipeline
+        return EntryOf(
+            submission=one.number,
+            owner=one.owner,
+            version=one.version,
+            name=one.name,
+            message=one.message,
+            program=one.program,
+            bytes=one.size,
+            language="" if one.manifest is None else one.manifest.language,
+            state=one.state,
+            arrived_at=one.arrived_at,
+            decided_at=one.decided_at,
+            games=one.games,
+            in_play=tuple(in_play),
+            text=one.text,
+            is_disabled=one.disabled_at is not None,
+            position=pipeline.position(one.number),
+            expected_s=pipeline.expected_s(one.number),
+        )
+
+    async def _log(self, submitter: Submitter, number: int) -> None:
+        one = await self._visible(submitter, number)
+        logs = await asyncio.to_thread(self._service.submissions.logs, number)
+        stderr = await asyncio.to_thread(self._service.submissions.stderr, one.owner)
+        build, check = (_readable(logs.get(kind, "")) for kind in ("build", "check"))
+        lines = (
+            StderrOf(line.match, line.at, line.version or 0, _readable(line.text))
+            for line in stderr
+        )
+        submitter.tell(LogText(number, build, check, tuple(lines)))
+
+    async def _download(self, submitter: Submitter, number: int) -> None:
+        one = await self._visible(submitter, number)
+        with tempfile.TemporaryFile() as file:
+            async with self._asking[submitter.viewer.name], self._zipping:
+                if not submitter.connection.is_open:
+                    return
+                await asyncio.to_thread(self._zip, one.program, file)
+            while data := await asyncio.to_thread(file.read, PIECE_BYTES):
+                if not await submitter.has_read():
+                    return
+                submitter.tell(Piece(data))
+            submitter.tell(Piece(b""))
+
+    def _zip(self, sha256: str, zipped: BinaryIO) -> None:
+        with tempfile.TemporaryFile() as tar:
+            self._service.open_program(sha256, tar)
+            tar.seek(0)
+            as_zip(tar, zipped)
+        zipped.seek(0)
+
+
+def _readable(text: str) -> str:
+    return _UNREADABLE.sub("?", text)

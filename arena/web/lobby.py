@@ -195,7 +195,7 @@ def lobby(
     """The document as it is now; `latest` begins with the newest result."""
     competitions = arena.competitions
     players = arena.gateway.players
-    guests = arena.non_competing
+    guests = arena.here.non_competing
     submitted = _submitted(competitions, players)
     bots = (_bot(bot) for name, bot in players.items() if name not in guests)
     count = len(players) - sum(name in players for name in guests) + len(submitted)
@@ -203,7 +203,9 @@ def lobby(
     tables = tuple(arena.referee.tables)
     matches = _slowest(tables, now)
     competition_of = {
-        table.id: competition.id for competition in competitions for table in competition.tables
+        table.id: competition.id
+        for competition in competitions
+        for table in competition.arbiter.tables
     }
     queue = [
         _queued(competition, pairing, players)
@@ -294,7 +296,7 @@ def _submitted(
     playing = Counter(
         name
         for competition in competitions
-        for table in competition.tables
+        for table in competition.arbiter.tables
         for name in table.names
         if name in games
     )

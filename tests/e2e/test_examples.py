@@ -278,12 +278,12 @@ async def play_all(store: Store, examples: Mapping[str, Example]) -> ExamplesOut
                 way = " in lines" * line.startswith("stdio:")
                 way += " in msgpack" * line.endswith("--encoding msgpack")
                 names.append(f"{language}{way}")
-                await host.launch_program(read_program(line, example.folder), names[-1])
+                await host.supervisor.launch_program(read_program(line, example.folder), names[-1])
         weak = {name: (duel.game, duel.house) for duel in DUELS.values() for name in duel.rivals}
         for name, words in weak.items():
-            await host.launch(words, name, tables=8)
+            await host.supervisor.launch(words, name, tables=8)
         while not {*names, *weak} <= {*host.gateway.players}:
-            assert not host.ended, host.ended
+            assert not host.supervisor.ended, host.supervisor.ended
             await host.wait_for_change()
         others = tuple(name for name in names if name not in DUELS)
         duels = {language: duel for language, duel in DUELS.items() if language in names}

@@ -14,6 +14,7 @@ import msgspec
 import pytest
 from websockets.asyncio.client import ClientConnection, connect
 
+from arena.cli._competition_report import CompetitionLog
 from arena.competitions.ledger import CompetitionReport
 from arena.competitions.live_arena import LiveArena
 from arena.formats.spec import Form, Plan, RelaunchSpec, plan_of
@@ -88,7 +89,7 @@ async def test_J3_a_launched_bot_that_is_late_in_one_competition_goes_on_in_anot
     tmp_path: Path,
 ) -> None:
     async with arena(tmp_path) as host:
-        await host.launch_program(program("three_card_poker"), "ann")
+        await host.supervisor.launch_program(program("three_card_poker"), "ann")
         await come(host, "ann")
         late, fine = await asyncio.gather(
             league(host, "three_card_poker", "ann"), league(host, "blackjack", "ann", hands=200)
@@ -100,11 +101,11 @@ async def test_J3_a_launched_bot_that_is_late_in_one_competition_goes_on_in_anot
 
 async def test_a_name_is_launched_once_and_the_first_goes_on(tmp_path: Path) -> None:
     async with arena(tmp_path) as host:
-        await host.launch_program(program(), "ann")
+        await host.supervisor.launch_program(program(), "ann")
         with pytest.raises(ArenaError, match="expected a name that no bot has"):
-            await host.launch_program(program(), "ann")
+            await host.supervisor.launch_program(program(), "ann")
         with pytest.raises(ArenaError, match="got 'ANN', and 'ann' is here"):
-            await host.launch_program(program(), "ANN")
+            await host.supervisor.launch_program(program(), "ANN")
         await come(host, "ann")
         report = await league(host, "blackjack", "ann", hands=2)
         enforced = host.gateway.players["ann"].enforced
@@ -115,7 +116,7 @@ async def test_a_name_is_launched_once_and_the_first_goes_on(tmp_path: Path) -> 
 
 async def test_nobody_takes_the_name_of_a_launched_bot_before_it_says_hello(tmp_path: Path) -> None:
     async with arena(tmp_path) as host:
-        await host.launch_program(program("late"), "ann")
+        await host.supervisor.launch_program(program("late"), "ann")
 
         assert await refusal(host, "ann") == ("refused", "name")
         assert "ann" not in host.gateway.players
@@ -124,21 +125,21 @@ async def test_nobody_takes_the_name_of_a_launched_bot_before_it_says_hello(tmp_
 async def test_a_bot_that_has_ended_may_be_launched_again(tmp_path: Path) -> None:
     async with arena(tmp_path) as host:
         gone = Program((sys.executable, "-c", "raise SystemExit(3)"))
-        await host.launch_program(gone, "ann")
-        while "ann" not in host.ended:
+        await host.supervisor.launch_program(gone, "ann")
+        while "ann" not in host.supervisor.ended:
             await host.wait_for_change()
 
-        assert host.ended["ann"] == "crashed: exit status 3"
+        assert host.supervisor.ended["ann"] == "crashed: exit status 3"
 
         while True:  # until what it had has been cleared away
             try:
-                await host.launch_program(program(), "ann")
+                await host.supervisor.launch_program(program(), "ann")
                 break
             except ArenaError:
                 await asyncio.sleep(0.01)
         await come(host, "ann")
 
-        assert "ann" not in host.ended
+        assert "ann" not in host.supervisor.ended
 
 
 def until_ruled(deed: str) -> Program:
@@ -162,12 +163,12 @@ async def forgiving(
         forgive=forgive,
         bots=(RelaunchSpec(name="ann", words=bot.words, stdio=True, folder=str(marks)),),
     )
+    ruled = lambda verdict: (marks / mark).touch()  # noqa: E731
+    listener = CompetitionLog(lambda line: None, lambda line: None, ruled)
     with Store(folder / "arena.db") as store:
         async with (
             asyncio.timeout(TIMEOUT_S),
-            LiveArena(
-                store, limits=LIMITS, on_verdict=lambda verdict: (marks / mark).touch()
-            ) as host,
+            LiveArena(store, limits=LIMITS, listener=listener) as host,
         ):
             report = await host.play(host.compete(plan))
             await store.flushed()

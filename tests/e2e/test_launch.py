@@ -442,9 +442,11 @@ async def test_java_without_a_heap_limit_is_advised_to_set_one(
     )
     with Store(tmp_path / "arena.db") as store:
         async with LiveArena(store, limits=Limits(memory_mib=256)) as host:
-            await host.launch_program(read_program(f"java {option}Hog.java", tmp_path), "hog")
+            await host.supervisor.launch_program(
+                read_program(f"java {option}Hog.java", tmp_path), "hog"
+            )
             await host.wait_for_bots(["hog"], 100)
-            ended = host.ended["hog"]
+            ended = host.supervisor.ended["hog"]
     assert (" MiB" in ended, "; limit Java's heap, as in `java -Xmx128m`" in ended) == (
         True,
         is_advised,

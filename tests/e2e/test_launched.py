@@ -159,7 +159,7 @@ async def play_season(
         # `ponder` needs a slow opponent; all others play against the same quick one.
         rival = rivals["slow" if deed == "ponder" else "hello"]
         line = f"stdio: {shlex.join([*words, deed])}"
-        await host.launch_program(read_program(line, folder), name)
+        await host.supervisor.launch_program(read_program(line, folder), name)
         hands = FEW if deed == "hello" else PLENTY
         report = await compete(host, LIMITS_OF[deed], hands, name, rival)
         gone = await asyncio.to_thread(are_gone, name) if deed != "hello" else None
@@ -169,7 +169,7 @@ async def play_season(
         python = built("python", folder)
         for deed, name in rivals.items():
             line = f"stdio: {shlex.join([*python, deed])}"
-            await host.launch_program(read_program(line, folder), name)
+            await host.supervisor.launch_program(read_program(line, folder), name)
         contests = await asyncio.gather(*map(contest, LIMITS_OF))
     await store.flushed()
     return contests

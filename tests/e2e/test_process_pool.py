@@ -141,7 +141,7 @@ async def test_who_does_not_start_is_told_why(
     async with matches(tmp_path) as arena:
         with pytest.raises(StartFailed, match=said) as failed:
             await play(arena, "three_card_poker", bot)
-        assert dict(arena.host.ended) == {}, "that is of bots with names of their own"
+        assert dict(arena.host.supervisor.ended) == {}, "that is of bots with names of their own"
         found = failed.value.finding
 
     if finding is not None:
@@ -162,7 +162,7 @@ async def test_processes_of_submissions_are_nobody_that_is_here(tmp_path: Path) 
         assert host.here.names("three_card_poker") == ()
         assert host.here.taken == set()
         assert host.here.use_of("bot 0") is None
-        await host.launch(("three_card_poker", "q64"), "bot 0")
+        await host.supervisor.launch(("three_card_poker", "q64"), "bot 0")
         await playing
 
     [(submission, match, text)] = arena.stderr

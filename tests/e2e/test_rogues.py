@@ -133,7 +133,7 @@ async def _compete(host: LiveArena, game: str, *names: str) -> CompetitionReport
 async def _launch(host: LiveArena, names: Iterable[str]) -> None:
     for name in names:
         words = (sys.executable, ROGUE, name, "--game", KINDS[name].game, "--after", "2")
-        await host.launch_program(read_program(shlex.join(words)), name)
+        await host.supervisor.launch_program(read_program(shlex.join(words)), name)
 
 
 async def _play(store: Store) -> Season:

@@ -30,7 +30,7 @@ CRASHES = "import sys; sys.exit('no such model')"
 
 async def test_submitted_bots_play_a_round_robin_with_a_house_bot(tmp_path: Path) -> None:
     async with asyncio.timeout(TIMEOUT_S), submitted_arena(tmp_path, ann=11, ben=21) as arena:
-        await arena.host.launch(("ace_king_queen", "nash"), "house")
+        await arena.host.supervisor.launch(("ace_king_queen", "nash"), "house")
         await arena.host.wait_for_bots(["house"], TIMEOUT_S)
         plan = arena.plan("ace_king_queen", "ann", "ben", "house", matches=4)
         report = await arena.play(plan)

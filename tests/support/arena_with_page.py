@@ -146,8 +146,8 @@ class ArenaWithPage(GatewayArena):
 
     @property
     def web(self) -> Web:
-        assert isinstance(self.host.web, Web)
-        return self.host.web
+        assert isinstance(self.host.here.page, Web)
+        return self.host.here.page
 
     @property
     def viewers(self) -> int:

@@ -23,7 +23,6 @@ from arena.competitions.ledger import CompetitionReport, Ledger
 from arena.competitions.listener import Listener
 from arena.competitions.process_pool import SeatBot
 from arena.competitions.seating import Seating
-from arena.competitions.submitted_bots import SubmittedBots
 from arena.engine.match import MatchResult, Result
 from arena.engine.names import process_name
 from arena.engine.verdict import FORGIVABLE, Finding
@@ -234,8 +233,12 @@ class FakeStore:
 class _RecordingListener(Listener):
     """Keeps what a competition tells, and has the others told who is free."""
 
-    def __init__(self, host: FakeHost) -> None:
+    def __init__(self, host: FakeHost, call_house: Callable[[str, str], Awaitable[None]]) -> None:
         self._host = host
+        self._call_house = call_house
+
+    async def launch_house_bot(self, game: str, name: str) -> None:
+        await self._call_house(game, name)
 
     def freed(self, names: Sequence[str]) -> None:
         asyncio.get_running_loop().call_soon(self._host.seat, names)
@@ -297,7 +300,7 @@ class FakeHost:
         self.matched: list[tuple[str, Outcome]] = []
         self.wall_s = 0.0
         self.seating = Seating(self.players)
-        self.submitted: SubmittedBots | None = None
+        self.submitted: FakeVersionService | None = None
         self.pool = FakeSeatPool(self._start_process)
         self.submitted_play: dict[str, Plays] = {}  # how they play who do not play legally
         self._processes = itertools.count(1)
@@ -340,7 +343,7 @@ class FakeHost:
         self.pool.at_once = at_once
         service = FakeVersionService(**in_play)
         service.on_change.append(self._versions_changed)
-        self.submitted = SubmittedBots(cast(Any, service), cast(Any, self.pool))
+        self.submitted = service
         return service
 
     def comes(
@@ -426,12 +429,11 @@ class FakeHost:
             ledger,
             cast(Gateway, gateway),
             lambda: self.wall_s,
-            call_house or self._call_house,
-            _RecordingListener(self),
+            _RecordingListener(self, call_house or self._call_house),
             self.seating,
             is_paused=is_paused,
             is_attended=is_attended,
-            submitted=self.submitted,
+            submitted=cast(Any, self.submitted),
         )
         self.competitions.append(Competition(arbiter))
         return self.competition
@@ -466,8 +468,6 @@ class FakeHost:
             await self.submitted.learn(competition.plan.versions.values())
 
     def _versions_changed(self) -> None:
-        assert self.submitted is not None, "they are its versions"
-        self.submitted.changed()
         for competition in self.competitions:
             competition.versions_changed()
 

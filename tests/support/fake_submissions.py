@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from types import SimpleNamespace
 from typing import Any, cast
 
-from arena.competitions.process_pool import ReservedSeat, SeatBot, StartFailed
+from arena.competitions.process_pool import SeatBot, SeatProcess, StartFailed
 from arena.engine.verdict import Finding
 from arena.referee.bot_session import BotSession
 from arena.submissions.settings import SubmissionSettings
@@ -22,6 +22,7 @@ class FakeVersionService:
         self.settings = SubmissionSettings()
         self.on_change: list[Callable[[], None]] = []
         self._in_play = in_play
+        self._known = set(in_play.values())
 
     def plays(self, owner: str, submission: int | None) -> None:
         """Another submission of an owner is in play now, or none."""
@@ -29,20 +30,24 @@ class FakeVersionService:
             del self._in_play[owner]
         else:
             self._in_play[owner] = submission
+            self._known.add(submission)
         for call in self.on_change:
             call()
 
-    def in_play(self, game: str) -> Mapping[str, Any]:
-        return {
-            owner: SimpleNamespace(submission=number, version=number % 10)
-            for owner, number in self._in_play.items()
-        }
+    def in_play(self, game: str) -> Mapping[str, int]:
+        return self._in_play
 
     def all_in_play(self) -> Collection[Any]:
         return [SimpleNamespace(owner=one, submission=at) for one, at in self._in_play.items()]
 
-    async def get(self, number: int) -> Any:
-        return SimpleNamespace(version=number % 10)
+    def label(self, number: int) -> str:
+        return f"v{number % 10}" if number in self._known else ""
+
+    async def learn(self, numbers: Iterable[int]) -> None:
+        self._known.update(numbers)
+
+    async def close(self) -> None:
+        """Nothing is on."""
 
 
 class FakeSeat:
@@ -102,20 +107,17 @@ class FakeSeatPool:
         self.playing = 0
         self.restless: set[str] = set()
 
-    def reserve(self, bots: Sequence[SeatBot]) -> Sequence[ReservedSeat] | None:
+    def reserve(self, bots: Sequence[SeatBot]) -> Sequence[SeatProcess] | None:
         if len(self.reserved) + len(bots) > self.most:
             return None
         new = [FakeSeat(self, bot) for bot in bots]
         self.reserved += new
         self.most_reserved = max(self.most_reserved, len(self.reserved))
         self.seated += bots
-        return cast(Sequence[ReservedSeat], new)
+        return cast(Sequence[SeatProcess], new)
 
     def warm(self, bots: Iterable[SeatBot]) -> int:
         return len(self.idle.intersection(bots))
-
-    def are_warm(self, bots: Sequence[SeatBot]) -> bool:
-        return self.idle.issuperset(bots)
 
     def retire_others(self, needed: Collection[int]) -> None:
         self.needed = set(needed)

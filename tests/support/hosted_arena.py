@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from arena.competitions.host_pools import HostPools
-from arena.competitions.process_pool import ProcessPool, launches_here
+from arena.competitions.process_pool import ProcessPool, SeatBot
 from arena.engine.verdict import Finding
 from arena.formats.spec import Plan, Take, plan_of
 from arena.games import GAMES
@@ -285,19 +285,11 @@ class HostedArena:
         self.stderr: list[tuple[int, str, str]] = []
         self.portable: set[str] = set()
         self.service = FakeVersionService(**in_play)
-        here = ProcessPool(
-            host.supervisor,
-            host.gateway,
-            ComputeGate(1),
-            launches_here(host.supervisor, _not_here),
-            4,
-            lambda *told: self.stderr.append(told),
-        )
+        on_stderr = lambda *told: self.stderr.append(told)  # noqa: E731
+        here = ProcessPool(host.supervisor, ComputeGate(1), _not_here, 4, on_stderr)
         host.take_submissions(cast(Any, self.service), here, 1)
         here.at_once = 0
-        self.pools = HostPools(
-            host.supervisor, host.gateway, host.limits, self, lambda *told: self.stderr.append(told)
-        )
+        self.pools = HostPools(host.supervisor, cast(Any, self), on_stderr)
         self.links = HostLinks(self.pools.opened, self.pools.closed)
         self.directory = self.pools.directory = HostDirectory(
             self.bus, "arena1", host.limits, host.url, self.links.ticket, self.links.bots
@@ -331,7 +323,7 @@ class HostedArena:
         raise UsageError("nothing is fetched here")
 
 
-async def _not_here(submission: int) -> Program:
+async def _not_here(bot: SeatBot) -> Program:
     raise UsageError("nothing is played here")
 
 

@@ -49,7 +49,7 @@ async def play(host: LiveArena, game: Game, program: Program) -> CompetitionRepo
     """A short competition of a program with itself, a process for each seat."""
     names = tuple(f"copy{number}" for number in range(game.seats))
     for name in names:
-        await host.launch_program(program, name)
+        await host.supervisor.launch_program(program, name)
     settings = game.vocabulary.read_settings(dict(game.short))
     wait_s = (host.limits.start_ms + host.limits.grace_ms) / 1000
     plan = plan_of(game, settings, names, limits=host.limits, wait_s=wait_s)

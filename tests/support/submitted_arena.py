@@ -13,7 +13,7 @@ from typing import Any, cast
 
 from arena.competitions.ledger import CompetitionReport
 from arena.competitions.live_arena import LiveArena
-from arena.competitions.process_pool import ProcessPool, launches_here
+from arena.competitions.process_pool import ProcessPool, SeatBot
 from arena.formats.spec import Plan, Take, plan_of
 from arena.games import GAMES
 from arena.referee.compute_gate import ComputeGate
@@ -42,12 +42,7 @@ class SubmittedArena:
         self.service = FakeVersionService(**in_play)
         self.gate = ComputeGate(cores)
         self.pool = ProcessPool(
-            host.supervisor,
-            host.gateway,
-            self.gate,
-            launches_here(host.supervisor, self._program),
-            most,
-            lambda *told: self.stderr.append(told),
+            host.supervisor, self.gate, self._program, most, lambda *told: self.stderr.append(told)
         )
         host.take_submissions(cast(Any, self.service), self.pool, cores)
 
@@ -64,8 +59,9 @@ class SubmittedArena:
     async def play(self, plan: Plan) -> CompetitionReport:
         return await self.host.play(self.host.compete(plan))
 
-    async def _program(self, submission: int) -> Program:
-        text = self.programs.get(submission) or pipe_bot()
+    async def _program(self, bot: SeatBot) -> Program:
+        assert bot.submission is not None, "all are submitted"
+        text = self.programs.get(bot.submission) or pipe_bot()
         if isinstance(text, Program):
             return text
         return Program((sys.executable, "-c", text), stdio=True)

@@ -20,13 +20,12 @@ from arena.referee.sessions import BotSessions
 from arena.sandbox.build import BuildOutcome
 from arena.sandbox.manifest import ProgramManifest
 from arena.server.admission import Admission
-from arena.server.throttle import Throttle
+from arena.server.gateway import Gateway
 from arena.storage.roster import Roster
 from arena.storage.roster_csv import Student
 from arena.storage.store import Store
 from arena.storage.submissions import Submission
 from arena.submissions.check_process import CheckJob, CheckStep, CheckVerdict
-from arena.submissions.requests import SubmissionRequests
 from arena.submissions.service import SubmissionService
 from arena.submissions.settings import SubmissionSettings
 from arena.submissions.socket import SubmitterSockets
@@ -160,6 +159,8 @@ class RunningSubmissions:
             folder,
             hidden=(),
             check=check,
+            games=("ace_king_queen",),
+            starter=_starter,
         )
 
     async def __aenter__(self) -> RunningSubmissions:
@@ -209,16 +210,22 @@ class FakeSubmitterConnection(FakePageConnection):
 
 
 class SubmitterSurroundings(PageSockets[FakeSubmitterConnection]):
-    """The sockets at `/submit` over a running service, and a fake gateway around them."""
+    """The sockets at `/submit` over a running service, and a fake gateway around them.
+
+    `gone` is how many connections the gateway was told to forget.
+    """
 
     def __init__(self, running: RunningSubmissions) -> None:
         super().__init__(FakeSubmitterConnection)
         self.running = running
         self.admission = Admission(BotSessions(), Limits(), Roster(running.store.engine).access())
-        self.requests = SubmissionRequests(running.service, ("ace_king_queen",), _starter)
-        self.owner = self.sockets = SubmitterSockets(
-            self.admission, cast(Throttle, self), self.requests, self.now
-        )
+        self.login, self.throttle = self, self
+        self.gone = 0
+        self.owner = self.sockets = SubmitterSockets(cast(Gateway, self), running.service, self.now)
+
+    def lost(self, connection: FakeSubmitterConnection) -> None:
+        """As the gateway."""
+        self.gone += 1
 
     def enters(self, owner: str) -> FakeSubmitterConnection:
         """A connection that has shown its token."""

@@ -24,7 +24,7 @@ import psutil  # type: ignore[import-untyped]
 
 from arena.competitions.host_pools import HostPools
 from arena.competitions.live_arena import LiveArena
-from arena.competitions.process_pool import ProcessPool, launches_here
+from arena.competitions.process_pool import ProcessPool, SeatBot
 from arena.formats.spec import Take, plan_of
 from arena.games import GAMES
 from arena.hosts.bus import ARENA_USER
@@ -65,7 +65,7 @@ class _OneProgram:
         return self._tar[offset:]
 
 
-async def _nothing_here(submission: int) -> Program:
+async def _nothing_here(bot: SeatBot) -> Program:
     raise AssertionError("all is played on hosts")
 
 
@@ -77,16 +77,13 @@ async def _played(
         store = stack.enter_context(Store(folder / "arena.db"))
         arena = await stack.enter_async_context(LiveArena(store))
         service: Any = FakeVersionService(**BOTS)
+        programs: Any = _OneProgram(folder, ms)
         here = ProcessPool(
-            *(arena.supervisor, arena.gateway, ComputeGate(1)),
-            *(launches_here(arena.supervisor, _nothing_here), 0, lambda *told: None),
+            *(arena.supervisor, ComputeGate(1), _nothing_here, 0, lambda *told: None)
         )
         arena.take_submissions(service, here, 1)
         here.at_once = 0
-        pools = HostPools(
-            *(arena.supervisor, arena.gateway, arena.limits),
-            *(_OneProgram(folder, ms), lambda *told: None),
-        )
+        pools = HostPools(arena.supervisor, programs, lambda *told: None)
         links = HostLinks(pools.opened, pools.closed)
         connection = NatsConnection(nats.address(ARENA_USER), "arena", ARENA_USER)
         await connection.open()

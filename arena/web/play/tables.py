@@ -324,7 +324,7 @@ class PeopleTables:
         is_void = result.termination.kind is Ending.VOID
         self._end(booking, result.termination.text if is_void else _OVER)
         self._loop.call_soon(self.changed)  # another booking may wait for these bots
-        self._arena.freed(booking.names)
+        self._arena.here.freed(booking.names)
 
     def _end(self, booking: Booking, text: str) -> None:
         """End a booking; before the match has begun the person's page is told why."""

@@ -349,6 +349,7 @@ class HostWithABotThatEnds:
     def __init__(self) -> None:
         self.limits = Limits()
         self.ended: dict[str, str] = {}
+        self.supervisor = self
 
     async def launch_program(self, program: object, name: str) -> None:
         self.ended[name] = "it ended with 1"

@@ -303,7 +303,7 @@ async def test_what_goes_on_and_has_nothing_that_waits_is_not_resumed(
         [table] = [table for table in house.referee.tables if stuck.table(table.id)]
         house.referee.void(table, FAULT)
         await a_while()
-    assert not stuck.is_paused
+    assert not stuck.arbiter.is_paused
     assert arena.says(Action.RESUME).text == f"resumed: {stuck.id}"
     assert not stuck.is_stuck
 

@@ -39,7 +39,7 @@ def here(players: dict[str, Any], supervisor: StoppingSupervisor, *competitions:
     gateway: Any = SimpleNamespace(players=players)
     seating: Any = SimpleNamespace(look=lambda: None)
     launched: Any = supervisor
-    bots = BotsHere(gateway, launched, seating, Listener(), lambda verdict: None)
+    bots = BotsHere(gateway, launched, seating, Listener())
     bots.competitions += competitions
     return bots
 
@@ -79,7 +79,8 @@ def test_what_somebodys_bots_do_here(name: str, use: str | None) -> None:
 async def test_bots_that_are_freed_together_are_offered_once() -> None:
     offers: list[Sequence[str]] = []
     plan = SimpleNamespace(form=Form.ROUND_ROBIN)
-    competition = SimpleNamespace(seat=offers.append, playing=0, rest=0.0, plan=plan)
+    arbiter = SimpleNamespace(playing=0)
+    competition = SimpleNamespace(seat=offers.append, arbiter=arbiter, rest=0.0, plan=plan)
     bots = here({}, StoppingSupervisor(), competition)
     bots.freed(("ann", "ben"))
     bots.freed(("cem", "ann"))

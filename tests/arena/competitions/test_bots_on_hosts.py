@@ -43,7 +43,7 @@ def far(competition: Competition) -> list[LiveMatch]:
     """The matches that are played on the host."""
     return [
         table
-        for table in competition.tables
+        for table in competition.arbiter.tables
         if all(is_process(chair.player.name) for chair in table.chairs)
     ]
 
@@ -55,8 +55,8 @@ async def test_a_bot_with_one_table_has_as_many_matches_as_hosts_play(
         host.submitted_play[name] = silent
     competition, _ = await host.begin(*PAIR, matches=20)
 
-    assert competition.playing == 5
-    assert (len(competition.tables), len(far(competition))) == (5, 4)
+    assert competition.arbiter.playing == 5
+    assert (len(competition.arbiter.tables), len(far(competition))) == (5, 4)
     await host.end()
 
 
@@ -65,7 +65,7 @@ async def test_without_hosts_it_plays_at_its_table(host: FakeHost, house: FakeAr
     launched(host, *PAIR)
     competition, _ = await host.begin(*PAIR, matches=20)
 
-    assert competition.playing == len(house.referee.tables) == 1
+    assert competition.arbiter.playing == len(house.referee.tables) == 1
     assert not competition.arbiter.bots.is_on_hosts("ann")
     await host.end()
 
@@ -94,7 +94,7 @@ async def test_what_no_host_can_start_is_played_here_meanwhile(
     competition, _ = await host.begin(*PAIR, "cem", "dora", matches=6)
 
     assert {frozenset(table.names) for table in far(competition)} == {frozenset(PAIR)}
-    near = [table for table in competition.tables if table not in far(competition)]
+    near = [table for table in competition.arbiter.tables if table not in far(competition)]
     assert sorted(name for table in near for name in table.names) == [*THREE, "dora"]
     await host.end()
 
@@ -148,7 +148,7 @@ async def test_when_hosts_go_what_is_left_is_played_here(
     competition.resume(act("resume"))
     await a_while()
 
-    assert competition.playing == len(house.referee.tables) == 1
+    assert competition.arbiter.playing == len(house.referee.tables) == 1
     task.cancel()
     await host.end()
 
@@ -159,7 +159,7 @@ async def test_in_a_pause_what_waits_for_its_seats_is_withdrawn(
     hosts.pool.starts.clear()
     competition, task = await host.begin(*PAIR, matches=8)
     competition.pause(act("pause"))
-    near = competition.playing
+    near = competition.arbiter.playing
     hosts.pool.starts.set()
     await a_while()
 
@@ -181,7 +181,7 @@ async def test_J3_who_dies_here_while_hosts_play_it_is_out_as_ever(
     await a_while()
 
     assert not competition.is_in("ann")
-    assert {name for table in competition.tables for name in table.names} == {"ben", "cem"}
+    assert {name for table in competition.arbiter.tables for name in table.names} == {"ben", "cem"}
     await host.end()
 
 
@@ -194,7 +194,7 @@ async def test_K4_launched_bots_climb_in_as_many_matches_as_hosts_play(
     for name in THREE:
         host.submitted_play[name] = silent
     competition, task = await host.begin(*THREE, **LADDER)
-    matches = Counter(name for table in competition.tables for name in table.names)
+    matches = Counter(name for table in competition.arbiter.tables for name in table.names)
 
     assert competition.arbiter.bots.launched_at_once == 4
     assert max(matches.values()) >= 3
@@ -213,7 +213,7 @@ async def test_K4_who_has_connected_meets_launched_bots_at_its_table(
     competition, _ = await host.begin(*THREE, **LADDER)
     await a_while()
 
-    near = [table for table in competition.tables if table not in far(competition)]
+    near = [table for table in competition.arbiter.tables if table not in far(competition)]
     assert {name for table in near for name in table.names} >= {"dora", "eve"}
     assert max(len(player.chairs) for player in host.players.values()) == 1
     assert far(competition)

@@ -56,7 +56,7 @@ async def eve_plays_ann(host: FakeHost, tables: int = 1) -> tuple[FakeBot, Compe
     eve = host.comes("eve/1", silent, tables=tables)
     host.comes("ann", silent)
     competition, _ = await host.begin("ann", **LADDER)
-    [table] = competition.tables
+    [table] = competition.arbiter.tables
     return eve, competition, table
 
 
@@ -64,7 +64,7 @@ async def seated_after_void(competition: Competition, table: LiveMatch) -> set[s
     """Make a match void; who plays afterwards."""
     competition.void(table.id, act("void", match=table.id))
     await a_while()
-    return {chair.player.name for table in competition.tables for chair in table.chairs}
+    return {chair.player.name for table in competition.arbiter.tables for chair in table.chairs}
 
 
 async def test_K4_whoever_is_there_plays_on_and_on_until_it_is_closed(
@@ -256,7 +256,7 @@ async def test_J9_who_leaves_with_a_friend_again_is_named(house: FakeArena, host
     host.come("ann", "ben", plays=silent)
     competition, _ = await host.begin("ann", "ben", **LADDER)
     for _ in range(3):
-        await until(lambda: competition.tables)
+        await until(lambda: competition.arbiter.tables)
         [table] = house.referee.tables
         house.referee.void(table, outage(["ann"]), (table.names.index("ann"),))
         host.wall_s += 1_000  # longer than a match of the fake clock lasts
@@ -437,7 +437,7 @@ async def test_it_gives_no_number_a_second_time_when_it_goes_on(
     await closed(again, task)
 
     assert host.book.rows[len(earlier)].pairing == earlier[-1].pairing + 1
-    assert again.played == len(host.book.results())
+    assert again.ledger.played == len(host.book.results())
 
 
 async def test_a_competition_with_an_end_gets_a_table_before_the_ladder_does(

@@ -207,7 +207,7 @@ async def test_time_that_is_left_goes_by_the_matches_since_the_restart(
     names, plan = FORMS["with itself"]
     competition = host.compete(*names, **plan, **as_of(first, 3))
 
-    assert competition.played == 3
+    assert competition.ledger.played == 3
     assert competition.progress.left_s is None
 
 

@@ -11,23 +11,16 @@ from typing import Any, cast
 import pytest
 
 from arena.competitions.bot_supervisor import BotSupervisor, SupervisedBot
-from arena.competitions.process_pool import (
-    ProcessPool,
-    ReservedSeat,
-    SeatBot,
-    StartFailed,
-    launches_here,
-)
+from arena.competitions.process_pool import ProcessPool, SeatBot, SeatProcess, StartFailed
 from arena.engine.names import is_process, process_name, public_name
 from arena.engine.verdict import Finding
-from arena.hosts.remote_bot import HostLost
+from arena.hosts.remote_bot import HostLost, RemoteLauncher
 from arena.referee.bot_session import BotSession
 from arena.referee.compute_gate import ComputeGate
 from arena.referee.transport import Gate
 from arena.sandbox.launcher import Program
 from arena.sandbox.process import StderrTail
 from arena.sandbox.scarcity import PAUSE_S
-from arena.server.gateway import Gateway
 from protocol.errors import ArenaError, UsageError
 from protocol.messages import Ending, Mechanism
 from tests.support.fake_bots import ANY_GAME, FakeBot
@@ -57,7 +50,7 @@ class FakeSupervisedBot:
 
 
 class ArenaOfProcesses:
-    """A supervisor and a gateway in one: processes say hello at once, and end in the next turn.
+    """Stands in for a supervisor: processes say hello at once, and end in the next turn.
 
     Attributes:
         starts: what happens to the next ones instead: they end so.
@@ -79,7 +72,9 @@ class ArenaOfProcesses:
     def process_key(self, name: str) -> str:
         return process_name(name, next(self._numbers))
 
-    async def launch_process(self, program: Program, stderr_bytes: int, name: str) -> SupervisedBot:
+    async def launch_process(
+        self, name: str, program: Program, launcher: RemoteLauncher | None = None
+    ) -> SupervisedBot:
         assert is_process(name)
         self.launched += 1
         start = self.starts.pop(0) if self.starts else None
@@ -91,7 +86,7 @@ class ArenaOfProcesses:
             self.end(name, start)
         return cast(SupervisedBot, process)
 
-    async def arrived(self, name: str) -> None:
+    async def arrived(self, name: str) -> BotSession | None:
         while self.is_slow and name in self.running:
             self._changed.clear()
             await self._changed.wait()
@@ -99,6 +94,7 @@ class ArenaOfProcesses:
             player = FakeBot(public_name(name)).player
             player.name = name
             self.players[name] = player
+        return self.players.get(name)
 
     def dismiss(self, name: str) -> None:
         if name in self.running and not self.ends_late:
@@ -128,16 +124,15 @@ class PoolOfFakes(ProcessPool):
         self.rooms = 0
         super().__init__(
             cast(BotSupervisor, arena),
-            cast(Gateway, arena),
             self.gate,
-            launches_here(cast(BotSupervisor, arena), self.program),
+            self.program,
             most,
             lambda *told: self.stderr.append(told),
         )
         self.on_room = self.room
 
-    async def program(self, submission: int) -> Program:
-        if submission == 404:
+    async def program(self, bot: SeatBot) -> Program:
+        if bot.submission == 404:
             raise UsageError("no such submission")
         return PROGRAM
 
@@ -155,11 +150,11 @@ def seat_bots(*seats: tuple[str, int]) -> list[SeatBot]:
     return [SeatBot(name, number, ANY_GAME) for name, number in seats]
 
 
-def reserved(pool: ProcessPool, *seats: tuple[str, int]) -> tuple[ReservedSeat, ...]:
+def reserved(pool: ProcessPool, *seats: tuple[str, int]) -> tuple[SeatProcess, ...]:
     return not_none(pool.reserve(seat_bots(*seats)))
 
 
-async def seated(pool: ProcessPool, name: str, number: int = 1) -> tuple[ReservedSeat, BotSession]:
+async def seated(pool: ProcessPool, name: str, number: int = 1) -> tuple[SeatProcess, BotSession]:
     """One seat of a match, and the process that has it."""
     [seat] = reserved(pool, (name, number))
     return seat, await seat.session()
@@ -399,7 +394,7 @@ async def test_a_warm_process_plays_for_its_own_version_alone(arena: ArenaOfProc
     pool = PoolOfFakes(arena, 4)
     first = await played(pool, ("ann", 1))
 
-    assert not pool.are_warm(seat_bots(("ann", 2)))
+    assert not pool.warm(seat_bots(("ann", 2)))
     assert await played(pool, ("ann", 2)) != first
     assert await played(pool, ("ann", 1)) == first
 

@@ -323,7 +323,7 @@ async def test_J9_who_leaves_what_is_played_again_gains_nothing_by_it(tmp_path: 
         [verdict] = (await host.arena.begin(plan)).verdicts
         await host.says(Action.VOID, match=verdict.match)
         await leaves(host, "cut")
-        assert host.arena.host.competitions[0].verdicts == ()
+        assert host.arena.host.competitions[0].ledger.verdicts == []
         await leaves(host, "cut")
         await host.arena.store.flushed()
         texts = [act.text for act in host.arena.store.actions()]
@@ -333,4 +333,6 @@ async def test_J9_who_leaves_what_is_played_again_gains_nothing_by_it(tmp_path: 
         await leaves(host, "goodbye")
 
         assert "was void as dora was away, dora not for the first time; ahead was" in line
-        assert [(each.bot, each.kind) for each in competition.verdicts] == [("dora", "disconnect")]
+        assert [(each.bot, each.kind) for each in competition.ledger.verdicts] == [
+            ("dora", "disconnect")
+        ]

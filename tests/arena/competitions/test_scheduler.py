@@ -71,10 +71,10 @@ class FakeCompetition:
         self.id = name
         self.plan = plan
         self.title = plan.run or plan.game
-        self.is_paused = is_paused
+        self.arbiter = SimpleNamespace(is_paused=is_paused)
         self.is_over = False
         self.unplayed = ""  # it was never over
-        self.played = 3
+        self.ledger = SimpleNamespace(played=3)
         self.progress = SimpleNamespace(scheduled=0 if plan.form is Form.LADDER else 1_200)
         self.ends: asyncio.Future[str] = asyncio.get_running_loop().create_future()
 

@@ -109,14 +109,14 @@ async def test_a_connected_bot_keeps_a_table_free_while_the_other_process_starts
     competition, _ = await handed_in.begin("ann", "eve", **submitted("ann"))
     other, _ = await handed_in.begin("eve", "fay", competition="d")
 
-    assert not other.tables
+    assert not other.arbiter.tables
 
     handed_in.pool.starts.set()
     await a_while()
-    [table] = competition.tables
+    [table] = competition.arbiter.tables
     assert [chair.player.public_name for chair in table.chairs] == ["ann", "eve"]
     assert handed_in.players["eve"].held == 0
-    assert not other.tables
+    assert not other.arbiter.tables
 
 
 async def test_a_bot_that_leaves_meanwhile_is_waited_for_and_nothing_is_recorded(
@@ -227,7 +227,7 @@ async def test_who_computes_out_of_turn_has_one_match_at_a_time(host: FakeHost, 
     for name in FOUR:
         host.submitted_play[name] = silent
     competition, _ = await host.begin(*(() if form is Form.LADDER else FOUR), **plan)
-    matches = Counter(name for table in competition.tables for name in table.names)
+    matches = Counter(name for table in competition.arbiter.tables for name in table.names)
 
     assert matches["ann"] == 1
     assert min(matches[name] for name in FOUR[1:]) > 1

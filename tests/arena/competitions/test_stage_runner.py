@@ -354,8 +354,8 @@ async def test_an_action_that_cannot_be_written_down_changes_nothing(
 
     def state() -> object:
         return (
-            *(competition.is_paused, competition.settled, competition.ledger.book.rows),
-            *(competition.verdicts, house.referee.tables, len(host.book.matches)),
+            *(competition.arbiter.is_paused, competition.settled, competition.ledger.book.rows),
+            *(competition.ledger.verdicts, house.referee.tables, len(host.book.matches)),
         )
 
     before = state()
@@ -493,9 +493,11 @@ async def test_a_competition_opens_as_few_matches_at_once_as_keep_its_bots_busy(
 ) -> None:
     host.come(*CLASS, plays=silent, tables=64)
     competition, task = await host.begin(*CLASS, matches=4)
-    playing = Counter(chair.player.name for table in competition.tables for chair in table.chairs)
+    playing = Counter(
+        chair.player.name for table in competition.arbiter.tables for chair in table.chairs
+    )
 
-    assert len(competition.tables) < 4 * len(CLASS) / 2 + 1
+    assert len(competition.arbiter.tables) < 4 * len(CLASS) / 2 + 1
     assert set(playing.values()) == {4}
 
     await answers(host, *CLASS)
@@ -518,7 +520,7 @@ async def test_A10_bots_with_two_tables_meet_one_another_before_they_meet_themse
 async def test_A10_who_waits_for_nobody_but_bots_that_are_away_meets_itself(host: FakeHost) -> None:
     host.come("ann", "ben", tables=2)
     competition, task = await host.begin("ann", "ben", "cem", with_itself=True, matches=2)
-    await until(lambda: competition.played == 6)
+    await until(lambda: competition.ledger.played == 6)
     assert sum(len(set(players)) == 1 for players, _ in host.book.matches) == 4
 
     host.comes("cem", tables=2)
@@ -544,15 +546,17 @@ async def test_more_are_opened_as_the_first_matches_go_on(
 
     host.come(*CLASS, plays=silent, tables=64)
     competition, _ = await host.begin(*CLASS, **LONG)
-    before = len(competition.tables)
+    before = len(competition.arbiter.tables)
 
     assert before == 4 * len(CLASS) / 2
 
     for name in CLASS:
         host.plays(name, some(500))
     await a_while(1_000)
-    after = len(competition.tables)
-    playing = Counter(chair.player.name for table in competition.tables for chair in table.chairs)
+    after = len(competition.arbiter.tables)
+    playing = Counter(
+        chair.player.name for table in competition.arbiter.tables for chair in table.chairs
+    )
 
     assert competition.settled == 0
     assert all(playing[name] > 4 for name in CLASS)
@@ -563,7 +567,7 @@ async def test_more_are_opened_as_the_first_matches_go_on(
         host.plays(name, some(100))
     await a_while(400)
 
-    assert len(competition.tables) == after
+    assert len(competition.arbiter.tables) == after
 
 
 async def test_when_a_match_has_ended_all_are_opened_however_long_one_was_said_to_take(
@@ -585,19 +589,19 @@ async def test_after_a_pause_few_are_opened_again(host: FakeHost) -> None:
         host.plays(name, some(60))
     await a_while(400)
 
-    assert len(competition.tables) > 4 * len(CLASS)
+    assert len(competition.arbiter.tables) > 4 * len(CLASS)
 
     competition.pause(act("pause"))
     await answers(host, *CLASS)
 
-    assert competition.tables == ()
+    assert competition.arbiter.tables == ()
 
     for name in CLASS:
         host.plays(name, silent)
     competition.resume(act("resume"))
     await a_while()
 
-    assert 0 < len(competition.tables) <= 4 * len(CLASS) / 2
+    assert 0 < len(competition.arbiter.tables) <= 4 * len(CLASS) / 2
 
 
 async def test_the_records_of_matches_that_are_over_are_in_the_database_alone(
@@ -605,7 +609,7 @@ async def test_the_records_of_matches_that_are_over_are_in_the_database_alone(
 ) -> None:
     host.come("ann", "ben")
     competition, _ = await host.begin("ann", "ben", "cem", matches=9, limits=Limits())
-    await until(lambda: competition.played >= 9)
+    await until(lambda: competition.ledger.played >= 9)
     stage = competition._stage
     assert isinstance(stage, RunningStage)
 
@@ -663,9 +667,9 @@ class Meddling:
         competition = self.competition
         task = asyncio.create_task(competition.run())
         for _ in range(acts):
-            tables = set(competition.tables)
+            tables = set(competition.arbiter.tables)
             await a_while(self._rng.randrange(apart))
-            assert not competition.is_paused or tables >= set(competition.tables)
+            assert not competition.arbiter.is_paused or tables >= set(competition.arbiter.tables)
             if not task.done():
                 self._does_something()
         for name in self._names:
@@ -700,13 +704,18 @@ class Meddling:
     def _state(self) -> tuple[object, ...]:
         competition, book = self.competition, self.host.book
         return (
-            *(competition.state, competition.settled, competition.tables, competition.verdicts),
+            *(
+                competition.state,
+                competition.settled,
+                competition.arbiter.tables,
+                competition.ledger.verdicts,
+            ),
             *(competition.ledger.book.rows, len(book.acts), len(book.rows)),
         )
 
     def _the_instructor_does(self) -> None:
         competition, rng = self.competition, self._rng
-        tables = [table.id for table in competition.tables]
+        tables = [table.id for table in competition.arbiter.tables]
         counted = [row.id for row in self.host.book.rows if row.counts]
         choice = rng.randrange(10)
         if choice < 2:

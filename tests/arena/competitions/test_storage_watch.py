@@ -78,23 +78,23 @@ async def test_no_match_begins_nobody_is_absent_and_all_goes_on_by_itself(form: 
         plan = plan_for("ace_king_queen", names, form, settings={"hands": 50}, wait_s=20.0, **more)
         competition = arena.host.compete(plan)
         playing = arena.begin(competition)
-        while competition.played < 2:
+        while competition.ledger.played < 2:
             await asyncio.sleep(0.1)
         with locked(arena.store):
             await is_held(arena)
-            while competition.playing:
+            while competition.arbiter.playing:
                 await asyncio.sleep(1)
-            before = competition.played
+            before = competition.ledger.played
             await asyncio.sleep(150)  # cem is still away
 
-            assert competition.played == before
+            assert competition.ledger.played == before
             assert arena.host.storage.state == f"{waiting(arena)} not on the disk yet"
             assert len([line for line in told.lines if "not on the disk yet" in line]) >= 3
             assert "arena.db: database is locked" in told.lines[-1]
         await is_held(arena, held=False)
         await arena.come("cem")
         if form is Form.LADDER:
-            while competition.played == before:
+            while competition.ledger.played == before:
                 await asyncio.sleep(0.1)
             competition.close()
         report = await playing
@@ -261,4 +261,4 @@ async def test_what_could_not_be_written_is_refused_and_no_run_starts() -> None:
             assert status.lines == (arena.host.storage.state,)  # type: ignore[union-attr]
         await playing
 
-        assert [competition.played for competition in reopened] == [1]
+        assert [competition.ledger.played for competition in reopened] == [1]

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
+from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
 
 from arena.competitions.competition import Competition
-from arena.competitions.submitted_bots import SubmittedBots
+from arena.competitions.live_arena import LiveArena
 from arena.engine.verdict import Finding
 from arena.formats.spec import Form, Take
-from protocol.errors import UsageError
+from arena.storage.store import Store
 from protocol.messages import Ending, Mechanism
 from tests.support.fake_host import FakeHost, a_while, first_legal, silent, until
 from tests.support.fake_submissions import FakeSeatPool, FakeVersionService
@@ -49,7 +51,7 @@ def labels(host: FakeHost) -> list[dict[str, str]]:
 
 
 def playing(competition: Competition) -> set[str]:
-    return {name for table in competition.tables for name in table.names}
+    return {name for table in competition.arbiter.tables for name in table.names}
 
 
 async def test_K4_on_a_ladder_of_submissions_all_versions_in_play_climb(ladder: FakeHost) -> None:
@@ -69,7 +71,7 @@ async def test_another_version_takes_over_at_the_next_match_and_is_an_act(ladder
     competition = await begun(ladder)
     await played(ladder, 3)
     ladder.submitted_play["ann"] = silent
-    await until(lambda: any(table.names and table.chairs for table in competition.tables))
+    await until(lambda: any(table.names and table.chairs for table in competition.arbiter.tables))
     service.plays("ann", 12)
     ladder.submitted_play.clear()
     ladder.all_play(first_legal)
@@ -94,7 +96,7 @@ async def test_a_match_that_has_not_begun_is_not_played_by_an_earlier_version(
     service = ladder.takes_submissions(ann=11, ben=21)
     ladder.pool.starts.clear()
     competition = await begun(ladder)
-    assert (competition.playing, competition.tables) == (4, ())
+    assert (competition.arbiter.playing, competition.arbiter.tables) == (4, ())
     service.plays("ann", 12)
     ladder.pool.starts.set()
     await played(ladder, 1)
@@ -161,7 +163,7 @@ async def test_a_ladder_of_connected_bots_takes_no_versions(ladder: FakeHost) ->
     competition = await begun(ladder, Take.CONNECTED)
     await a_while()
 
-    assert not competition.tables
+    assert not competition.arbiter.tables
 
 
 async def test_J3_who_does_not_start_loses_that_match_and_rests(ladder: FakeHost) -> None:
@@ -170,44 +172,24 @@ async def test_J3_who_does_not_start_loses_that_match_and_rests(ladder: FakeHost
     competition = await begun(ladder)
     await until(lambda: ladder.book.rows)
 
-    offences = {(verdict.bot, verdict.kind) for verdict in competition.verdicts}
+    offences = {(verdict.bot, verdict.kind) for verdict in competition.ledger.verdicts}
     assert offences == {("ben", Ending.CRASH)}
     assert competition.arbiter.bots.rests_s("ben") > 0
-    assert not competition.tables
+    assert not competition.arbiter.tables
 
 
-def bots(service: FakeVersionService) -> tuple[SubmittedBots, FakeSeatPool]:
-    pool = FakeSeatPool(cast(Any, None))
-    return SubmittedBots(cast(Any, service), cast(Any, pool)), pool
-
-
-async def test_processes_of_a_version_end_when_nobody_needs_it_any_more() -> None:
-    service = FakeVersionService(ann=11, ben=21)
-    submitted, pool = bots(service)
+async def test_processes_of_a_version_end_when_nobody_needs_it_any_more(tmp_path: Path) -> None:
+    service, pool = FakeVersionService(ann=11, ben=21), FakeSeatPool(cast(Any, None))
+    with Store(tmp_path / "arena.db") as store:
+        arena = LiveArena(store)
+    arena.take_submissions(cast(Any, service), cast(Any, pool), 1)
+    plan = SimpleNamespace(versions={"ann": 11, "ben": 21}, form=Form.ROUND_ROBIN)
+    run: Any = SimpleNamespace(plan=plan, rest=0.0, versions_changed=lambda: None)
+    run.arbiter = SimpleNamespace(playing=0)
+    arena.here.competitions.append(run)
     service.plays("ann", 12)
-    submitted.retire((11, 21))  # a run plays it to its end
-    assert pool.needed == {11, 12, 21}
+    assert pool.needed == {11, 12, 21}, "the run plays it to its end"
 
-    submitted.retire(())
+    arena.here.competitions.clear()
+    service.plays("ann", 12)
     assert pool.needed == {12, 21}
-
-
-async def test_versions_of_a_competition_that_goes_on_have_their_labels() -> None:
-    submitted, _ = bots(FakeVersionService(ann=12))
-    assert submitted.label(11) == ""
-    await submitted.learn([11, 12])
-
-    assert (submitted.label(11), submitted.label(12)) == ("v1", "v2")
-
-
-async def test_a_lost_submission_has_no_label(monkeypatch: pytest.MonkeyPatch) -> None:
-    service = FakeVersionService()
-
-    async def get(number: int) -> Any:
-        raise UsageError("there is none")
-
-    monkeypatch.setattr(service, "get", get)
-    submitted, _ = bots(service)
-    await submitted.learn([11])
-
-    assert submitted.label(11) == ""

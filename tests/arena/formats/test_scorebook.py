@@ -363,12 +363,12 @@ async def test_J3_when_the_match_of_an_event_is_taken_back_the_next_one_is_forgi
         await a_while()
         host.offends("cem", LOST)
     assert "cem" in competition.ledger.book.out
-    assert [verdict.forgiven for verdict in competition.verdicts] == [True, False]
-    first = competition.verdicts[0].match
+    assert [verdict.forgiven for verdict in competition.ledger.verdicts] == [True, False]
+    first = competition.ledger.verdicts[0].match
     competition.void(first, act("void", match=first))
 
     assert "cem" not in competition.ledger.book.out
-    assert [verdict.forgiven for verdict in competition.verdicts] == [True]
+    assert [verdict.forgiven for verdict in competition.ledger.verdicts] == [True]
     host.comes("cem")
     report = await in_time(task)
     cem = row(report, "cem")

@@ -34,9 +34,13 @@ class FakePoolHost:
         self.referee = house.referee
         self.url = "ws://here"
         self.bots: dict[str, Any] = {}
-        self.ended: dict[str, str] = {}
         self.gateway = SimpleNamespace(players={})
-        self.supervisor = SimpleNamespace(no_hello="{}: no hello {}".format)
+        self.supervisor = SimpleNamespace(
+            no_hello="{}: no hello {}".format,
+            ended={},
+            launch=self.launch,
+            launch_program=self.launch_program,
+        )
         self.programs: dict[str, Program] = {}
 
     async def launch(self, bot: object, name: str, tables: int) -> None:
@@ -167,7 +171,7 @@ async def test_J2_who_does_not_come_is_absent_and_holds_up_nobody(
     host: FakePoolHost, ended: str | None, says: str
 ) -> None:
     if ended is not None:
-        host.ended["late"] = ended
+        host.supervisor.ended["late"] = ended
     pool = await gathered(host, PoolBot("ann", COMMAND), PoolBot("late", COMMAND))
 
     assert pool.seats((1, 1)) is not None
@@ -183,7 +187,7 @@ async def test_who_goes_between_matches_is_absent_from_the_next(
     host: FakePoolHost, pair: BotPool, ended: str | None, says: str
 ) -> None:
     del host.gateway.players["ben"]
-    host.ended |= {} if ended is None else {"ben": ended}
+    host.supervisor.ended |= {} if ended is None else {"ben": ended}
     result, _ = await play(host, pair)
 
     assert (result.termination.kind, result.termination.text) == (Ending.ABSENT, says)

@@ -14,12 +14,12 @@ from typing import Any
 import pytest
 
 from arena.sandbox.build import LOG_BYTES
+from arena.server import peer_sockets
 from arena.storage import quota
 from arena.storage.roster import Roster
 from arena.storage.submissions import MOST_STDERR, STDERR_BYTES, Submission
 from arena.submissions import socket, uploads
-from arena.submissions.requests import SubmissionRequests
-from arena.submissions.socket import _BUFFER_BYTES
+from arena.submissions.socket import _BUFFER_BYTES, SubmitterSockets
 from protocol.submitting import (
     PIECE_BYTES,
     Download,
@@ -44,7 +44,7 @@ from tests.support.submitting import (
     strategy,
 )
 
-PLACES = {"quota": quota, "socket": socket, "uploads": uploads}
+PLACES = {"peer_sockets": peer_sockets, "quota": quota, "socket": socket, "uploads": uploads}
 PROGRAMS = {
     "hello": b"hello",
     "noise": b"PK no zip",
@@ -117,6 +117,10 @@ class SubmitStage(PageSocketStage[FakeSubmitterConnection]):
         """Hand a program in, and wait until it is a version."""
         await self.of(name).hands_in(program(words))
         await self.by_awaits(name, "progress state=accepted")
+
+    def do_gone(self, connections: str) -> None:
+        """How many connections the gateway was told to forget."""
+        assert self._arena.gone == int(connections)
 
     def do_empty(self, folder: str) -> None:
         assert [*(self._arena.running.folder / folder).iterdir()] == []
@@ -237,12 +241,12 @@ async def test_a_download_is_not_packed_for_who_is_gone(
     has_begun, goes_on = asyncio.Event(), threading.Event()
     loop, packed = asyncio.get_running_loop(), list[str]()
 
-    def zip_slowly(_: SubmissionRequests, sha256: str, __: object) -> None:
+    def zip_slowly(_: SubmitterSockets, sha256: str, __: object) -> None:
         packed.append(sha256)
         loop.call_soon_threadsafe(has_begun.set)
         goes_on.wait(60)
 
-    monkeypatch.setattr(SubmissionRequests, "_zip", zip_slowly)
+    monkeypatch.setattr(SubmitterSockets, "_zip", zip_slowly)
     first = arena.enters("ann").says(Download(number))
     await has_begun.wait()
     gone, last = (arena.enters("ann").says(Download(number)) for _ in range(2))

@@ -138,6 +138,22 @@ async def test_a_restarted_arena_goes_on_with_what_is_undecided(tmp_path: Path) 
     assert second.version == 1
 
 
+async def test_versions_have_labels_that_are_in_play_or_of_competitions_that_go_on(
+    tmp_path: Path,
+) -> None:
+    where, folder = tmp_path / "a.db", tmp_path / "work"
+    async with RunningSubmissions(where, folder) as running:
+        await running.decided(await running.hand_in("ann", NASH))
+        await running.decided(await running.hand_in("ann", strategy("ace_king_queen", "again")))
+    async with RunningSubmissions(where, folder, owners=()) as running:
+        service, lost = running.service, 99
+        assert service.in_play("ace_king_queen") == {"ann": 2}
+        assert (service.label(1), service.label(2)) == ("", "v2")
+        await service.learn([1, 2, lost])
+
+        assert [service.label(number) for number in (1, 2, lost)] == ["v1", "v2", ""]
+
+
 @pytest.mark.parametrize("lacks", ["a lock", "descriptors"])
 async def test_what_cannot_be_decided_now_is_decided_afterwards(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, lacks: str

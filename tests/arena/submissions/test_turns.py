@@ -20,7 +20,6 @@ from arena.competitions.live_arena import LiveArena
 from arena.competitions.scheduler import Scheduler
 from arena.submissions import pipeline
 from arena.submissions.check_process import CheckJob, CheckVerdict
-from arena.submissions.requests import SubmissionRequests
 from arena.submissions.settings import SubmissionSettings
 from tests.support.fake_submissions import FakeSeatPool
 from tests.support.submitting import FakeFollower, RunningSubmissions, pass_time, timed
@@ -204,8 +203,7 @@ async def test_K5_slow_submissions_of_one_owner_shut_nobody_out(
     names = [f"student-{n:02}" for n in range(1, 28)]
     lines, started = list[str](), loop.create_future()
     running = class_of(tmp_path, "eve", *names)
-    requests = SubmissionRequests(running.service, ("ace_king_queen",), cast(Any, None))
-    async with LiveArena(running.store, submissions=requests) as host:
+    async with LiveArena(running.store, submissions=running.service) as host:
         host.take_submissions(running.service, cast(Any, FakeSeatPool(cast(Any, None))), 1)
         runs = Scheduler(
             host,

@@ -45,7 +45,7 @@ def look(
             admission=admission,
             entrance=SimpleNamespace(submitters=submitters),
         ),
-        non_competing=set(aside),
+        here=SimpleNamespace(non_competing=set(aside)),
         host_directory=host_directory,
         storage=WorkingStorage(),
     )

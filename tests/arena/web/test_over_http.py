@@ -262,7 +262,7 @@ async def test_a_viewer_that_stops_reading_is_cut_before_it_costs_memory(
 ) -> None:
     async with house.raw_viewer() as deaf:
         deaf.reads_nothing()
-        [watcher] = house.web._viewers._watchers.values()
+        [watcher] = house.web._viewers._peers.values()
         most = 0
         while house.viewers:
             watcher.send(b'"' + b"x" * 100_000 + b'"')
@@ -281,7 +281,7 @@ async def test_a_viewer_that_is_behind_for_long_is_cut_however_little_waits(
     now = asyncio.get_running_loop().time
     async with house.raw_viewer() as deaf:
         deaf.reads_nothing()
-        [watcher] = house.web._viewers._watchers.values()
+        [watcher] = house.web._viewers._peers.values()
         while not watcher.is_behind:
             watcher.send(b'"' + b"x" * 100_000 + b'"')
             await asyncio.sleep(0)
