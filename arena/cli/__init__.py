@@ -63,7 +63,6 @@ COMMANDS: dict[str, str] = {
     "start": "Have an arena begin a competition now.",
     "log": "Show what an arena has told lately.",
     "hosts": "See the machines that run bots of an arena, and drain one.",
-    "bench": "Measure the arena on this machine.",
     "doctor": "See which limits can be enforced on this machine.",
 }
 

@@ -18,11 +18,6 @@ import pytest
 
 from arena.engine.rules import Trial
 from arena.games import GAMES
-from arena.lab.bench import Group
-from arena.lab.bench.against import against, checked_out
-from arena.lab.bench.games import worked
-from arena.lab.bench.network import Turns, network_rate
-from arena.lab.idle_connections import too_few_files
 from bots.ace_king_queen import Bluffer
 from bots.client import Client
 from protocol.codec import Encoding
@@ -30,6 +25,11 @@ from protocol.errors import ArenaError
 from protocol.messages import Match, Over
 from tests.support.arena_process import ROOT, alive, below, state
 from tests.support.git_repository import commit_all, git
+from tests.tools.bench.against import against, checked_out
+from tests.tools.bench.games import worked
+from tests.tools.bench.groups import Group
+from tests.tools.bench.idle import too_few_files
+from tests.tools.bench.network import Turns, network_rate
 
 pytestmark = pytest.mark.e2e
 
@@ -40,7 +40,7 @@ TABLES, HANDS = 3, 10
 
 
 async def test_our_client_plays_the_prototype_to_its_end() -> None:
-    words = ("-m", "arena.lab.bench.prototype", str(TABLES), str(HANDS), "3")
+    words = ("-m", "tests.tools.bench.prototype", str(TABLES), str(HANDS), "3")
     prototype = await asyncio.create_subprocess_exec(
         sys.executable, *words, stdout=asyncio.subprocess.PIPE
     )
@@ -88,7 +88,9 @@ async def test_our_client_plays_the_prototype_to_its_end() -> None:
 async def test_an_arena_is_measured_beside_a_prototype_and_an_echo(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("arena.lab.bench.processes._START_S", 280.0)  # on a machine with other work
+    monkeypatch.setattr(
+        "tests.tools.bench.processes._START_S", 280.0
+    )  # on a machine with other work
     rate = await network_rate(tmp_path, Encoding.JSON, 4, BLINK)
 
     assert (rate.tables, rate.encoding, rate.delay_ms) == (4, "json", 0)
@@ -103,7 +105,7 @@ async def test_a_game_that_cannot_be_played_is_an_error_of_one_line(
 ) -> None:
     settings = Trial({"hands": 0})
     game = msgspec.structs.replace(GAMES["gin_rummy"], bench=settings)
-    monkeypatch.setattr("arena.lab.bench.games.game_named", lambda name: game)
+    monkeypatch.setattr("tests.tools.bench.games.game_named", lambda name: game)
 
     with pytest.raises(ArenaError, match=r"\Agin_rummy of ours was to be timed: [^\n]+\Z"):
         await worked("gin_rummy", 0.01)
@@ -152,7 +154,7 @@ def test_a_limit_of_open_files_that_is_too_low_is_one_line_and_the_rest_goes_on(
 
 def test_a_limit_that_is_high_enough_is_no_reason(monkeypatch: pytest.MonkeyPatch) -> None:
     for most in (None, 5_350):
-        monkeypatch.setattr("arena.lab.idle_connections.most_files", lambda most=most: most)
+        monkeypatch.setattr("tests.tools.bench.idle.most_files", lambda most=most: most)
 
         assert too_few_files(5_000) is None
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from arena.lab.idle_connections import IdleCost, idle
 from tests.support.needs import skip_without
+from tests.tools.bench.idle import IdleCost, idle
 
 pytestmark = pytest.mark.e2e
 
@@ -23,6 +23,6 @@ async def test_what_idle_bots_cost_is_measured() -> None:
 async def test_where_processes_cannot_be_looked_at_nothing_is_made_up(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("arena.lab.idle_connections.probe", lambda: "there is no /proc")
+    monkeypatch.setattr("tests.tools.bench.idle.probe", lambda: "there is no /proc")
 
     assert await idle(500) is None

@@ -143,7 +143,7 @@ def test_a_match_is_stepped_through(arena: Run, python: Run, tmp_path: Path, sea
 def test_all_are_timed(python: Run) -> None:
     timed = python(
         "import asyncio, sys\n"
-        "from arena.games import GAMES; from arena.lab.bench.games import game_rate\n"
+        "from arena.games import GAMES; from tests.tools.bench.games import game_rate\n"
         "for game in GAMES:\n"
         "    if game.startswith('toy_'):\n"
         "        rate = asyncio.run(game_rate(game, 1, 0.05))\n"

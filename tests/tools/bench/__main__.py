@@ -12,16 +12,16 @@ from typing import Any, TypeVar
 import click
 
 from arena.cli import Interrupted
-from arena.cli import _bench_tables as tables
 from arena.cli import _options as options
 from arena.cli import _output as output
 from arena.cli._signals import Stop, stopping
-from arena.lab.bench import Bench, Group, bench
-from arena.lab.bench.against import AGAINST, AgainstRow, against, checked_out
-from arena.lab.bench.network import Turns
-from arena.lab.idle_connections import idle, too_few_files
 from arena.sandbox.process_table import probe
 from protocol.errors import ArenaError, UsageError
+from tests.tools.bench import tables
+from tests.tools.bench.against import AGAINST, AgainstRow, against, checked_out
+from tests.tools.bench.groups import Bench, Group, bench
+from tests.tools.bench.idle import idle, too_few_files
+from tests.tools.bench.network import Turns
 
 __all__ = ["command"]
 
@@ -92,7 +92,7 @@ def command(
     open_spiel_us, ratio, ratio_range}], notes}; a range is [lowest, highest]; what was not measured
     is empty or null, and `notes` say why where it could not be. With --against: {commit, rows:
     [{row, per, this_us, that_us, ratio, low, high, level, verdict}]}.
-    """  # noqa: D301 - click's mark of lines that stay as they are
+    """
     chosen = tuple(map(Group, groups))
     if commit is not None:
         if bots is not None or not set(chosen) <= set(AGAINST):
@@ -154,3 +154,7 @@ def _run(measuring: Coroutine[Any, Any, T], stop: Stop) -> T:
 def _show_step(step: str) -> None:
     if sys.stderr.isatty():
         click.echo(f"measuring {step}", err=True)
+
+
+if __name__ == "__main__":
+    command()

@@ -1,6 +1,6 @@
 """Games and deadwood in one process, ours and other people's: a program that measures one of them.
 
-Run it by its path, `python -P arena/lab/bench/game_rates.py WHOSE WHAT SECONDS`, with the measured
+Run it by its path, `python -P tests/tools/bench/game_rates.py WHOSE WHAT SECONDS`, with the measured
 tree in PYTHONPATH: it uses nothing of this arena but what all trees have. WHOSE is `ours`,
 `OpenSpiel` or `RLCard`; WHAT is a game, of ours as a JSON document, {game, bot, seats, settings,
 closes}; or `random` or `rich` for the deadwood of such hands. It prints a JSON document, {deals,

@@ -1,6 +1,6 @@
 """A slow network: a program that passes bytes on in both directions, each after the same delay.
 
-Run as `python -m arena.lab.bench.relay HOST PORT DELAY_MS`; its first line says where it listens.
+Run as `python -m tests.tools.bench.relay HOST PORT DELAY_MS`; its first line says where it listens.
 It is a process of its own, so that it costs neither the server's CPU time nor the clients'.
 """
 

@@ -1,6 +1,6 @@
 """A thin client: bots that give the first legal answer, and do nothing else.
 
-Run as `python -m arena.lab.bench.thin ENCODING TABLES BOTS [TOGETHER]` it connects BOTS bots to
+Run as `python -m tests.tools.bench.thin ENCODING TABLES BOTS [TOGETHER]` it connects BOTS bots to
 `ARENA_URL`, each over a connection of its own. They answer as soon as all of them have TOGETHER
 questions, by default one: how many share a frame decides what each costs, and would otherwise be
 left to chance.
@@ -18,7 +18,7 @@ import msgspec
 from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed
 
-from arena.lab.bench.prototype import GAME
+from tests.tools.bench.prototype import GAME
 
 __all__ = ["main"]
 

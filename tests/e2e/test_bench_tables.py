@@ -13,9 +13,9 @@ from typing import Any
 import msgspec
 import pytest
 
-from arena.lab.bench import Bench
-from arena.lab.bench.against import AgainstRow
 from tests.support.in_process import Run
+from tests.tools.bench.against import AgainstRow
+from tests.tools.bench.groups import Bench
 
 MEASURED = msgspec.json.decode(
     """{

@@ -9,7 +9,8 @@ from typing import NamedTuple
 
 import msgspec
 
-from arena.lab.bench.clients import (
+from protocol.codec import Encoding
+from tests.tools.bench.clients import (
     arena_server,
     echo,
     example_bots,
@@ -18,9 +19,8 @@ from arena.lab.bench.clients import (
     round_robin_server,
     thin_bots,
 )
-from arena.lab.bench.processes import TREE, LoadedServer, PythonProgram, Window, loaded
-from arena.lab.bench.spread import Range, Spread, spread
-from protocol.codec import Encoding
+from tests.tools.bench.processes import TREE, LoadedServer, PythonProgram, Window, loaded
+from tests.tools.bench.spread import Range, Spread, spread
 
 __all__ = [
     "CLIENT_TABLES",

@@ -4,7 +4,7 @@ It puts all questions for a bot that it has at a time into one frame. It has no 
 that outlive a connection, no records, and its cards are not fair. It speaks enough of the protocol
 for our clients: `welcome`, `match`, `ask` and `over`.
 
-Run as `python -m arena.lab.bench.prototype TABLES HANDS TOGETHER`, it plays TABLES matches between
+Run as `python -m tests.tools.bench.prototype TABLES HANDS TOGETHER`, it plays TABLES matches between
 the first two bots that come, and sends questions as soon as it has TOGETHER of them. With `echo`
 instead of all three it asks every bot the same question again and again, which is a bare echo with
 the frames of a match. Its first line says where it listens; `/metrics` there has the decisions and

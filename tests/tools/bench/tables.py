@@ -7,12 +7,12 @@ from collections.abc import Sequence
 import click
 
 from arena.cli import _output as output
-from arena.lab.bench import Bench
-from arena.lab.bench.against import AgainstRow
-from arena.lab.bench.games import DeadwoodCost, InProcessRate
-from arena.lab.bench.network import ClientCost, MatchRate, NetworkRate
-from arena.lab.bench.spread import Range
-from arena.lab.idle_connections import IdleCost
+from tests.tools.bench.against import AgainstRow
+from tests.tools.bench.games import DeadwoodCost, InProcessRate
+from tests.tools.bench.groups import Bench
+from tests.tools.bench.idle import IdleCost
+from tests.tools.bench.network import ClientCost, MatchRate, NetworkRate
+from tests.tools.bench.spread import Range
 
 __all__ = ["show", "show_against"]
 

@@ -16,8 +16,11 @@ from pathlib import Path
 import msgspec
 
 from arena.games import GAMES
-from arena.lab.bench.games import DeadwoodCost, InProcessRate, deadwood_cost, game_rate
-from arena.lab.bench.network import (
+from arena.sandbox.process_table import probe
+from protocol.codec import Encoding
+from tests.tools.bench.games import DeadwoodCost, InProcessRate, deadwood_cost, game_rate
+from tests.tools.bench.idle import IdleCost, idle, too_few_files
+from tests.tools.bench.network import (
     ClientCost,
     MatchRate,
     NetworkRate,
@@ -26,9 +29,6 @@ from arena.lab.bench.network import (
     match_rate,
     network_rate,
 )
-from arena.lab.idle_connections import IdleCost, idle, too_few_files
-from arena.sandbox.process_table import probe
-from protocol.codec import Encoding
 
 __all__ = ["IDLE", "Bench", "Group", "bench"]
 

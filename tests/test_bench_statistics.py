@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from arena.lab.bench.against import checked_out
-from arena.lab.bench.spread import compared, spread
 from protocol.errors import ArenaError, UsageError
 from tests.support.git_repository import commit_all, git
+from tests.tools.bench.against import checked_out
+from tests.tools.bench.spread import compared, spread
 
 PACKAGES = ("arena", "bots", "protocol")
 

@@ -287,7 +287,7 @@ async def loaded(
         url = near = await running.url()
         if delay_ms:
             host, port = url.removeprefix("ws://").split(":")
-            slow = module("arena.lab.bench.relay", host, port, delay_ms)
+            slow = module("tests.tools.bench.relay", host, port, delay_ms)
             near = await (await stack.enter_async_context(_running(slow, folder))).url()
         playing = [
             await stack.enter_async_context(_running(client.with_env(ARENA_URL=near), folder))

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from arena.lab.bench.processes import TREE, PythonProgram, module, source
-from arena.lab.bench.prototype import GAME, QUICK_BOT
 from protocol.codec import Encoding
+from tests.tools.bench.processes import TREE, PythonProgram, module, source
+from tests.tools.bench.prototype import GAME, QUICK_BOT
 
 __all__ = [
     "arena_server",
@@ -104,12 +104,12 @@ def round_robin_server(bots: int, hands: int, tree: Path = TREE) -> PythonProgra
 
 def prototype(tables: int, together: int = 1) -> PythonProgram:
     """The bare match server; it asks `together` questions at a time."""
-    return module("arena.lab.bench.prototype", tables, _HANDS, together)
+    return module("tests.tools.bench.prototype", tables, _HANDS, together)
 
 
 def echo() -> PythonProgram:
     """The server that asks the same again."""
-    return module("arena.lab.bench.prototype", "echo")
+    return module("tests.tools.bench.prototype", "echo")
 
 
 def our_bots(encoding: Encoding, tables: int, tree: Path = TREE) -> list[PythonProgram]:
@@ -121,7 +121,7 @@ def thin_bots(
     encoding: Encoding, tables: int, bots: int = 2, together: int = 1
 ) -> list[PythonProgram]:
     """Bots with next to no client, in one process, that answer `together` questions at a time."""
-    return [module("arena.lab.bench.thin", encoding.value, tables, bots, together)]
+    return [module("tests.tools.bench.thin", encoding.value, tables, bots, together)]
 
 
 def example_bots(encoding: Encoding, tables: int) -> list[PythonProgram]:

@@ -16,10 +16,12 @@ from pathlib import Path
 import msgspec
 
 from arena.games import GAMES
-from arena.lab.bench import Group
-from arena.lab.bench.clients import our_bots
-from arena.lab.bench.games import worked
-from arena.lab.bench.network import (
+from protocol.codec import Encoding
+from protocol.errors import ArenaError, UsageError
+from tests.tools.bench.clients import our_bots
+from tests.tools.bench.games import worked
+from tests.tools.bench.groups import Group
+from tests.tools.bench.network import (
     CLIENT_TABLES,
     DECISIONS_PER_MATCH,
     MANY_BOTS,
@@ -29,10 +31,8 @@ from arena.lab.bench.network import (
     steady_client,
     steady_server,
 )
-from arena.lab.bench.processes import TREE
-from arena.lab.bench.spread import compared, spread
-from protocol.codec import Encoding
-from protocol.errors import ArenaError, UsageError
+from tests.tools.bench.processes import TREE
+from tests.tools.bench.spread import compared, spread
 
 __all__ = ["AGAINST", "AgainstRow", "against", "checked_out"]
 

@@ -16,12 +16,12 @@ from typing import NamedTuple
 import msgspec
 
 from arena.games import game_named
-from arena.lab.bench import game_rates
-from arena.lab.bench.processes import TREE, environment
-from arena.lab.bench.spread import Range, spread
 from arena.sandbox.supervisor import ends_with_this
 from protocol.errors import ArenaError
 from protocol.strategy import find, house_bots
+from tests.tools.bench import game_rates
+from tests.tools.bench.processes import TREE, environment
+from tests.tools.bench.spread import Range, spread
 
 __all__ = ["DeadwoodCost", "InProcessRate", "PeerRate", "deadwood_cost", "game_rate", "worked"]
 
