@@ -1,12 +1,10 @@
 """Games and deadwood in one process, ours and other people's: a program that measures one of them.
 
-Run it by its path, `python -P tests/tools/bench/game_rates.py WHOSE WHAT SECONDS`, with the measured
-tree in PYTHONPATH: it uses nothing of this arena but what all trees have. WHOSE is `ours`,
-`OpenSpiel` or `RLCard`; WHAT is a game, of ours as a JSON document, {game, bot, seats, settings,
-closes}; or `random` or `rich` for the deadwood of such hands. It prints a JSON document, {deals,
-decisions, cpu_s}; a hand of deadwood is a deal.
-
-Without a `bot` ours play at random by the legal answers alone, as theirs do.
+Run as `python game_rates.py WHOSE WHAT SECONDS`: of its own tree or another commit it uses nothing
+but `arena.play`, and for deadwood the arithmetic of the protocol. WHOSE is `ours`, `OpenSpiel` or
+`RLCard`; WHAT is a game, of ours as a JSON document, {game, seats, settings, closes}; or `random` or
+`rich` for the deadwood of such hands. It prints a JSON document, {deals, decisions, cpu_s}; a hand
+of deadwood is a deal. All play at random by the legal answers alone.
 """
 
 from __future__ import annotations
@@ -19,7 +17,10 @@ import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
-__all__ = ["PEERS"]
+__all__ = ["DEADWOOD", "MODULES", "PEERS"]
+
+MODULES = {"OpenSpiel": "pyspiel", "RLCard": "rlcard"}
+"""The module of each peer that has to be installed."""
 
 PEERS: dict[str, dict[str, str]] = {
     "OpenSpiel": {
@@ -30,6 +31,9 @@ PEERS: dict[str, dict[str, str]] = {
     "RLCard": {"blackjack": "blackjack", "gin_rummy": "gin-rummy"},
 }
 """The games that each peer has, and what it calls them; the only games that the bench names."""
+
+DEADWOOD = ("random", "rich")
+"""Hands of ten; of the peers only OpenSpiel counts it."""
 
 _HANDS = 2_000  # of deadwood, in each of which another one is in the caches
 _RICH_CARDS = 24  # six neighbouring ranks: nearly every ten of them can be melded in several ways
@@ -42,69 +46,36 @@ def _our_matches(what: str) -> Iterator[_Counts]:
     import arena
 
     work = json.loads(what)
-    game, closes = work["game"], work["closes"]
-    make = _maker(work["bot"])
     number = 0
     while True:
-        strategies = [make(f"{number}:{seat}") for seat in range(work["seats"])]
-        counter = strategies[0] = _CountingDeals(strategies[0], closes)
-        result = arena.play(game, strategies, settings=work["settings"], seed=number)
+        seats = [_AtRandom(f"{number}:{seat}", work["closes"]) for seat in range(work["seats"])]
+        result = arena.play(work["game"], seats, settings=work["settings"], seed=number)
         if result.termination.kind != "completed":
-            sys.exit(f"{game} was to be timed: {result.termination.text}")
-        yield counter.deals, len(result.record.answers)
+            sys.exit(f"{work['game']} was to be timed: {result.termination.text}")
+        yield seats[0].deals, sum(seat.decisions for seat in seats)
         number += 1
 
 
-def _maker(bot: str | None) -> Callable[[str], Any]:
-    """What makes a strategy from a seed; the bot is `module:class`."""
-    if bot is None:
-        return _AtRandom
-    # Not by its name: that is found by what is installed, which may be of another tree.
-    module, _, name = bot.partition(":")
-    cls = getattr(importlib.import_module(module), name)
-
-    def make(seed: str) -> Any:
-        strategy = cls()
-        if callable(seeding := getattr(strategy, "seed", None)):
-            seeding(seed)
-        return strategy
-
-    return make
-
-
 class _AtRandom:
-    """Plays by the legal answers alone, which are listed or a range."""
+    """Gives legal answers at random, and counts them and the news that closes a deal."""
 
-    def __init__(self, seed: str) -> None:
+    def __init__(self, seed: str, closes: str) -> None:
         self._random = random.Random(seed)
+        self._closes = closes
+        self.deals = self.decisions = 0
 
     def decide(self, question: Any) -> object:
+        self.decisions += 1
         legal = question.legal
         if isinstance(legal, tuple):
             return self._random.choice(legal)
         return self._random.randint(legal.min, legal.max)
 
     def hear(self, news: object) -> None:
-        """News changes nothing."""
+        self.deals += type(news).__name__ == self._closes
 
     def reset(self) -> None:
         """There is nothing to forget."""
-
-
-class _CountingDeals:
-    """Counts the deals of a match from the news that closes each, by the name of its class."""
-
-    def __init__(self, strategy: Any, closes: str) -> None:
-        self.deals = 0
-        self._closes = closes
-        self._hear = strategy.hear
-        self.decide = strategy.decide
-        self.reset = strategy.reset
-
-    def hear(self, news: object) -> None:
-        if type(news).__name__ == self._closes:
-            self.deals += 1
-        self._hear(news)
 
 
 def _open_spiel_deals(game: str) -> Iterator[_Counts]:
@@ -183,5 +154,5 @@ def _measure(work: Iterator[_Counts], seconds: float) -> dict[str, float]:
 
 if __name__ == "__main__":
     whose, what, seconds = sys.argv[1:]
-    work = _WORK[whose, what in ("random", "rich")](what)
+    work = _WORK[whose, what in DEADWOOD](what)
     print(json.dumps(_measure(work, float(seconds))))

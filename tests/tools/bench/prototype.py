@@ -4,11 +4,11 @@ It puts all questions for a bot that it has at a time into one frame. It has no 
 that outlive a connection, no records, and its cards are not fair. It speaks enough of the protocol
 for our clients: `welcome`, `match`, `ask` and `over`.
 
-Run as `python -m tests.tools.bench.prototype TABLES HANDS TOGETHER`, it plays TABLES matches between
-the first two bots that come, and sends questions as soon as it has TOGETHER of them. With `echo`
-instead of all three it asks every bot the same question again and again, which is a bare echo with
-the frames of a match. Its first line says where it listens; `/metrics` there has the decisions and
-the CPU time under the names that an arena uses.
+Run as `python -m tests.tools.bench.prototype TABLES BOTS TOGETHER`, it plays TABLES matches without
+end between the first BOTS bots that come, two by two, and sends questions as soon as it has
+TOGETHER of them. With `echo` instead of all three it asks every bot the same question again and
+again, which is a bare echo with the frames of a match. Its first line says where it listens;
+`/metrics` there has the decisions and the CPU time under the names that an arena uses.
 """
 
 from __future__ import annotations
@@ -32,27 +32,15 @@ from websockets.http11 import Response as HttpResponse
 from arena.games.ace_king_queen import ANTE, BET, RANK
 from protocol.ace_king_queen import CARDS, OPENINGS, RESPONSES, Card, HandOver, Opening, Response
 from protocol.codec import Encoding, join
-from protocol.messages import (
-    VERSION,
-    Answer,
-    Ending,
-    Goodbye,
-    Hello,
-    Limits,
-    Match,
-    Over,
-    Ready,
-    Termination,
-    Welcome,
-)
+from protocol.messages import VERSION, Answer, Goodbye, Hello, Limits, Match, Ready, Welcome
 
 __all__ = ["GAME", "QUICK_BOT", "main"]
 
 GAME = "ace_king_queen"
 """What is played in all rows over a network: its decisions cost least, so that all else shows."""
 
-QUICK_BOT = "bots.ace_king_queen:Bluffer"
-"""A house bot of that game that decides at once, by its place, which is that of any commit."""
+QUICK_BOT = "bluffer"
+"""A house bot of that game that decides at once."""
 
 _LIMITS = Limits()
 _DEALS: tuple[tuple[Card, Card], ...] = tuple(permutations(CARDS, 2))
@@ -106,21 +94,15 @@ class _PresentBot:
 class _BareTable:
     """A match by rules A, with nobody who measures time."""
 
-    def __init__(self, ids: tuple[str, str], bots: list[_PresentBot], hands: int) -> None:
-        self._ids, self._bots, self._hands = ids, bots, hands
+    def __init__(self, ids: tuple[str, str], bots: list[_PresentBot]) -> None:
+        self._ids, self._bots = ids, bots
         self._news: tuple[list[HandOver], list[HandOver]] = ([], [])
         self._ready = self._round = self._turn = self._asked = 0
         self._opened: Opening | None = None
         self._cards: tuple[Card, Card] = ("A", "K")
         self._scores = (0, 0)
         for seat, bot in enumerate(bots):
-            settings = {"hands": hands}
-            bot.put(Match(ids[seat], GAME, seat, ("", ""), settings, _LIMITS, ""))
-
-    @property
-    def is_over(self) -> bool:
-        """Whether there is no question left."""
-        return self._turn < 0
+            bot.put(Match(ids[seat], GAME, seat, ("", ""), {}, _LIMITS, ""))
 
     def ready(self) -> None:
         """Deal when both have said so."""
@@ -143,12 +125,6 @@ class _BareTable:
             self._settle(seat, "check", None)
 
     def _deal(self) -> None:
-        if self._round == self._hands:
-            self._turn = -1
-            for seat, bot in enumerate(self._bots):
-                news, completed = tuple(self._news[seat]), Termination(Ending.COMPLETED)
-                bot.put(Over(self._ids[seat], news, self._scores, completed, None))
-            return
         self._round += 1
         self._opened, self._cards = None, _DEALS[int(random() * len(_DEALS))]
         self._ask((self._round - 1) % 2, "open", OPENINGS)
@@ -177,10 +153,10 @@ class _BareTable:
 class _PrototypeServer:
     """The connections, and the seats of all matches by their ids."""
 
-    def __init__(self, tables: int, hands: int, together: int) -> None:
+    def __init__(self, tables: int, bots: int, together: int) -> None:
         self._together, self._unsent = together, 0
         self.decisions = self.matches = 0
-        self._tables, self._hands = tables, hands
+        self._tables, self._pairs = tables, bots // 2
         self._bots: list[_PresentBot] = []
         self._seats: dict[str, tuple[_BareTable, int]] = {}
 
@@ -188,7 +164,7 @@ class _PrototypeServer:
         """Serve one connection to its end."""
         bot, decode = await _admit(websocket)
         self._bots.append(bot)
-        if len(self._bots) == 2:
+        if len(self._bots) == 2 * self._pairs:
             self._seat_all()
         await self._flush()
         async for frame in websocket:
@@ -202,7 +178,8 @@ class _PrototypeServer:
         self.matches = self._tables
         for number in range(self._tables):
             ids = (f"{number}-0", f"{number}-1")
-            table = _BareTable(ids, self._bots, self._hands)
+            first = 2 * (number % self._pairs)
+            table = _BareTable(ids, self._bots[first : first + 2])
             self._seats |= {match: (table, seat) for seat, match in enumerate(ids)}
 
     def _take(self, message: _Message) -> None:
@@ -210,10 +187,7 @@ class _PrototypeServer:
             table, seat = self._seats[message.match]
             table.answer(seat, message)
             self.decisions += 1
-            if table.is_over:
-                self.matches -= 1
-            else:
-                self._unsent += 1
+            self._unsent += 1
         elif type(message) is Ready:
             self._seats[message.match][0].ready()
 

@@ -1,9 +1,9 @@
 """A thin client: bots that give the first legal answer, and do nothing else.
 
-Run as `python -m tests.tools.bench.thin ENCODING TABLES BOTS [TOGETHER]` it connects BOTS bots to
-`ARENA_URL`, each over a connection of its own. They answer as soon as all of them have TOGETHER
-questions, by default one: how many share a frame decides what each costs, and would otherwise be
-left to chance.
+Run as `python -m tests.tools.bench.thin ENCODING TABLES BOTS TOGETHER` it connects BOTS bots to
+`ARENA_URL`, each over a connection of its own with TABLES matches at once. They answer as soon as
+all of them have TOGETHER questions: how many share a frame decides what each costs, and would
+otherwise be left to chance.
 """
 
 from __future__ import annotations
@@ -98,7 +98,7 @@ class _ThinBots:
                 await websocket.send(frame, text=self._is_text)
 
 
-async def main(encoding: str, tables: str, bots: str, together: str = "1") -> None:
+async def main(encoding: str, tables: str, bots: str, together: str) -> None:
     """Play until the connections are closed."""
     thin = _ThinBots(os.environ["ARENA_URL"], encoding, int(tables), int(together))
     stragglers = asyncio.create_task(thin.send_stragglers())

@@ -1,0 +1,127 @@
+"""The rows that the bench prints: the median of all rounds, and how sure a comparison is."""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import msgspec
+from rich.console import Console
+from rich.table import Table
+
+__all__ = ["BenchRow", "MedianRatio", "median_ratio", "row_of", "show"]
+
+_LEVEL = 0.95  # that an interval should have at least
+_COLUMNS = (
+    "what",
+    "unit",
+    "this",
+    "lowest–highest",
+    "beside",
+    "that",
+    "speed",
+    "interval",
+    "this is",
+)
+
+
+class MedianRatio(NamedTuple):
+    """The median of ratios of pairs, and an interval that contains the true one.
+
+    Attributes:
+        level: with what probability the interval contains the true median.
+    """
+
+    median: float
+    low: float
+    high: float
+    level: float
+
+    @property
+    def verdict(self) -> str:
+        """What follows for speeds: above 1 is faster."""
+        if self.level < _LEVEL:
+            return "too few rounds to say"
+        if self.low > 1:
+            return "faster"
+        return "slower" if self.high < 1 else "no difference seen"
+
+
+class BenchRow(msgspec.Struct, frozen=True, kw_only=True):
+    """One cost of this tree, and of what stands beside it, if anything does.
+
+    Attributes:
+        this: the median of all rounds; `lowest` and `highest` are single rounds.
+        beside: a peer or a commit, whose median is `that`.
+        speed: the median of `that` over `this` in the same round; above 1 this tree is faster.
+        low: of the interval for the true median, which contains it with the probability `level`.
+        verdict: `faster`, `slower`, `no difference seen` or `too few rounds to say`.
+    """
+
+    what: str
+    unit: str
+    this: float
+    lowest: float
+    highest: float
+    beside: str | None = None
+    that: float | None = None
+    speed: float | None = None
+    low: float | None = None
+    high: float | None = None
+    level: float | None = None
+    verdict: str = ""
+
+
+def row_of(
+    what: str, unit: str, this: Sequence[float], beside: str = "", that: Sequence[float] = ()
+) -> BenchRow:
+    """The row of what each round cost here and, if there is any, beside it."""
+    row = BenchRow(
+        what=what, unit=unit, this=statistics.median(this), lowest=min(this), highest=max(this)
+    )
+    if not that:
+        return row
+    ratio = median_ratio([b / a for a, b in zip(this, that, strict=True)])
+    return msgspec.structs.replace(
+        row,
+        beside=beside,
+        that=statistics.median(that),
+        speed=ratio.median,
+        low=ratio.low,
+        high=ratio.high,
+        level=ratio.level,
+        verdict=ratio.verdict,
+    )
+
+
+def median_ratio(ratios: Sequence[float]) -> MedianRatio:
+    """The interval for the median by the sign test, which needs no assumption about the noise.
+
+    Each ratio is above the true median with probability 1/2. So the k-th lowest and the k-th
+    highest of n miss it on the same side with the probability that fewer than k of n coins show
+    heads. The narrowest interval of at least 95 % is taken; fewer than six ratios have none, and
+    get the widest one with its lower level, and no verdict.
+    """
+    ordered = sorted(ratios)
+    count, left_out, miss = len(ordered), 0, 0.5 ** len(ordered)
+    while left_out + 1 < (count + 1) // 2:
+        more = miss + math.comb(count, left_out + 1) * 0.5**count
+        if 1 - 2 * more < _LEVEL:
+            break
+        left_out, miss = left_out + 1, more
+    low, high = ordered[left_out], ordered[-1 - left_out]
+    return MedianRatio(statistics.median(ordered), low, high, 1 - 2 * miss)
+
+
+def show(rows: Sequence[BenchRow]) -> None:
+    """Print the rows as a table, as wide as it needs to be."""
+    table = Table(*_COLUMNS)
+    for row in rows:
+        cells = [row.what, row.unit, f"{row.this:,.2f}", f"{row.lowest:,.2f}–{row.highest:,.2f}"]
+        if row.speed is not None:
+            interval = f"{row.low:.3f}–{row.high:.3f} ({row.level:.1%})"
+            cells += [f"{row.beside}", f"{row.that:,.2f}", f"{row.speed:.3f}", interval]
+        table.add_row(*cells, *[""] * (len(_COLUMNS) - 1 - len(cells)), row.verdict)
+    Console(width=250, markup=False, highlight=False).print(table)
