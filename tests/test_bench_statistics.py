@@ -7,11 +7,11 @@ from itertools import product
 from pathlib import Path
 
 import pytest
+from tests.tools.bench.against import checked_out
+from tests.tools.bench.spread import compared, spread
 
 from protocol.errors import ArenaError, UsageError
 from tests.support.git_repository import commit_all, git
-from tests.tools.bench.against import checked_out
-from tests.tools.bench.spread import compared, spread
 
 PACKAGES = ("arena", "bots", "protocol")
 

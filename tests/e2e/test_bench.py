@@ -15,6 +15,10 @@ from pathlib import Path
 
 import msgspec
 import pytest
+from tests.tools.bench.against import against, checked_out
+from tests.tools.bench.games import worked
+from tests.tools.bench.groups import Group
+from tests.tools.bench.network import Turns, network_rate
 
 from arena.engine.rules import Trial
 from arena.games import GAMES
@@ -25,11 +29,7 @@ from protocol.errors import ArenaError
 from protocol.messages import Match, Over
 from tests.support.arena_process import ROOT, alive, below, state
 from tests.support.git_repository import commit_all, git
-from tests.tools.bench.against import against, checked_out
-from tests.tools.bench.games import worked
-from tests.tools.bench.groups import Group
 from tests.tools.bench.idle import too_few_files
-from tests.tools.bench.network import Turns, network_rate
 
 pytestmark = pytest.mark.e2e
 

@@ -12,10 +12,10 @@ from typing import Any
 
 import msgspec
 import pytest
-
-from tests.support.in_process import Run
 from tests.tools.bench.against import AgainstRow
 from tests.tools.bench.groups import Bench
+
+from tests.support.in_process import Run
 
 MEASURED = msgspec.json.decode(
     """{
