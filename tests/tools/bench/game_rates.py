@@ -1,10 +1,8 @@
-"""Games and deadwood in one process, ours and other people's: a program that measures one of them.
+"""A game in one process, ours or other people's: a program that measures it.
 
-Run as `python game_rates.py WHOSE WHAT SECONDS`: of its own tree or another commit it uses nothing
-but `arena.play`, and for deadwood the arithmetic of the protocol. WHOSE is `ours`, `OpenSpiel` or
-`RLCard`; WHAT is a game, of ours as a JSON document, {game, seats, settings, closes}; or `random` or
-`rich` for the deadwood of such hands. It prints a JSON document, {deals, decisions, cpu_s}; a hand
-of deadwood is a deal. All play at random by the legal answers alone.
+Run as `python game_rates.py WHOSE WORK SECONDS` it uses nothing of its tree but `arena.play`. WHOSE
+is `ours`, `OpenSpiel` or `RLCard`; WORK is a JSON document, {game, seats, settings, closes}. All play
+at random by the legal answers alone. It prints a JSON document, {deals, decisions, cpu_s}.
 """
 
 from __future__ import annotations
@@ -14,38 +12,26 @@ import json
 import random
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
-__all__ = ["DEADWOOD", "MODULES", "PEERS"]
+__all__ = ["PEERS"]
 
-MODULES = {"OpenSpiel": "pyspiel", "RLCard": "rlcard"}
-"""The module of each peer that has to be installed."""
-
-PEERS: dict[str, dict[str, str]] = {
-    "OpenSpiel": {
-        "ace_king_queen": "kuhn_poker",  # whose deals are as long
-        "blackjack": "blackjack",
-        "gin_rummy": "gin_rummy",
-    },
-    "RLCard": {"blackjack": "blackjack", "gin_rummy": "gin-rummy"},
+PEERS: dict[str, tuple[str, dict[str, str]]] = {
+    "OpenSpiel": (
+        "pyspiel",
+        # Kuhn poker's deals are as long.
+        {"ace_king_queen": "kuhn_poker", "blackjack": "blackjack", "gin_rummy": "gin_rummy"},
+    ),
+    "RLCard": ("rlcard", {"blackjack": "blackjack", "gin_rummy": "gin-rummy"}),
 }
-"""The games that each peer has, and what it calls them; the only games that the bench names."""
-
-DEADWOOD = ("random", "rich")
-"""Hands of ten; of the peers only OpenSpiel counts it."""
-
-_HANDS = 2_000  # of deadwood, in each of which another one is in the caches
-_RICH_CARDS = 24  # six neighbouring ranks: nearly every ten of them can be melded in several ways
-
-_Counts = tuple[int, int]
+"""The module of each peer, the games that it has, and what it calls them."""
 
 
-def _our_matches(what: str) -> Iterator[_Counts]:
+def _our_deals(work: dict[str, Any]) -> Iterator[tuple[int, int]]:
     """Play matches, and count the deals and decisions of each."""
     import arena
 
-    work = json.loads(what)
     number = 0
     while True:
         seats = [_AtRandom(f"{number}:{seat}", work["closes"]) for seat in range(work["seats"])]
@@ -78,81 +64,41 @@ class _AtRandom:
         """There is nothing to forget."""
 
 
-def _open_spiel_deals(game: str) -> Iterator[_Counts]:
-    loaded = importlib.import_module("pyspiel").load_game(PEERS["OpenSpiel"][game])
+def _open_spiel_deals(work: dict[str, Any]) -> Iterator[tuple[int, int]]:
+    module, games = PEERS["OpenSpiel"]
+    game = importlib.import_module(module).load_game(games[work["game"]])
     choose = random.Random(1).choice
     while True:
-        state, decisions = loaded.new_initial_state(), 0
+        state, decisions = game.new_initial_state(), 0
         while not state.is_terminal():
             decisions += not state.is_chance_node()
             state.apply_action(choose(state.legal_actions()))
         yield 1, decisions
 
 
-def _rlcard_deals(game: str) -> Iterator[_Counts]:
-    rlcard = importlib.import_module("rlcard")
-    env = rlcard.make(PEERS["RLCard"][game], config={"seed": 1})
-    agents = importlib.import_module("rlcard.agents")
+def _rlcard_deals(work: dict[str, Any]) -> Iterator[tuple[int, int]]:
+    module, games = PEERS["RLCard"]
+    env = importlib.import_module(module).make(games[work["game"]], config={"seed": 1})
+    agents = importlib.import_module(f"{module}.agents")
     env.set_agents([agents.RandomAgent(env.num_actions) for _ in range(env.num_players)])
     while True:
         trajectories, _ = env.run(is_training=False)
         yield 1, sum(len(seat) // 2 for seat in trajectories)
 
 
-def _hands(kind: str) -> list[tuple[int, ...]]:
-    """Hands of ten as numbers, four to a rank: of the whole deck or, rich, of six ranks."""
-    rng, hands = random.Random(1), []
-    for _ in range(_HANDS):
-        first, count = (0, 52) if kind == "random" else (4 * rng.randrange(8), _RICH_CARDS)
-        hands.append(tuple(rng.sample(range(first, first + count), 10)))
-    return hands
+_DEALS = {"ours": _our_deals, "OpenSpiel": _open_spiel_deals, "RLCard": _rlcard_deals}
 
 
-def _our_deadwood(kind: str) -> Iterator[_Counts]:
-    """By mask, as the rules carry a hand from turn to turn."""
-    from protocol.gin_melds import card_mask, mask_deadwood
-
-    masks = [
-        card_mask(["A23456789TJQK"[card // 4] + "shdc"[card % 4] for card in hand])
-        for hand in _hands(kind)
-    ]
-    return _each(mask_deadwood, masks)
-
-
-def _open_spiel_deadwood(kind: str) -> Iterator[_Counts]:
-    utils = importlib.import_module("pyspiel").gin_rummy.GinRummyUtils(13, 4, 10)
-    # Its cards are numbered by suits.
-    hands = [[card // 4 + 13 * (card % 4) for card in hand] for hand in _hands(kind)]
-    return _each(utils.min_deadwood, hands)
-
-
-def _each(deadwood: Callable[[Any], object], hands: list[Any]) -> Iterator[_Counts]:
-    while True:
-        for hand in hands:
-            deadwood(hand)
-        yield len(hands), 0
-
-
-_WORK: dict[tuple[str, bool], Callable[[str], Iterator[_Counts]]] = {
-    ("ours", False): _our_matches,
-    ("ours", True): _our_deadwood,
-    ("OpenSpiel", False): _open_spiel_deals,
-    ("OpenSpiel", True): _open_spiel_deadwood,
-    ("RLCard", False): _rlcard_deals,
-}
-
-
-def _measure(work: Iterator[_Counts], seconds: float) -> dict[str, float]:
-    next(work)  # not counted: imports, caches
+def _measure(played: Iterator[tuple[int, int]], seconds: float) -> dict[str, float]:
+    next(played)  # not counted: imports, caches
     deals = decisions = 0
     started = time.process_time()
     while (spent := time.process_time() - started) < seconds:
-        more_deals, more_decisions = next(work)
+        more_deals, more_decisions = next(played)
         deals, decisions = deals + more_deals, decisions + more_decisions
     return {"deals": deals, "decisions": decisions, "cpu_s": spent}
 
 
 if __name__ == "__main__":
-    whose, what, seconds = sys.argv[1:]
-    work = _WORK[whose, what in DEADWOOD](what)
-    print(json.dumps(_measure(work, float(seconds))))
+    whose, work, seconds = sys.argv[1:]
+    print(json.dumps(_measure(_DEALS[whose](json.loads(work)), float(seconds))))

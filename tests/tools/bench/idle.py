@@ -1,88 +1,52 @@
-"""What bots cost an arena while they are connected and wait for a match, and one that joins them.
-
-It is measured from outside, at an `arena serve` in a process of its own, whose memory has nothing
-to do with earlier measurements.
-"""
+"""What bots cost an arena while they are connected and wait for a match, and those that join."""
 
 from __future__ import annotations
 
-import statistics
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 from arena.server.listener import most_files
-from tests.tools.bench.processes import START_S, Program, Running, running, until
-from tests.tools.bench.prototype import GAME
+from tests.tools.bench.processes import START_S, Program, Running, figure, running, until
 from tests.tools.bench.rows import BenchRow, row_of
 
 __all__ = ["idle_rows"]
 
 _FIRST = 20  # not counted, as the first connections cost more, once and for all
 _SETTLE_S = 2.0  # for the pings that measure the links
-# In all rounds together a quarter of the bots joins once more and is timed: enough that rare costs,
-# as a garbage collection, are among them.
-_JOIN = 4
+_PARTS = 5  # of the time, as pings are not spread evenly
+_JOIN = (
+    4  # a quarter of the bots joins once more: rare costs, as a garbage collection, are included
+)
 _CONNECTS_PER_S = 50  # at least, on a machine that has other work, too
 _OTHER_FILES = 100  # that a server or a crowd has open besides
 
-_CROWD = """
-import asyncio, json, os, sys
-from contextlib import suppress
-from websockets.asyncio.client import connect
 
-async def idle(door, number, game):
-    hello = {"type": "hello", "protocol": 1, "name": f"idle {number}", "games": [game]}
-    async with door:
-        websocket = await connect(os.environ["ARENA_URL"], proxy=None, compression=None)
-        await websocket.send(json.dumps(hello))
-        assert json.loads(await websocket.recv())["type"] == "welcome"
-        print("welcome", flush=True)
-    async for message in websocket:
-        pass
-
-async def main(first, count, game):
-    with suppress(ImportError, OSError, ValueError):
-        import resource
-        _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
-        resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
-    door = asyncio.Semaphore(20)
-    numbers = range(int(first), int(first) + int(count))
-    await asyncio.gather(*(idle(door, number, game) for number in numbers))
-
-asyncio.run(main(*sys.argv[1:]))
-"""
-"""The program of bots that only answer pings; it prints a line for each `welcome`."""
-
-
-def idle_rows(bots: int, rounds: int, seconds: float) -> Iterator[BenchRow]:
-    """Measure what so many idle bots cost, more than 20; each round looks for `seconds`.
+def idle_rows(bots: int, seconds: float) -> Iterator[BenchRow]:
+    """Measure what so many idle bots cost, more than 20, for some seconds.
 
     Raises:
         SystemExit: this system does not let a process have so many connections.
     """
-    joining = max(1, bots // _JOIN // rounds)
-    needed, most = bots + joining + _OTHER_FILES, most_files()
+    needed, most = bots + bots // _JOIN + _OTHER_FILES, most_files()
     if most is not None and most < needed:
-        raise SystemExit(
-            f"{bots:,} bots need a limit of {needed:,} open files, this system has {most:,}"
-        )
-    # It never has enough bots.
+        raise SystemExit(f"{bots:,} bots need {needed:,} open files, this system allows {most:,}")
+    # It never has enough bots. A process of its own has nothing to do with earlier measurements.
     words = "-m arena serve --port 0 --db idle.db --players 1000000 --per-address 1000000"
-    with running(Program(tuple(words.split()))) as arena:
-        url = arena.url()
-        with _crowd(url, 0, _FIRST):
-            before = arena.process.memory_info().rss
-            with _crowd(url, _FIRST, bots - _FIRST):
-                time.sleep(_SETTLE_S)
-                held = arena.process.memory_info().rss - before
-                shares = [_share(arena, seconds) for _ in range(rounds)]
-                share = statistics.mean(shares)
-                joins = [_join_s(arena, url, bots, joining, share) for _ in range(rounds)]
-    yield row_of(f"{bots:,} idle bots", "KiB a bot", [held / (bots - _FIRST) / 1024])
-    a_bot = [each * 1e6 / bots for each in shares]
-    yield row_of(f"{bots:,} idle bots", "µs of CPU a bot and second", a_bot)
-    yield row_of(f"a bot that joins {bots:,}", "µs of CPU a join", [each * 1e6 for each in joins])
+    with running(Program(tuple(words.split()))) as arena, _crowd(arena, _FIRST, _FIRST):
+        before = arena.process.memory_info().rss
+        with _crowd(arena, bots - _FIRST, bots):
+            time.sleep(_SETTLE_S)
+            kib = (arena.process.memory_info().rss - before) / 1024 / (bots - _FIRST)
+            yield row_of(f"{bots:,} idle bots", "KiB a bot", [kib])
+            shares = [_share(arena, seconds / _PARTS) for _ in range(_PARTS)]
+            each_us = [1e6 * share / bots for share in shares]
+            yield row_of(f"{bots:,} idle bots", "µs of CPU a bot and second", each_us)
+            started, cpu_s = time.perf_counter(), arena.cpu_s()
+            with _crowd(arena, bots // _JOIN, bots + bots // _JOIN):
+                idle_s = sum(shares) / _PARTS * (time.perf_counter() - started)
+                join_us = 1e6 * (arena.cpu_s() - cpu_s - idle_s) / (bots // _JOIN)
+                yield row_of(f"joining {bots:,} idle bots", "µs of CPU a bot", [join_us])
 
 
 def _share(arena: Running, seconds: float) -> float:
@@ -92,18 +56,16 @@ def _share(arena: Running, seconds: float) -> float:
     return (arena.cpu_s() - cpu_s) / (time.perf_counter() - started)
 
 
-def _join_s(arena: Running, url: str, first: int, count: int, share: float) -> float:
-    """The server's CPU time for each of `count` bots that join, without that for the idle ones."""
-    started, cpu_s = time.perf_counter(), arena.cpu_s()
-    with _crowd(url, first, count):
-        joins_s = arena.cpu_s() - cpu_s - share * (time.perf_counter() - started)
-    return max(0.0, joins_s / count)
-
-
 @contextmanager
-def _crowd(url: str, first: int, count: int) -> Iterator[None]:
-    """Connect idle bots; the block begins once all have their `welcome`."""
-    with running(Program(("-c", _CROWD, first, count, GAME)), url) as crowd:
-        within_s = START_S + count / _CONNECTS_PER_S
-        until(lambda: crowd.said().count("welcome") >= count, f"{count} connections", within_s)
+def _crowd(arena: Running, bots: int, all_bots: int) -> Iterator[None]:
+    """Connect idle bots; the block begins once so many are there in all."""
+    crowd = Program(("-m", "tests.tools.bench.thin", "json", 1, bots, 1))
+    with running(crowd, arena.url()) as process:
+        within_s = START_S + bots / _CONNECTS_PER_S
+
+        def are_here() -> bool:
+            process.said()
+            return figure(arena.url(), "arena_bots") >= all_bots
+
+        until(are_here, f"{all_bots} connections", within_s)
         yield

@@ -1,7 +1,6 @@
 """Servers and clients that are measured: processes that stand still while others have their turn.
 
-A server is asked for its decisions and its CPU time over HTTP, as `/metrics` of every arena has
-them. So an arena of another commit and a server that is no arena are measured in the same way.
+A server is asked for its decisions and matches over HTTP, as `/metrics` of every arena has them. So an arena of another commit and a server that is no arena are measured in the same way.
 """
 
 from __future__ import annotations
@@ -20,6 +19,7 @@ from urllib.request import urlopen
 
 import psutil  # type: ignore[import-untyped]
 
+from arena.sandbox.process_table import reader
 from arena.sandbox.supervisor import ends_with_this
 from tests.tools.trees import ROOT
 
@@ -31,6 +31,7 @@ __all__ = [
     "Side",
     "Tree",
     "Window",
+    "figure",
     "in_turn",
     "running",
     "until",
@@ -40,12 +41,10 @@ START_S = 120.0
 """For a process to start, or a first round of questions, on a busy machine."""
 
 _LOOK_S = 0.05  # between two looks whether it has
-_RAMP_S = 0.1  # of a turn before it is measured: caches are cold
+_RAMP_S = 0.1  # before a turn is measured: a server catches up with what it has missed
+_LEAST_DECISIONS = 100  # of a turn: else some process may not have worked at all
 _END_S = 10.0  # for a process to stop
 _MOST = 0.9  # of the matches: where some end all the time, others begin
-_FIGURE = re.compile(
-    rb"^(arena_decisions_total|arena_matches|process_cpu_seconds_total) (\S+)", re.MULTILINE
-)
 
 
 class Tree(NamedTuple):
@@ -55,30 +54,31 @@ class Tree(NamedTuple):
     python: str = sys.executable
     path: str = str(ROOT)
 
+    def env(self, url: str = "") -> dict[str, str]:
+        return {**os.environ, "PYTHONPATH": self.path, "ARENA_URL": url}
+
 
 HERE = Tree("this")
 
 
 class Program(NamedTuple):
-    """A program: the words after `python`, the tree whose modules it imports, and variables."""
+    """A program: the words after `python`, and the tree whose modules it imports."""
 
     words: tuple[object, ...]
     tree: Tree = HERE
-    env: tuple[tuple[str, str], ...] = ()
 
 
 class Running:
     """A process in a folder of its own; what it prints goes to a file there."""
 
     def __init__(self, program: Program, folder: str, url: str) -> None:
-        tree = program.tree
         self._log = Path(folder, "log")
         with self._log.open("wb") as log:
             # -P: the tree alone says where modules come from.
             self.process: Any = psutil.Popen(
-                [tree.python, "-P", *map(str, program.words)],
+                [program.tree.python, "-P", *map(str, program.words)],
                 cwd=folder,
-                env=os.environ | {"PYTHONPATH": tree.path, "ARENA_URL": url} | dict(program.env),
+                env=program.tree.env(url),
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
@@ -99,21 +99,23 @@ class Running:
 
     def url(self) -> str:
         """The address that it prints when it listens."""
-        pattern = re.compile(r"ws://[^\s:]+:\d+")
-        return until(lambda: pattern.search(self.said()), "a server to listen")[0]
+        found: re.Match[str] = until(
+            lambda: re.search(r"ws://[^\s:]+:\d+", self.said()), "a server to listen"
+        )
+        return found[0]
 
     def cpu_s(self) -> float:
-        times = self.process.cpu_times()
-        return float(times.user + times.system)
+        cpu = reader().cpu(self.process.pid)  # in finer steps than psutil has
+        assert cpu is not None, "it is running"
+        return cpu.own_ms / 1000
 
     def end(self) -> None:
         with suppress(psutil.NoSuchProcess):
             self.process.terminate()
             self.process.resume()
-            try:
+            with suppress(psutil.TimeoutExpired):
                 self.process.wait(_END_S)
-            except psutil.TimeoutExpired:
-                self.process.kill()
+            self.process.kill()
         self.process.wait()
 
 
@@ -142,13 +144,19 @@ def until(found: Callable[[], Any], what: str, within_s: float = START_S) -> Any
     return value
 
 
+def figure(url: str, name: str) -> float:
+    """One of the figures that a server says of itself."""
+    with urlopen(url.replace("ws://", "http://") + "/metrics", timeout=START_S) as answer:
+        [value] = re.findall(rf"^{name} (\S+)", answer.read().decode(), re.MULTILINE)
+    return float(value)
+
+
 class Side(NamedTuple):
     """A server with its clients, which play so many matches at once, before they are started."""
 
     server: Program
     clients: Sequence[Program]
     tables: int
-    relay: Program | None = None  # a slow network in between
 
 
 class Window(NamedTuple):
@@ -159,81 +167,64 @@ class Window(NamedTuple):
     client_us: float
 
 
-class _Figures(NamedTuple):
-    """What a server says of itself."""
-
-    decisions: float
-    matches: float
-    cpu_s: float
-
-
 class _Load:
     """A server and clients that keep it busy in its turns; all stand still between these."""
 
-    def __init__(self, server: Running, clients: Sequence[Running], url: str) -> None:
-        self._server, self._clients = server, clients
-        self._metrics = url.replace("ws://", "http://") + "/metrics"
-
-    def settle(self, tables: int) -> None:
-        """Wait until `tables` matches are played at once, then have all stand still."""
-        until(lambda: self._figures().matches >= _MOST * tables, f"{tables} matches at once")
-        until(lambda: self._figures().decisions, "bots to decide")
+    def __init__(self, stack: ExitStack, side: Side) -> None:
+        self._server = stack.enter_context(running(side.server))
+        self._url = self._server.url()
+        self._clients = [stack.enter_context(running(client, self._url)) for client in side.clients]
+        until(lambda: self._figure("arena_matches") >= _MOST * side.tables, "matches to begin")
+        until(lambda: self._figure("arena_decisions_total"), "bots to decide")
         self._pause()
+        self._server.process.suspend()
 
     def turn(self, seconds: float) -> Window:
-        """Measure the clients for at least `seconds` and at least 100 decisions."""
-        for each in (self._server, *self._clients):
-            each.process.resume()
+        """Measure all of them for at least `seconds`."""
+        self._server.process.resume()
         time.sleep(_RAMP_S)
-        clients_s, before = self._clients_s(), self._figures()
-        started = time.perf_counter()
-        time.sleep(seconds)
-        enough = before.decisions + 100  # else some process may not have worked at all
-        until(lambda: self._figures().decisions >= enough, "bots to decide")
-        after = self._figures()
-        elapsed = time.perf_counter() - started
-        clients_s = self._clients_s() - clients_s
-        self._pause()
-        each_us = 1e6 / (after.decisions - before.decisions)
-        server_s = after.cpu_s - before.cpu_s
-        return Window(elapsed * each_us, server_s * each_us, clients_s * each_us)
+        # What the server needs for its figures comes before or after what is measured.
+        decided, before = self._figure("arena_decisions_total"), self._cpu_s()
+        elapsed, give_up = 0.0, time.monotonic() + START_S
+        while True:
+            started = time.perf_counter()
+            for client in self._clients:
+                client.process.resume()
+            time.sleep(seconds)
+            self._pause()
+            elapsed += time.perf_counter() - started
+            after = self._cpu_s()
+            decisions = self._figure("arena_decisions_total") - decided
+            if decisions >= _LEAST_DECISIONS:
+                break
+            if time.monotonic() > give_up:
+                raise SystemExit(f"expected bots to decide within {START_S:.0f} s")
+        # Else it would miss its bots, while other sides have long turns.
+        self._server.process.suspend()
+        server_s, clients_s = (b - a for a, b in zip(before, after, strict=True))
+        return Window(*(1e6 * each / decisions for each in (elapsed, server_s, clients_s)))
 
     def _pause(self) -> None:
-        # The server too: else it would miss its bots, while other sides have long turns.
-        for each in (*self._clients, self._server):
-            each.process.suspend()
+        for client in self._clients:
+            client.process.suspend()
 
-    def _clients_s(self) -> float:
-        return sum(client.cpu_s() for client in self._clients)
+    def _cpu_s(self) -> tuple[float, float]:
+        """The CPU time of the server and of its clients."""
+        return self._server.cpu_s(), sum(client.cpu_s() for client in self._clients)
 
-    def _figures(self) -> _Figures:
-        for process in (self._server, *self._clients):
-            process.said()
-        with urlopen(self._metrics, timeout=START_S) as answer:
-            found = {name: float(value) for name, value in _FIGURE.findall(answer.read())}
-        names = (b"arena_decisions_total", b"arena_matches", b"process_cpu_seconds_total")
-        return _Figures(*(found[name] for name in names))
+    def _figure(self, name: str) -> float:
+        for each in (self._server, *self._clients):
+            each.said()
+        return figure(self._url, name)
 
 
 def in_turn(sides: Sequence[Side], rounds: int, seconds: float) -> list[list[Window]]:
     """The windows of each side, round by round; rounds go forth and back through the sides."""
     with ExitStack() as stack:
-        loads = [_loaded(stack, side) for side in sides]
+        loads = [_Load(stack, side) for side in sides]
         windows: list[list[Window]] = [[] for _ in sides]
         for number in range(rounds):
             pairs = list(zip(loads, windows, strict=True))
             for load, own in reversed(pairs) if number % 2 else pairs:
                 own.append(load.turn(seconds))
     return windows
-
-
-def _loaded(stack: ExitStack, side: Side) -> _Load:
-    """A server and its clients, once all matches are played at once; all end with the stack."""
-    server = stack.enter_context(running(side.server))
-    url = near = server.url()
-    if side.relay is not None:
-        near = stack.enter_context(running(side.relay, url)).url()
-    clients = [stack.enter_context(running(client, near)) for client in side.clients]
-    load = _Load(server, clients, url)
-    load.settle(side.tables)
-    return load

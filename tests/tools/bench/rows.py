@@ -5,48 +5,15 @@ from __future__ import annotations
 import math
 import statistics
 from collections.abc import Sequence
-from typing import NamedTuple
 
 import msgspec
 from rich.console import Console
 from rich.table import Table
 
-__all__ = ["BenchRow", "MedianRatio", "median_ratio", "row_of", "show"]
+__all__ = ["BenchRow", "median_interval", "row_of", "show"]
 
 _LEVEL = 0.95  # that an interval should have at least
-_COLUMNS = (
-    "what",
-    "unit",
-    "this",
-    "lowest–highest",
-    "beside",
-    "that",
-    "speed",
-    "interval",
-    "this is",
-)
-
-
-class MedianRatio(NamedTuple):
-    """The median of ratios of pairs, and an interval that contains the true one.
-
-    Attributes:
-        level: with what probability the interval contains the true median.
-    """
-
-    median: float
-    low: float
-    high: float
-    level: float
-
-    @property
-    def verdict(self) -> str:
-        """What follows for speeds: above 1 is faster."""
-        if self.level < _LEVEL:
-            return "too few rounds to say"
-        if self.low > 1:
-            return "faster"
-        return "slower" if self.high < 1 else "no difference seen"
+_COLUMNS = "what unit this lowest–highest beside that speed interval verdict".split()
 
 
 class BenchRow(msgspec.Struct, frozen=True, kw_only=True):
@@ -65,44 +32,45 @@ class BenchRow(msgspec.Struct, frozen=True, kw_only=True):
     this: float
     lowest: float
     highest: float
-    beside: str | None = None
-    that: float | None = None
-    speed: float | None = None
-    low: float | None = None
-    high: float | None = None
-    level: float | None = None
+    beside: str = ""
+    that: float = 0.0
+    speed: float = 0.0
+    low: float = 0.0
+    high: float = 0.0
+    level: float = 0.0
     verdict: str = ""
 
 
 def row_of(
     what: str, unit: str, this: Sequence[float], beside: str = "", that: Sequence[float] = ()
 ) -> BenchRow:
-    """The row of what each round cost here and, if there is any, beside it."""
-    row = BenchRow(
-        what=what, unit=unit, this=statistics.median(this), lowest=min(this), highest=max(this)
-    )
+    """The row of what each round cost here and, if there is anything, beside it."""
+    median, lowest, highest = statistics.median(this), min(this), max(this)
+    row = BenchRow(what=what, unit=unit, this=median, lowest=lowest, highest=highest)
     if not that:
         return row
-    ratio = median_ratio([b / a for a, b in zip(this, that, strict=True)])
+    ratios = [b / a for a, b in zip(this, that, strict=True)]
+    low, high, level = median_interval(ratios)
+    verdict = "faster" if low > 1 else "slower" if high < 1 else "no difference seen"
     return msgspec.structs.replace(
         row,
         beside=beside,
         that=statistics.median(that),
-        speed=ratio.median,
-        low=ratio.low,
-        high=ratio.high,
-        level=ratio.level,
-        verdict=ratio.verdict,
+        speed=statistics.median(ratios),
+        low=low,
+        high=high,
+        level=level,
+        verdict=verdict if level >= _LEVEL else "too few rounds to say",
     )
 
 
-def median_ratio(ratios: Sequence[float]) -> MedianRatio:
-    """The interval for the median by the sign test, which needs no assumption about the noise.
+def median_interval(ratios: Sequence[float]) -> tuple[float, float, float]:
+    """The interval for the median by the sign test, and the probability that it is right.
 
     Each ratio is above the true median with probability 1/2. So the k-th lowest and the k-th
     highest of n miss it on the same side with the probability that fewer than k of n coins show
     heads. The narrowest interval of at least 95 % is taken; fewer than six ratios have none, and
-    get the widest one with its lower level, and no verdict.
+    get the widest one with its lower level.
     """
     ordered = sorted(ratios)
     count, left_out, miss = len(ordered), 0, 0.5 ** len(ordered)
@@ -111,8 +79,7 @@ def median_ratio(ratios: Sequence[float]) -> MedianRatio:
         if 1 - 2 * more < _LEVEL:
             break
         left_out, miss = left_out + 1, more
-    low, high = ordered[left_out], ordered[-1 - left_out]
-    return MedianRatio(statistics.median(ordered), low, high, 1 - 2 * miss)
+    return ordered[left_out], ordered[-1 - left_out], 1 - 2 * miss
 
 
 def show(rows: Sequence[BenchRow]) -> None:
@@ -120,8 +87,8 @@ def show(rows: Sequence[BenchRow]) -> None:
     table = Table(*_COLUMNS)
     for row in rows:
         cells = [row.what, row.unit, f"{row.this:,.2f}", f"{row.lowest:,.2f}–{row.highest:,.2f}"]
-        if row.speed is not None:
+        if row.beside:
             interval = f"{row.low:.3f}–{row.high:.3f} ({row.level:.1%})"
-            cells += [f"{row.beside}", f"{row.that:,.2f}", f"{row.speed:.3f}", interval]
-        table.add_row(*cells, *[""] * (len(_COLUMNS) - 1 - len(cells)), row.verdict)
+            cells += [row.beside, f"{row.that:,.2f}", f"{row.speed:.3f}", interval, row.verdict]
+        table.add_row(*cells)
     Console(width=250, markup=False, highlight=False).print(table)

@@ -18,6 +18,7 @@ import msgspec
 from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed
 
+from arena.server.listener import allow_many_files
 from tests.tools.bench.prototype import GAME
 
 __all__ = ["main"]
@@ -42,20 +43,11 @@ _CODECS: dict[str, tuple[Any, Any]] = {
 }
 
 
-def _reply(message: _Heard) -> dict[str, object] | None:
-    if message.type == "ask":
-        answer, ask = message.legal[0], message.ask
-        return {"type": "answer", "match": message.match, "ask": ask, "value": answer}
-    if message.type == "match":
-        return {"type": "ready", "match": message.match, "nonce": "thin"}
-    return None
-
-
 class _ThinBots:
     """All bots of the process, and the answers that wait until there are `together` of them."""
 
-    def __init__(self, url: str, encoding: str, tables: int, together: int) -> None:
-        self._url, self._tables, self._together = url, tables, together
+    def __init__(self, encoding: str, tables: int, together: int) -> None:
+        self._tables, self._together = tables, together
         self._encode, self._decode = _CODECS[encoding]
         self._is_text = encoding == "json"
         self._waiting: dict[ClientConnection, list[dict[str, object]]] = {}
@@ -65,19 +57,21 @@ class _ThinBots:
     async def play(self, name: str) -> None:
         hello = {"type": "hello", "protocol": 1, "name": name, "games": [GAME]}
         hello |= {"tables": self._tables, "batch": True}
+        options: dict[str, Any] = {"compression": None, "max_size": None, "ping_interval": None}
         async with self._door:
-            websocket = await connect(
-                self._url, proxy=None, compression=None, max_size=None, ping_interval=None
-            )
+            websocket = await connect(os.environ["ARENA_URL"], proxy=None, **options)
             await websocket.send(self._encode(hello), text=self._is_text)
         replies = self._waiting[websocket] = []
         with suppress(ConnectionClosed):
             while True:
                 frame = self._decode(await websocket.recv(decode=False))
-                for message in frame if isinstance(frame, list) else [frame]:
-                    if (reply := _reply(message)) is not None:
-                        replies.append(reply)
-                        self._asked += message.type == "ask"
+                for heard in frame if isinstance(frame, list) else [frame]:
+                    if heard.type == "ask":
+                        answer = {"type": "answer", "ask": heard.ask, "value": heard.legal[0]}
+                        replies.append(answer | {"match": heard.match})
+                        self._asked += 1
+                    elif heard.type == "match":
+                        replies.append({"type": "ready", "match": heard.match, "nonce": "thin"})
                 if self._asked >= self._together or self._together == 1:
                     await self._send_all()
 
@@ -100,9 +94,11 @@ class _ThinBots:
 
 async def main(encoding: str, tables: str, bots: str, together: str) -> None:
     """Play until the connections are closed."""
-    thin = _ThinBots(os.environ["ARENA_URL"], encoding, int(tables), int(together))
+    allow_many_files()
+    thin = _ThinBots(encoding, int(tables), int(together))
     stragglers = asyncio.create_task(thin.send_stragglers())
-    await asyncio.gather(*(thin.play(f"thin-{number}") for number in range(int(bots))))
+    names = (f"thin-{os.getpid()}-{number}" for number in range(int(bots)))
+    await asyncio.gather(*map(thin.play, names))
     stragglers.cancel()
 
 
