@@ -65,7 +65,7 @@ def _crowd(arena: Running, bots: int, all_bots: int) -> Iterator[None]:
 
         def are_here() -> bool:
             process.said()
-            return figure(arena.url(), "arena_bots") >= all_bots
+            return figure(arena.url(), 'arena_bots{state="here"}') >= all_bots
 
         until(are_here, f"{all_bots} connections", within_s)
         yield

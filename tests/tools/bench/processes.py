@@ -147,7 +147,7 @@ def until(found: Callable[[], Any], what: str, within_s: float = START_S) -> Any
 def figure(url: str, name: str) -> float:
     """One of the figures that a server says of itself."""
     with urlopen(url.replace("ws://", "http://") + "/metrics", timeout=START_S) as answer:
-        [value] = re.findall(rf"^{name} (\S+)", answer.read().decode(), re.MULTILINE)
+        [value] = re.findall(rf"^{re.escape(name)} (\S+)", answer.read().decode(), re.MULTILINE)
     return float(value)
 
 

@@ -153,6 +153,7 @@ class _PrototypeServer:
             self._unsent += 1
         elif type(message) is Ready:
             self._matches[message.match].ready()
+            self._unsent += 1  # also of the first seat: so no question waits for ever
 
     async def _flush(self) -> None:
         self._unsent = 0
