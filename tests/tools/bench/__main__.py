@@ -5,10 +5,12 @@ from __future__ import annotations
 import argparse
 import importlib.util
 import json
+import statistics
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from itertools import product
 from pathlib import Path
 from typing import NamedTuple
@@ -16,13 +18,24 @@ from typing import NamedTuple
 import msgspec
 
 from arena.games import GAMES
+from arena.server.listener import most_files
 from protocol.codec import Encoding
 from tests.tools import bench
 from tests.tools.bench import game_rates
-from tests.tools.bench.commit import installed
-from tests.tools.bench.idle import idle_rows
-from tests.tools.bench.processes import HERE, Program, Side, Tree, in_turn
-from tests.tools.bench.prototype import GAME, QUICK_BOT
+from tests.tools.bench.bare import GAME, QUICK_BOT
+from tests.tools.bench.processes import (
+    HERE,
+    START_S,
+    Program,
+    Running,
+    Side,
+    Tree,
+    figure,
+    in_turn,
+    installed,
+    running,
+    until,
+)
 from tests.tools.bench.rows import BenchRow, row_of, show
 
 _TABLES = (1, 64, 512, 2_048)
@@ -33,23 +46,11 @@ _TOGETHER = 16
 _PAIRINGS = 30_000  # of a round robin: more than all rounds play
 _HANDS = 1_000  # of a match: its beginning and end cost next to nothing beside its decisions
 _MANY_BOTS, _FEW_HANDS = 200, 2
+_FIRST_IDLE = 20  # not counted, as the first connections cost more, once and for all
+_SETTLE_S = 2.0  # for the pings that measure the links
+_CONNECTS_PER_S = 50  # at least, on a machine that has other work, too
 _CPU = "µs of CPU a decision"
-
-_OUR_BOTS = """
-import asyncio, os, sys
-from bots.client import Client
-from protocol.codec import Encoding
-from protocol.strategy import find
-
-async def main(game, bot, encoding, tables, bots):
-    options = {"encoding": Encoding(encoding), "tables": int(tables)}
-    strategies, url = {game: find(game, bot)}, os.environ["ARENA_URL"]
-    names = [f"{bot}-{number}" for number in range(int(bots))]
-    await asyncio.gather(*(Client(url, name, strategies, **options).run() for name in names))
-
-asyncio.run(main(*sys.argv[1:]))
-"""
-"""Bots with our client, in one process. They decide at once: what is around them is measured."""
+_BARE = ("-m", "tests.tools.bench.bare")
 
 
 class _Turns(NamedTuple):
@@ -65,10 +66,10 @@ class _Turns(NamedTuple):
         """The other commit with its name; nothing without one."""
         return [] if self.that is None else [(self.that.name, self.that)]
 
-    def cost(self, sides: Sequence[Side], cost: str) -> list[list[float]]:
-        """One of the costs of each side in each round."""
+    def costs(self, *sides: Side) -> list[list[list[float]]]:
+        """What each side cost in each round: on the clock, of the server, of its clients."""
         windows = in_turn(sides, self.rounds, self.seconds)
-        return [[getattr(turn, cost) for turn in own] for own in windows]
+        return [[[turn[cost] for turn in own] for own in windows] for cost in range(3)]
 
 
 # --- servers and clients
@@ -86,12 +87,11 @@ def _arena(bots: int, hands: int, tree: Tree = HERE) -> Program:
 
 
 def _prototype(tables: int, bots: int, together: int) -> Program:
-    return Program(("-m", "tests.tools.bench.prototype", tables, bots, together))
+    return Program((*_BARE, "server", tables, bots, together))
 
 
 def _thin(encoding: Encoding, tables: int, bots: int, together: int) -> list[Program]:
-    words = (encoding.value, tables, bots, together)
-    return [Program(("-m", "tests.tools.bench.thin", *words))]
+    return [Program((*_BARE, "client", encoding.value, tables, bots, together))]
 
 
 def _connected(encoding: Encoding, tree: Tree) -> list[Program]:
@@ -108,30 +108,27 @@ def _tables(turns: _Turns) -> Iterator[BenchRow]:
     for encoding, tables in product(Encoding, turns.tables):
         bots = max(2, 2 * tables // _TABLES_OF_A_BOT)
         each, together = 2 * tables // bots, min(tables, _TOGETHER * bots)
-        what = f"{tables:,} matches, {encoding.value}"
-        thin = _thin(encoding, each, bots, together)
-        for name, that in turns.beside() or [("prototype", None)]:
-            server = _prototype(tables, bots, 1) if that is None else _arena(bots, _HANDS, that)
-            servers = (_arena(bots, _HANDS), server)
-            costs = turns.cost([Side(server, thin, tables) for server in servers], "server_us")
-            yield row_of(what, _CPU, costs[0], name, costs[1])
-            if that is not None:
-                continue
-            ours = [Program(("-c", _OUR_BOTS, GAME, QUICK_BOT, encoding.value, each, bots))]
-            costs = turns.cost([Side(server, ours, tables) for server in servers], "clock_us")
-            yield row_of(f"{what}, our client", "µs a decision", costs[0], name, costs[1])
-        if tables == 1 and turns.that is None:
-            echo = Side(_prototype(1, 1, 1), _thin(encoding, 1, 1, 1), 1)
-            costs = turns.cost([Side(_arena(2, _HANDS), thin, 1), echo], "clock_us")
-            yield row_of(what, "µs a decision", costs[0], "echo", costs[1])
+        what, thin = f"{tables:,} at once, {encoding.value}", _thin(encoding, each, bots, together)
+        this = Side(_arena(bots, _HANDS), thin, tables)
+        if turns.that is not None:
+            that = Side(_arena(bots, _HANDS, turns.that), thin, tables)
+            _, (ours, theirs), _ = turns.costs(this, that)
+            yield row_of(what, _CPU, ours, turns.that.name, theirs)
+            continue
+        echo = [Side(_prototype(1, 1, 1), _thin(encoding, 1, 1, 1), 1)] if tables == 1 else []
+        clock, server, _ = turns.costs(this, Side(_prototype(tables, bots, 1), thin, tables), *echo)
+        yield row_of(what, _CPU, server[0], "prototype", server[1])
+        for peer, costs in zip(("prototype", "echo"), clock[1:], strict=False):
+            yield row_of(what, "µs a decision", clock[0], peer, costs)
 
 
 def _matches(turns: _Turns) -> Iterator[BenchRow]:
     trees = [("", HERE), *turns.beside()]
     thin = _thin(Encoding.JSON, 1, _MANY_BOTS, 1)
     sides = [Side(_arena(_MANY_BOTS, _FEW_HANDS, tree), thin, _MANY_BOTS // 4) for _, tree in trees]
+    _, server, _ = turns.costs(*sides)
     # Thin bots always bet and always call: two decisions a hand.
-    costs = [[2 * _FEW_HANDS * each for each in own] for own in turns.cost(sides, "server_us")]
+    costs = [[2 * _FEW_HANDS * each for each in own] for own in server]
     yield row_of(f"{_MANY_BOTS} bots", "µs of CPU a match", costs[0], trees[-1][0], *costs[1:])
 
 
@@ -142,7 +139,7 @@ def _clients(turns: _Turns) -> Iterator[BenchRow]:
         theirs = [(name, _connected(encoding, tree)) for name, tree in turns.beside()]
         [(name, that)] = theirs or [("thin client", _thin(encoding, _TABLES_OF_A_BOT, 2, 1))]
         both = (_connected(encoding, HERE), that)
-        costs = turns.cost([Side(server, own, _TABLES_OF_A_BOT) for own in both], "client_us")
+        _, _, costs = turns.costs(*(Side(server, own, _TABLES_OF_A_BOT) for own in both))
         yield row_of(f"arena connect, {encoding.value}", _CPU, costs[0], name, costs[1])
 
 
@@ -182,7 +179,49 @@ def _worked(tree: Tree, whose: str, work: str, seconds: float) -> dict[str, floa
 
 
 def _idle(turns: _Turns) -> Iterator[BenchRow]:
-    return idle_rows(turns.idle, 4 * turns.rounds * turns.seconds)
+    """Measure a crowd, and a quarter of it that joins: rare costs are among those of a join."""
+    bots, more = turns.idle, turns.idle // 4
+    needed, most = bots + more + 2 * _FIRST_IDLE, most_files()
+    if most is not None and most < needed:
+        raise SystemExit(f"{bots:,} bots need {needed:,} open files, this system allows {most:,}")
+    # It never has enough bots. A process of its own has nothing to do with earlier measurements.
+    words = "-m arena serve --port 0 --db idle.db --players 1000000 --per-address 1000000"
+    with running(Program(tuple(words.split()))) as arena, _crowd(arena, _FIRST_IDLE, _FIRST_IDLE):
+        before = arena.process.memory_info().rss
+        with _crowd(arena, bots, _FIRST_IDLE + bots):
+            time.sleep(_SETTLE_S)
+            kib = (arena.process.memory_info().rss - before) / 1024 / bots
+            yield row_of(f"{bots:,} idle bots", "KiB a bot", [kib])
+            shares = [_share(arena, 4 * turns.seconds) for _ in range(turns.rounds)]
+            each_us = [1e6 * share / bots for share in shares]
+            yield row_of(f"{bots:,} idle bots", "µs of CPU a bot and second", each_us)
+            started, cpu_s = time.perf_counter(), arena.cpu_s()
+            with _crowd(arena, more, _FIRST_IDLE + bots + more):
+                idle_s = statistics.mean(shares) * (time.perf_counter() - started)
+                join_us = 1e6 * (arena.cpu_s() - cpu_s - idle_s) / more
+                yield row_of(f"joining {bots:,} idle bots", "µs of CPU a bot", [join_us])
+
+
+def _share(arena: Running, seconds: float) -> float:
+    """The server's CPU time per second."""
+    started, cpu_s = time.perf_counter(), arena.cpu_s()
+    time.sleep(seconds)
+    return (arena.cpu_s() - cpu_s) / (time.perf_counter() - started)
+
+
+@contextmanager
+def _crowd(arena: Running, bots: int, all_bots: int) -> Iterator[None]:
+    """Connect idle bots; the block begins once so many are there in all."""
+    [thin] = _thin(Encoding.JSON, 1, bots, 1)
+    with running(thin, arena.url()) as crowd:
+        within_s = START_S + bots / _CONNECTS_PER_S
+
+        def are_here() -> bool:
+            crowd.said()
+            return figure(arena.url(), 'arena_bots{state="here"}') >= all_bots
+
+        until(are_here, f"{all_bots} connections", within_s)
+        yield
 
 
 _AGAINST: dict[str, Callable[[_Turns], Iterator[BenchRow]]] = {

@@ -9,8 +9,10 @@ import os
 import re
 import subprocess
 import sys
+import sysconfig
 import tempfile
 import time
+import venv
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
@@ -21,7 +23,7 @@ import psutil  # type: ignore[import-untyped]
 
 from arena.sandbox.process_table import reader
 from arena.sandbox.supervisor import ends_with_this
-from tests.tools.trees import ROOT
+from tests.tools.trees import ROOT, scratch
 
 __all__ = [
     "HERE",
@@ -59,6 +61,36 @@ class Tree(NamedTuple):
 
 
 HERE = Tree("this")
+
+
+@contextmanager
+def installed(commit: str, folder: Path | None = None) -> Iterator[Tree]:
+    """A commit in a virtual environment of its own, which uses the libraries of this one.
+
+    Args:
+        commit: as git names it.
+        folder: where the environment is made and kept; one that is there is used as it is. Without
+            a folder it goes afterwards.
+
+    Raises:
+        SystemExit: git does not know the commit, or it cannot be installed.
+    """
+    with tempfile.TemporaryDirectory(prefix="bench-") as made:
+        home = Path(folder or made).resolve()
+        python = home / ("Scripts/python.exe" if sys.platform == "win32" else "bin/python")
+        if not python.exists():
+            venv.create(home)
+            # Of a folder that stands in a `.pth` file Python reads no `.pth` files. So what is an
+            # editable checkout here, as this tree, is not found there.
+            paths = {"base": str(home), "platbase": str(home)}
+            own = Path(sysconfig.get_path("purelib", "venv", vars=paths), "libraries.pth")
+            own.write_text(f"{sysconfig.get_path('purelib')}\n{sysconfig.get_path('platlib')}\n")
+            with scratch(commit) as files:
+                words = ("--quiet", "--no-deps", "--no-build-isolation", str(files))
+                pip = (sys.executable, "-m", "pip", "--python", str(python), "install", *words)
+                if subprocess.run(pip).returncode:
+                    raise SystemExit(f"{commit} cannot be installed")
+        yield Tree(commit, str(python), "")
 
 
 class Program(NamedTuple):
