@@ -163,9 +163,11 @@ def _games(turns: _Turns) -> Iterator[BenchRow]:
                 whose = side if side in game_rates.PEERS else "ours"
                 did = _worked(tree, whose, json.dumps(work), turns.seconds)
                 own.append(1e6 * did["cpu_s"] / did[counts])
-        beside = zip(sides[1:], costs[1:], strict=True)
-        for each in [(side, own) for (side, _), own in beside] or [()]:
-            yield row_of(f"{name} in process", f"µs of CPU a {counts[:-1]}", costs[0], *each)
+        what, unit = f"{name} in process", f"µs of CPU a {counts[:-1]}"
+        if len(sides) == 1:
+            yield row_of(what, unit, costs[0])
+        for (side, _), own in zip(sides[1:], costs[1:], strict=True):
+            yield row_of(what, unit, costs[0], side, own)
 
 
 def _worked(tree: Tree, whose: str, work: str, seconds: float) -> dict[str, float]:

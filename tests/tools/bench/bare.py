@@ -112,7 +112,8 @@ class _BareMatch:
         hand, is_response = divmod(self._asked, 2)
         seat = (hand + is_response) % len(self._bots)
         kind, legal = ("respond", RESPONSES) if is_response else ("open", OPENINGS)
-        asked = {"type": "ask", "match": self.ids[seat], "ask": str(self._asked), "kind": kind}
+        asked: dict[str, object] = {"type": "ask", "match": self.ids[seat], "kind": kind}
+        asked["ask"] = str(self._asked)
         asked |= {"round": hand + 1, "card": "AK"[seat], "legal": legal, "news": self._news[seat]}
         asked |= {"bank_ms": _LIMITS.bank_ms, "decision_ms": _LIMITS.decision_ms}
         self._news[seat] = []
