@@ -26,9 +26,9 @@ from tests.tools.bench.bare import GAME, QUICK_BOT
 from tests.tools.bench.processes import (
     HERE,
     START_S,
-    Program,
+    MeasuredProgram,
+    MeasuredSide,
     Running,
-    Side,
     Tree,
     figure,
     in_turn,
@@ -66,7 +66,7 @@ class _Turns(NamedTuple):
         """The other commit with its name; nothing without one."""
         return [] if self.that is None else [(self.that.name, self.that)]
 
-    def costs(self, *sides: Side) -> list[list[list[float]]]:
+    def costs(self, *sides: MeasuredSide) -> list[list[list[float]]]:
         """What each side cost in each round: on the clock, of the server, of its clients."""
         windows = in_turn(sides, self.rounds, self.seconds)
         return [[[turn[cost] for turn in own] for own in windows] for cost in range(3)]
@@ -75,7 +75,7 @@ class _Turns(NamedTuple):
 # --- servers and clients
 
 
-def _arena(bots: int, hands: int, tree: Tree = HERE) -> Program:
+def _arena(bots: int, hands: int, tree: Tree = HERE) -> MeasuredProgram:
     """`arena serve`, in which each two of these bots play many matches."""
     matches = -(-_PAIRINGS // (bots * (bots + 1) // 2))
     # Bots stand still while others are measured, which is no fault of theirs.
@@ -83,22 +83,22 @@ def _arena(bots: int, hands: int, tree: Tree = HERE) -> Program:
         f"-m arena serve {GAME} --port 0 --db bench.db --players {bots} --matches {matches} "
         f"--set hands={hands} --per-address 1000000 --decision-ms 86400000 --hard-ms 86400000"
     )
-    return Program(tuple(words.split()), tree)
+    return MeasuredProgram(tuple(words.split()), tree)
 
 
-def _prototype(tables: int, bots: int, together: int) -> Program:
-    return Program((*_BARE, "server", tables, bots, together))
+def _prototype(tables: int, bots: int, together: int) -> MeasuredProgram:
+    return MeasuredProgram((*_BARE, "server", tables, bots, together))
 
 
-def _thin(encoding: Encoding, tables: int, bots: int, together: int) -> list[Program]:
-    return [Program((*_BARE, "client", encoding.value, tables, bots, together))]
+def _thin(encoding: Encoding, tables: int, bots: int, together: int) -> list[MeasuredProgram]:
+    return [MeasuredProgram((*_BARE, "client", encoding.value, tables, bots, together))]
 
 
-def _connected(encoding: Encoding, tree: Tree) -> list[Program]:
+def _connected(encoding: Encoding, tree: Tree) -> list[MeasuredProgram]:
     """Two bots by `arena connect`, with as many matches as a bot may have."""
     words = f"-m arena connect {GAME} {QUICK_BOT} --no-session --encoding {encoding.value}"
     words += f" --tables {_TABLES_OF_A_BOT} --name"
-    return [Program((*words.split(), name), tree) for name in ("one", "two")]
+    return [MeasuredProgram((*words.split(), name), tree) for name in ("one", "two")]
 
 
 # --- groups
@@ -109,14 +109,18 @@ def _tables(turns: _Turns) -> Iterator[BenchRow]:
         bots = max(2, 2 * tables // _TABLES_OF_A_BOT)
         each, together = 2 * tables // bots, min(tables, _TOGETHER * bots)
         what, thin = f"{tables:,} at once, {encoding.value}", _thin(encoding, each, bots, together)
-        this = Side(_arena(bots, _HANDS), thin, tables)
+        this = MeasuredSide(_arena(bots, _HANDS), thin, tables)
         if turns.that is not None:
-            that = Side(_arena(bots, _HANDS, turns.that), thin, tables)
+            that = MeasuredSide(_arena(bots, _HANDS, turns.that), thin, tables)
             _, (ours, theirs), _ = turns.costs(this, that)
             yield row_of(what, _CPU, ours, turns.that.name, theirs)
             continue
-        echo = [Side(_prototype(1, 1, 1), _thin(encoding, 1, 1, 1), 1)] if tables == 1 else []
-        clock, server, _ = turns.costs(this, Side(_prototype(tables, bots, 1), thin, tables), *echo)
+        echo = (
+            [MeasuredSide(_prototype(1, 1, 1), _thin(encoding, 1, 1, 1), 1)] if tables == 1 else []
+        )
+        clock, server, _ = turns.costs(
+            this, MeasuredSide(_prototype(tables, bots, 1), thin, tables), *echo
+        )
         yield row_of(what, _CPU, server[0], "prototype", server[1])
         for peer, costs in zip(("prototype", "echo"), clock[1:], strict=False):
             yield row_of(what, "µs a decision", clock[0], peer, costs)
@@ -125,7 +129,10 @@ def _tables(turns: _Turns) -> Iterator[BenchRow]:
 def _matches(turns: _Turns) -> Iterator[BenchRow]:
     trees = [("", HERE), *turns.beside()]
     thin = _thin(Encoding.JSON, 1, _MANY_BOTS, 1)
-    sides = [Side(_arena(_MANY_BOTS, _FEW_HANDS, tree), thin, _MANY_BOTS // 4) for _, tree in trees]
+    sides = [
+        MeasuredSide(_arena(_MANY_BOTS, _FEW_HANDS, tree), thin, _MANY_BOTS // 4)
+        for _, tree in trees
+    ]
     _, server, _ = turns.costs(*sides)
     # Thin bots always bet and always call: two decisions a hand.
     costs = [[2 * _FEW_HANDS * each for each in own] for own in server]
@@ -139,7 +146,7 @@ def _clients(turns: _Turns) -> Iterator[BenchRow]:
         theirs = [(name, _connected(encoding, tree)) for name, tree in turns.beside()]
         [(name, that)] = theirs or [("thin client", _thin(encoding, _TABLES_OF_A_BOT, 2, 1))]
         both = (_connected(encoding, HERE), that)
-        _, _, costs = turns.costs(*(Side(server, own, _TABLES_OF_A_BOT) for own in both))
+        _, _, costs = turns.costs(*(MeasuredSide(server, own, _TABLES_OF_A_BOT) for own in both))
         yield row_of(f"arena connect, {encoding.value}", _CPU, costs[0], name, costs[1])
 
 
@@ -188,7 +195,10 @@ def _idle(turns: _Turns) -> Iterator[BenchRow]:
         raise SystemExit(f"{bots:,} bots need {needed:,} open files, this system allows {most:,}")
     # It never has enough bots. A process of its own has nothing to do with earlier measurements.
     words = "-m arena serve --port 0 --db idle.db --players 1000000 --per-address 1000000"
-    with running(Program(tuple(words.split()))) as arena, _crowd(arena, _FIRST_IDLE, _FIRST_IDLE):
+    with (
+        running(MeasuredProgram(tuple(words.split()))) as arena,
+        _crowd(arena, _FIRST_IDLE, _FIRST_IDLE),
+    ):
         before = arena.process.memory_info().rss
         with _crowd(arena, bots, _FIRST_IDLE + bots):
             time.sleep(_SETTLE_S)

@@ -28,9 +28,9 @@ from tests.tools.trees import ROOT, scratch
 __all__ = [
     "HERE",
     "START_S",
-    "Program",
+    "MeasuredProgram",
+    "MeasuredSide",
     "Running",
-    "Side",
     "Tree",
     "Window",
     "figure",
@@ -93,7 +93,7 @@ def installed(commit: str, folder: Path | None = None) -> Iterator[Tree]:
         yield Tree(commit, str(python), "")
 
 
-class Program(NamedTuple):
+class MeasuredProgram(NamedTuple):
     """A program: the words after `python`, and the tree whose modules it imports."""
 
     words: tuple[object, ...]
@@ -103,7 +103,7 @@ class Program(NamedTuple):
 class Running:
     """A process in a folder of its own; what it prints goes to a file there."""
 
-    def __init__(self, program: Program, folder: str, url: str) -> None:
+    def __init__(self, program: MeasuredProgram, folder: str, url: str) -> None:
         self._log = Path(folder, "log")
         with self._log.open("wb") as log:
             # -P: the tree alone says where modules come from.
@@ -152,7 +152,7 @@ class Running:
 
 
 @contextmanager
-def running(program: Program, url: str = "") -> Iterator[Running]:
+def running(program: MeasuredProgram, url: str = "") -> Iterator[Running]:
     """A process of a program, which gets the address as `ARENA_URL`; stopped at the end."""
     with tempfile.TemporaryDirectory(prefix="bench-") as folder:
         process = Running(program, folder, url)
@@ -183,11 +183,11 @@ def figure(url: str, name: str) -> float:
     return float(value)
 
 
-class Side(NamedTuple):
+class MeasuredSide(NamedTuple):
     """A server with its clients, which play so many matches at once, before they are started."""
 
-    server: Program
-    clients: Sequence[Program]
+    server: MeasuredProgram
+    clients: Sequence[MeasuredProgram]
     tables: int
 
 
@@ -202,7 +202,7 @@ class Window(NamedTuple):
 class _Load:
     """A server and clients that keep it busy in its turns; all stand still between these."""
 
-    def __init__(self, stack: ExitStack, side: Side) -> None:
+    def __init__(self, stack: ExitStack, side: MeasuredSide) -> None:
         self._server = stack.enter_context(running(side.server))
         self._url = self._server.url()
         self._clients = [stack.enter_context(running(client, self._url)) for client in side.clients]
@@ -250,7 +250,7 @@ class _Load:
         return figure(self._url, name)
 
 
-def in_turn(sides: Sequence[Side], rounds: int, seconds: float) -> list[list[Window]]:
+def in_turn(sides: Sequence[MeasuredSide], rounds: int, seconds: float) -> list[list[Window]]:
     """The windows of each side, round by round; rounds go forth and back through the sides."""
     with ExitStack() as stack:
         loads = [_Load(stack, side) for side in sides]
