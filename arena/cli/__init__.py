@@ -64,7 +64,7 @@ COMMANDS: dict[str, str] = {
     "start": "Have an arena begin a competition now.",
     "log": "Show what an arena has told lately.",
     "hosts": "See the machines that run bots of an arena, and drain one.",
-    "bench": "Measure the arena on this machine.",
+    "bench": "Measure what this machine carries.",
     "doctor": "See which limits can be enforced on this machine.",
 }
 

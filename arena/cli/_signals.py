@@ -1,4 +1,4 @@
-"""Ends a command at a signal: at SIGTERM as at Ctrl-C, and `serve` and `bench` at SIGHUP, too.
+"""Ends a command at a signal: at SIGTERM as at Ctrl-C, and `serve` at SIGHUP, too.
 
 The command stops the processes that it has started, and what it has stored stays. Later signals
 are ignored while it ends, a second Ctrl-C included.

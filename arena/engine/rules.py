@@ -259,7 +259,7 @@ class Game(msgspec.Struct, frozen=True, kw_only=True):
         for_people: settings for a match that takes a person some minutes.
         choices: what a person may choose of them.
         variations: matches in which every shape of `legal` comes up.
-        cross, demo, bench: what `arena cross`, `arena demo` and `arena bench` play by default;
+        cross, demo, bench: what `arena cross`, `arena demo` and benchmarks play by default;
             without a unit `arena cross` plays many matches.
         unit: what is sampled, if it is less than a match.
         is_count: whether scores count the units that were won (G15); they need no sign.

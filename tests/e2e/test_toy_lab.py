@@ -142,15 +142,14 @@ def test_a_match_is_stepped_through(arena: Run, python: Run, tmp_path: Path, sea
 
 def test_all_are_timed(python: Run) -> None:
     timed = python(
-        "import asyncio, sys\n"
-        "from arena.games import GAMES; from arena.lab.bench.games import game_rate\n"
-        "for game in GAMES:\n"
-        "    if game.startswith('toy_'):\n"
-        "        rate = asyncio.run(game_rate(game, 1, 0.05))\n"
-        "        print(rate.game, rate.peers, min(rate.rounds_per_s, rate.decisions_per_s) > 0)"
+        "import asyncio; from arena.lab import capacity\n"
+        "toys = [game for game in capacity.measurable() if game.name.startswith('toy_')]\n"
+        "capacity.measurable = lambda: toys\n"
+        "show = lambda found: print(found.game, found.server_us > 0)\n"
+        "asyncio.run(capacity.measure(show, 0.05))"
     )
 
-    assert {*timed.out.splitlines()} == {f"{toy_name(seats)} () True" for seats in SEATS}
+    assert {*timed.out.splitlines()} == {f"{toy_name(seats)} True" for seats in SEATS}, timed.err
 
 
 def test_the_demo_has_a_competition_in_each(python: Run) -> None:

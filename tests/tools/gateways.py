@@ -19,8 +19,8 @@ from math import ceil
 __all__ = ["main", "needed", "simulate"]
 
 # What things cost, as it was measured on two noisy cores in 2026. Of a gateway's CPU time:
-DECISION_US = 65.0  # where each bot has one match: `arena bench matches` and `tables`
-IDLE_US_PER_S = 15.0  # of an idle bot, for its pings: `arena bench --idle 3000`
+DECISION_US = 65.0  # where each bot has one match: the groups `matches` and `tables` of the bench
+IDLE_US_PER_S = 15.0  # of an idle bot, for its pings: `python -m tests.tools.bench idle`
 MESSAGE_US = 9.0  # to send or receive one message by nats-py
 # Of memory:
 IDLE_KIB = 9.2  # an idle bot

@@ -1,156 +1,87 @@
-"""How `arena bench` shows what was measured, and how it refuses what cannot be.
-
-The measuring itself, in small sizes, is in tests/e2e/test_bench.py.
-"""
+"""`arena bench`: what it says of a machine; that it measures is in tests/e2e/test_toy_lab.py."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import nullcontext
-from pathlib import Path
-from typing import Any
 
-import msgspec
 import pytest
 
-from arena.lab.bench import Bench
-from arena.lab.bench.against import AgainstRow
+from arena.lab.capacity import GameCapacity
 from tests.support.in_process import Run
 
-MEASURED = msgspec.json.decode(
-    """{
-    "in_process": [{
-        "game": "blackjack", "bot": "simple", "rounds_per_s": 12345.6, "decisions_per_s": 7890.1,
-        "rounds_per_s_range": [12000.0, 13000.0], "peers": [{
-            "peer": "OpenSpiel", "rounds_per_s": 6543.2, "ratio": 1.887, "ratio_range": [1.7, 1.95]
-        }]
-    }],
-    "network": [{
-        "tables": 64, "encoding": "json", "delay_ms": 20, "decisions_per_s": 30000.4,
-        "echo_per_s": 10000.2, "ratio": 3.004, "ratio_range": [2.9, 3.1], "server_us": 12.34,
-        "server_us_range": [11.1, 14.9], "prototype_us": 5.55, "prototype_per_s": 40000,
-        "prototype_ratio": 0.754, "prototype_ratio_range": [0.7, 0.8]
-    }],
-    "idle": {
-        "connections": 1500, "kib_each": 9.62, "cpu_percent": 2.06, "join_ms": 0.456,
-        "cpu_percent_range": [1.0, 4.0], "join_ms_range": [0.4, 0.5]
-    },
-    "matches": {
-        "bots": 200, "matches_per_s": 1089.4, "matches_per_s_range": [1000, 1100],
-        "server_us": 820.1, "server_us_range": [800, 900]
-    },
-    "clients": [{
-        "client": "ours", "encoding": "msgpack", "tables": 64, "client_us": 13.91,
-        "client_us_range": [13, 15], "thin_us": 7.52, "ratio": 1.853, "ratio_range": [1.8, 1.9]
-    }],
-    "deadwood": [
-        {
-            "hands": "rich", "us": 0.784, "us_range": [0.7, 0.9], "open_spiel_us": 2.19,
-            "ratio": 0.358, "ratio_range": [0.3, 0.4]
-        },
-        {"hands": "random", "us": 0.391, "us_range": [0.38, 0.41]}
-    ],
-    "notes": ["idle: the moon is full"]
-    }""",
-    type=Bench,
+HAND = GameCapacity(
+    game="ace_king_queen", decisions=1500.0, server_us=60.0, matches_per_hour=40_000.0
 )
-ROW = msgspec.json.decode(
-    """{
-    "row": "server, 64 matches", "per": "decision", "this_us": 9.87, "that_us": 13.21,
-    "ratio": 0.7471, "low": 0.7312, "high": 0.7654, "level": 0.9648, "verdict": "faster"
-    }""",
-    type=AgainstRow,
+LEAGUE = GameCapacity(
+    game="three_card_poker", decisions=1500.0, server_us=54.0, matches_per_hour=44_444.4
 )
+TABLE = GameCapacity(game="high_low", decisions=2000.0, server_us=50.0, matches_per_hour=36_000.0)
+
+Measured = Callable[..., None]
 
 
 @pytest.fixture
-def measured(monkeypatch: pytest.MonkeyPatch) -> Callable[[Bench], list[Any]]:
-    """What there is to show; gives what was asked for."""
-    asked: list[Any] = []
+def measured(monkeypatch: pytest.MonkeyPatch) -> Measured:
+    """What there is to find, on a machine with 2 cores, 1,064 files and memory for 7 bots."""
+    monkeypatch.setattr("arena.lab.capacity.usable_cores", lambda: 2)
+    monkeypatch.setattr("arena.lab.capacity.fitting_bots", lambda limits: 7)
 
-    def set_to(bench: Bench) -> list[Any]:
-        async def measure(groups: object, folder: Path, turns: object, on_step: object) -> Bench:
-            asked.extend((groups, turns))
-            return bench
+    def set_to(*found: GameCapacity, files: int | None = 1_064, ends: bool = True) -> None:
+        async def measure(on_game: Callable[[GameCapacity], None]) -> None:
+            for game in found:
+                on_game(game)
+            if not ends:
+                raise KeyboardInterrupt
 
-        monkeypatch.setattr("arena.cli.bench.bench", measure)
-        return asked
+        monkeypatch.setattr("arena.cli.bench.measure", measure)
+        monkeypatch.setattr("arena.lab.capacity.most_files", lambda: files)
 
     return set_to
 
 
-def test_json_has_all_figures(run: Run, measured: Callable[[Bench], object]) -> None:
-    measured(MEASURED)
+def test_it_says_what_a_class_can_play(run: Run, measured: Measured) -> None:
+    measured(HAND, LEAGUE, TABLE)
 
-    assert msgspec.convert(run("bench", "--json").document, Bench) == MEASURED
-
-
-def test_the_tables_have_them_too(run: Run, measured: Callable[[Bench], object]) -> None:
-    measured(MEASURED)
-
-    status, out, err = run("bench")
-
-    assert (status, err) == (0, "")
-    for figure in (
-        *("12.3 (11.1–14.9)", "20 ms", "30,000", "5.5", "0.75 (0.70–0.80)", "3.00 (2.90–3.10)"),
-        *("820 (800–900)", "1,089 (1,000–1,100)", "13.9 (13.0–15.0)", "1.85 (1.80–1.90)"),
-        *("12,346 (12,000–13,000)", "7,890", "OpenSpiel 6,543: 1.89 (1.70–1.95)"),
-        *("0.78 (0.70–0.90)", "2.19", "0.36 (0.30–0.40)", "0.39 (0.38–0.41)"),
-        *("0.46 (0.40–0.50) ms", "2.1 (1.0–4.0) %", "1,500", "9.6"),
-        "not measured: idle: the moon is full",
-    ):
-        assert figure in out
+    assert run("bench").text == (
+        "On one of its 2 cores the arena plays, between bots that answer at once:\n"
+        "  about 40,000 matches of Ace-King-Queen an hour; a class of 30, each against each: 39 s\n"
+        "  about 44,000 matches of Three card poker an hour; a class of 30, once each: 2 s\n"
+        "  about 36,000 matches of High-low an hour\n"
+        "Bots at once: about 900 that connect, each in a match, with 20 ms of network each way and "
+        "5 ms of thought.\n"
+        "Of bots that the arena launches or that were handed in, 7 fit into memory, and 2 cores "
+        "compute for them and for the arena.\n"
+    )
 
 
-def test_what_was_not_measured_has_no_table(run: Run, measured: Callable[[Bench], object]) -> None:
-    measured(Bench(notes=("clients: there is no /proc",)))
-
-    assert run("bench").text == "not measured: clients: there is no /proc\n"
-
-
-GROUPS = ["clients", "deadwood", "delay", "games", "idle", "matches", "tables"]
-
-
-@pytest.mark.parametrize(
-    ("words", "groups", "rounds"),
-    [(["games", "deadwood", "--rounds", "3"], ["deadwood", "games"], 3), ([], GROUPS, 5)],
-)
-def test_groups_and_rounds_are_chosen_or_everything_is_measured(
-    run: Run,
-    measured: Callable[[Bench], list[Any]],
-    words: list[str],
-    groups: list[str],
-    rounds: int,
+@pytest.mark.parametrize(("files", "connected"), [(None, 900), (564, 500)])
+def test_as_many_bots_connect_as_the_core_and_open_files_allow(
+    run: Run, measured: Measured, files: int | None, connected: int
 ) -> None:
-    asked = measured(Bench())
+    measured(HAND, files=files)
 
-    run("bench", *words)
+    assert run("bench", "--json").document == {
+        "games": [
+            {
+                "game": "ace_king_queen",
+                "decisions": 1500.0,
+                "server_us": 60.0,
+                "matches_per_hour": 40_000.0,
+            }
+        ],
+        "cores": 2,
+        "connected": connected,
+        "launched": 7,
+    }
 
-    assert (sorted(asked[0]), asked[1].rounds) == (groups, rounds)
 
-
-def test_two_commits_are_compared_in_a_sentence_each(
-    run: Run, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(("found", "lines"), [((HAND, LEAGUE), 5), ((), 1)])
+def test_ctrl_c_keeps_what_was_found(
+    run: Run, measured: Measured, found: tuple[GameCapacity, ...], lines: int
 ) -> None:
-    async def compare(*_: object) -> tuple[AgainstRow, ...]:
-        return (ROW,)
+    measured(*found, ends=False)
 
-    monkeypatch.setattr("arena.cli.bench.against", compare)
-    monkeypatch.setattr("arena.cli.bench.checked_out", lambda commit: nullcontext(Path(commit)))
+    stopped = run("bench")
 
-    out = run("bench", "--against", "HEAD").text
-
-    for part in ("server, 64 matches", "9.87", "13.21", "0.747", "0.731 to 0.765", "96.5%"):
-        assert part in out
-    assert "faster" in out
-    document = run("bench", "--against", "HEAD", "--json").document
-    assert document == {"commit": "HEAD", "rows": [msgspec.to_builtins(ROW)]}
-
-
-def test_ctrl_c_ends_it_with_a_line(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    async def measure(*_: object) -> Bench:
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr("arena.cli.bench.bench", measure)
-
-    assert run("bench").failure(130) == "interrupted, all that was measured is stopped"
+    assert len(stopped.out.splitlines()) == lines
+    assert stopped.failure(130).startswith(f"interrupted after {len(found)} games of ")
