@@ -21,11 +21,12 @@ import pytest
 
 from protocol.errors import ArenaError
 
-__all__ = ["CaseFile", "StepByStep", "paragraphs", "step_cases", "steps_of"]
+__all__ = ["CaseFile", "StepByStep", "paragraphs", "step_cases", "steps_of", "wrapped"]
 
-_wrapped = TextWrapper(
+wrapped = TextWrapper(
     100, initial_indent="> ", subsequent_indent="> ", break_long_words=False, break_on_hyphens=False
 ).wrap
+"""The lines of an outcome as they stand in a file."""
 
 
 def paragraphs(file: Path) -> dict[str, list[str]]:
@@ -74,14 +75,15 @@ class CaseFile:
             if not line.startswith(">"):
                 found.append(line)
                 if line and line[0] != "#":
-                    found += _wrapped(" · ".join(step(line)))
+                    found += wrapped(" · ".join(step(line)))
         self._is(title, found)
 
     def check_whole(self, title: str, play: Callable[[Sequence[str]], list[str]]) -> None:
         """Play the lines of a case, which returns them with what comes of each."""
-        lines = self._lines[title]
-        remarks = [line for line in lines if line.startswith("#")]  # on the cases that follow
-        self._is(title, play([line for line in lines if line[:1] not in (">", "#")]) + remarks)
+        lines = [line for line in self._lines[title] if line[:1] != ">"]
+        last = max((at for at, line in enumerate(lines) if line[:1] != "#"), default=-1)
+        remarks = lines[last + 1 :]  # on the cases that follow
+        self._is(title, play(lines[: last + 1]) + remarks)
 
     def _is(self, title: str, found: list[str]) -> None:
         if "UPDATE_CASES" in os.environ:

@@ -36,37 +36,28 @@ class AbsencesUnderTest(Absences):
         return cast("Any", self.set[-1])
 
 
-def test_who_comes_and_goes_has_what_it_had_left_and_a_tenth_of_its_time_here() -> None:
+@pytest.mark.parametrize(
+    ("left_s", "here_s", "is_forgiven", "waits_s"),
+    [
+        (10.0, 50.0, False, 15.0),  # what it had left, and a tenth of its time here
+        (60.0, 10_000.0, False, 60.0),  # nobody has more than the whole time
+        (10.0, 0.0, True, 60.0),  # who has played or was forgiven has all the time again
+    ],
+)
+def test_who_comes_and_goes_has_what_it_had_left_and_a_tenth_of_its_time_here(
+    left_s: float, here_s: float, is_forgiven: bool, waits_s: float
+) -> None:
     absences = AbsencesUnderTest()
     absences.begin("ann", 60.0)
-    absences.set[-1].left_s = 10.0
+    absences.set[-1].left_s = left_s
     absences.came("ann")
-    absences.now += 50.0
+    absences.now += here_s
+    if is_forgiven:
+        absences.forgive("ann")
     absences.begin("ann", 60.0)
 
     assert absences.set[0].is_cancelled
-    assert absences.set[-1].left_s == pytest.approx(15.0)
-
-
-def test_nobody_has_more_than_the_whole_time() -> None:
-    absences = AbsencesUnderTest()
-    absences.begin("ann", 60.0)
-    absences.came("ann")
-    absences.now += 10_000.0
-    absences.begin("ann", 60.0)
-
-    assert absences.set[-1].left_s == 60.0
-
-
-def test_who_has_played_or_was_forgiven_has_all_the_time_again() -> None:
-    absences = AbsencesUnderTest()
-    absences.begin("ann", 60.0)
-    absences.set[-1].left_s = 10.0
-    absences.came("ann")
-    absences.forgive("ann")
-    absences.begin("ann", 60.0)
-
-    assert absences.set[-1].left_s == 60.0
+    assert absences.set[-1].left_s == pytest.approx(waits_s)
 
 
 def test_who_has_not_come_is_told_once_and_not_waited_for_any_more() -> None:

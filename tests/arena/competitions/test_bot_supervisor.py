@@ -14,62 +14,35 @@ from tests.support.fake_bots import FakeBotProcess
 LIMITS = Limits(start_ms=10_000, wall_ms=30_000)
 
 
-@pytest.fixture
-async def bot() -> SupervisedBot:
-    bot = SupervisedBot("ann", cast(Launcher, None), LIMITS)
-    bot.launched = cast(LaunchedBot, FakeBotProcess())
-    return bot
-
-
-@pytest.fixture
-def process(bot: SupervisedBot) -> FakeBotProcess:
-    return cast(FakeBotProcess, bot.launched)
-
-
+@pytest.mark.parametrize(
+    ("used_ms", "looks"),  # without a core so long, when, the most seconds until the next, or why
+    [
+        (10_000, [(0, 29, 1, "")]),
+        (10_001, [(0, 29.1, 0, "within 10,000 ms of CPU")]),
+        # It is looked at before it can be too late.
+        (0, [(0, 25, 5, ""), (0, 29.9, 0.1, "")]),
+        (9_900, [(0, 26, 0.1, "")]),
+        # A start that sleeps ends by the cap on the wall.
+        (0, [(0, 30.1, 0, "within 30,000 ms")]),
+        # It has the time for which it had no core; but in another second, as many threads wait.
+        (0, [(2e4, 49.9, 0.1, ""), (1e6, 51, 10, ""), (1e6, 52, 0, "within 51,100 ms")]),
+        # Where CPU time is not measured the cap holds alone.
+        (None, [(0, 29, 1, ""), (0, 30.1, 0, "within 30,000 ms")]),
+    ],
+)
 async def test_J7_a_start_may_use_start_ms_of_cpu_time(
-    bot: SupervisedBot, process: FakeBotProcess
+    used_ms: float | None, looks: list[tuple[float, float, float, str]]
 ) -> None:
-    process.used_ms = 10_000
-    assert bot.start_left_s(29)[1] == ""
-    process.used_ms = 10_001
+    bot = SupervisedBot("ann", cast(Launcher, None), LIMITS)
+    process = FakeBotProcess()
+    bot.launched = cast(LaunchedBot, process)
+    process.is_metered = used_ms is not None
+    process.used_ms = 20_000 if used_ms is None else used_ms
 
-    assert bot.start_left_s(29.1)[1] == "within 10,000 ms of CPU"
-
-
-async def test_J7_a_start_is_looked_at_before_it_can_be_too_late(
-    bot: SupervisedBot, process: FakeBotProcess
-) -> None:
     assert 0 < bot.first_look_s <= 10
-    assert bot.start_left_s(25)[0] <= 5
-    process.used_ms = 9_900
-
-    assert bot.start_left_s(26)[0] <= 0.1
-
-
-async def test_J7_a_start_that_sleeps_ends_by_the_cap_on_the_wall(bot: SupervisedBot) -> None:
-    assert bot.start_left_s(29.9)[1] == ""
-    left_s, late = bot.start_left_s(30.1)
-
-    assert left_s <= 0
-    assert late == "within 30,000 ms"
-
-
-async def test_J7_a_start_has_the_time_for_which_it_had_no_core(
-    bot: SupervisedBot, process: FakeBotProcess
-) -> None:
-    process.overbooked_ms = 20_000
-    assert bot.start_left_s(49.9)[0] == pytest.approx(0.1)
-    process.overbooked_ms = 1_000_000
-
-    assert bot.start_left_s(51)[1] == "", "another second, as many threads wait"
-    assert bot.start_left_s(52)[1] == "within 51,100 ms"
-
-
-async def test_J7_where_cpu_time_is_not_measured_the_cap_holds_alone(
-    bot: SupervisedBot, process: FakeBotProcess, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(process, "is_metered", False)
-    process.used_ms = 20_000
-
-    assert bot.start_left_s(29)[0] == pytest.approx(1)
-    assert bot.start_left_s(30.1)[1] == "within 30,000 ms"
+    for waited_ms, at, most_s, why in looks:
+        process.overbooked_ms = waited_ms
+        left_s, late = bot.start_left_s(at)
+        assert late == why
+        assert left_s <= most_s + 1e-9
+        assert (left_s > 0) == (not late)

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -10,17 +10,17 @@ from typing import Any
 import msgspec
 import pytest
 
-from arena.competitions.config import BusSection, Config, ServeSection, example, read_config
-from arena.competitions.planned_run import PAUSE_S, Participants, PlannedRun, plan_for
+from arena.competitions.config import Config, ServeSection, example, read_config
+from arena.competitions.planned_run import PlannedRun, plan_for
 from arena.competitions.start import plan_by_hand
 from arena.formats.formats import schedule_of, standings_of
-from arena.formats.spec import WAIT_S, Form, Plan, Settling, Take
+from arena.formats.spec import Form, plan_of
 from arena.formats.timetable import parse
 from arena.games import GAMES
-from arena.strength.settle import Goal
 from arena.submissions.settings import SubmissionSettings
 from protocol.errors import UsageError
 from protocol.messages import Limits
+from tests.support.cases import CaseFile, wrapped
 from tests.support.documents import DOCUMENTS
 from tests.support.toy_games import install_toy
 
@@ -53,71 +53,60 @@ def refusal(read: Read, tmp_path: Path) -> Callable[[str], str]:
     return call
 
 
-def test_an_empty_file_changes_nothing(read: Read) -> None:
-    found = read("")
+def different(read: Any, usual: Any) -> str:
+    """The fields that are not as usual; of settings those that are not."""
+    shown = []
+    for name in read.__struct_fields__:
+        is_, was = getattr(read, name), getattr(usual, name)
+        if is_ == was or name in ("at", "run"):
+            continue
+        if isinstance(is_, Limits):
+            shown.append(f"{name} = ({different(is_, was)})")
+        elif name == "settings" and isinstance(was, dict):
+            shown += [f"{key} = {one!r}" for key, one in is_.items() if one != was.get(key)]
+        else:
+            shown.append(f"{name} = {msgspec.to_builtins(is_)!r}")
+    return ", ".join(shown) or "as usual"
 
-    assert found == Config(files=found.files)
-    assert [file.name for file in found.files] == ["class.toml"]
-    assert (found.serve, found.limits) == (ServeSection(), Limits())
+
+def told_of(found: Config, folder: Path) -> Iterator[str]:
+    """What a file says that is not as usual: by section, and of each run and its plan."""
+    for section in ("serve", "limits", "bus", "submissions"):
+        usual = {"submissions": SubmissionSettings()}.get(section, getattr(Config(), section))
+        if getattr(found, section) not in (usual, None):
+            yield f"{section}: {different(getattr(found, section), usual)}"
+    if found.games:
+        yield f"games: {found.games}"
+    for bot in found.bots:
+        assert bot.program.folder == folder
+        stdio = "stdio: " * bot.program.stdio
+        yield f"bot {bot.name} of {bot.game}: {stdio}{' '.join(bot.program.words)}"
+    for run in found.runs:
+        versions = {"ann": 4} if found.submissions else {}
+        teams = {"ann": "red", "dee": "red"} if run.players else {}
+        plan = plan_for(run, found.limits, found.games, ("ann", "ben"), teams, versions=versions)
+        assert plan.run == run.name
+        rules = GAMES[run.game].vocabulary.read_settings({})
+        as_usual = plan_of(GAMES[run.game], rules, ("ann", "ben"), run.form)
+        said = different(run, PlannedRun(name=run.name, game=run.game, form=run.form))
+        yield f"run {run.name} of {run.game}, {run.form}: {said}; plan: {different(plan, as_usual)}"
 
 
-def test_everything(read: Read, tmp_path: Path) -> None:
+READ = CaseFile(Path(__file__).with_name("read_settings.cases"))
+
+
+@pytest.mark.parametrize("title", READ.titles)
+def test_what_is_read(read: Read, tmp_path: Path, title: str) -> None:
     (tmp_path / "ann").mkdir()
     (tmp_path / "ann" / "bot.py").touch()
-    found = read("""
-        [serve]
-        host = "0.0.0.0"
-        port = 0
-        db = "class.db"
-        players = 4
-        matches = 2
-        once = true
-        practice = true
-        open = true
-        tls_cert = "tls/cert.pem"
-        tls_key = "/etc/key.pem"
-        log = "class.log"
-        [limits]
-        decision_ms = 500
-        memory_mib = 256
-        [games.akq]
-        hands = 10
-        [games.blackjack]
-        shuffle = "riffle"
-        [games.gin_rummy]
-        starter = 1
-        [[bot]]
-        command = "stdio: sh ann/bot.py"
-        name = "ann"
-        game = "akq"
-        [[bot]]
-        command = "sh -c true"
-    """)
 
-    assert found.serve == ServeSection(
-        host="0.0.0.0",
-        port=0,
-        db=str(tmp_path / "class.db"),
-        players=4,
-        matches=2,
-        once=True,
-        practice=True,
-        open=True,
-        tls_cert=str(tmp_path / "tls/cert.pem"),
-        tls_key="/etc/key.pem",
-        log=str(tmp_path / "class.log"),
-    )
-    assert found.limits == Limits(decision_ms=500, memory_mib=256)
-    assert found.games == {
-        "ace_king_queen": {"hands": 10},
-        "blackjack": {"shuffle": "riffle"},
-        "gin_rummy": {"starter": 1},
-    }
-    ann, other = found.bots
-    assert (ann.name, ann.game) == ("ann", "ace_king_queen")
-    assert (ann.program.stdio, ann.program.words) == (True, ("sh", "ann/bot.py"))
-    assert (other.name, other.game) == (None, None)
-    assert ann.program.folder == other.program.folder == tmp_path
+    def told(lines: Sequence[str]) -> list[str]:
+        found = read("\n".join(lines).replace(" | ", "\n"))
+        assert [file.name for file in found.files] == ["class.toml"]
+        shown = [text.replace(str(tmp_path), "HERE") for text in told_of(found, tmp_path)]
+        return [*lines, *(line for text in shown for line in wrapped(text))]
+
+    READ.check_whole(title, told)
 
 
 def test_the_file_of_the_manual(read: Read) -> None:
@@ -132,118 +121,25 @@ def test_the_file_of_the_manual(read: Read) -> None:
         assert f"`{field}`" in manual
 
 
-@pytest.mark.parametrize("db", ["/var/class.db", "postgresql+psycopg://arena@db/class"])
-def test_a_whole_path_or_address_stays_what_it_is(read: Read, db: str) -> None:
-    assert read(f'[serve]\ndb = "{db}"\nlog = "-"').serve == ServeSection(db=db, log="-")
-
-
 # ---- Runs
 
 
-def the_run(config: Config) -> PlannedRun:
-    [run] = config.runs
-    return run
-
-
-def test_a_run_of_which_only_the_game_is_said(read: Read) -> None:
-    games = ("akq", "gin", "high_low", "tcp", "blackjack")
-    runs = read("".join(f"[[run]]\ngame = '{game}'\n" for game in games)).runs
-    akq, gin, high_low, poker, blackjack = runs
-
-    assert akq == PlannedRun(
-        name="ace_king_queen",
-        game="ace_king_queen",
-        form=Form.ROUND_ROBIN,
-        least=2,
-        with_itself=True,
-    )
-    assert (gin.form, gin.least, gin.with_itself) == (Form.ROUND_ROBIN, 2, False)
-    assert (high_low.form, high_low.least) == (Form.ELIMINATION, 4)
-    assert (poker.form, poker.least) == (Form.LEAGUE, 1)
-    assert (blackjack.name, blackjack.form) == ("blackjack", Form.LEAGUE)
-    assert (gin.at, gin.who) == (None, Participants.CONNECTED)
-    assert (gin.wait_s, gin.pause_s) == (WAIT_S, PAUSE_S)
-
-
-def test_a_run_of_which_everything_is_said(read: Read) -> None:
-    found = read("""
-        [limits]
-        bank_ms = 7
-        memory_mib = 64
-        [games.gin]
-        games = 100
-        target = 20
+def test_times_are_read_as_they_are_written(read: Read) -> None:
+    at = ["Mon 18:00", datetime.fromisoformat("2026-11-23T18:00:00+01:00")]
+    evening, ladder = read("""
         [[run]]
         name = "evening"
         game = "gin"
-        form = "round_robin"
         at = ["Mon 18:00", 2026-11-23T18:00:00+01:00]
-        players = ["ann", "ben", "cem"]
-        least = 3
-        matches = 3
-        split = 4
-        with_itself = true
-        wait_s = 90
-        house = ["expert", "expert"]
-        settings = { target = 30 }
-        limits = { decision_ms = 500 }
-    """)
-    run = the_run(found)
-    plan = plan_for(
-        *(run, found.limits, found.games, ("ann", "ben")), {"ann": "red", "dee": "red"}, due_at=4.0
-    )
-
-    assert run.at == parse(["Mon 18:00", datetime.fromisoformat("2026-11-23T18:00:00+01:00")])
-    assert (run.who, run.named) == (Participants.NAMED, ("ann", "ben", "cem"))
-    assert run.house == ("expert", "expert")
-    assert plan == Plan(
-        game="gin_rummy",
-        form=Form.ROUND_ROBIN,
-        settings={"games": 25, "target": 30, "starter": None, "max_turns": 200, "max_rounds": 25},
-        players=("ann", "ben"),
-        matches=12,
-        with_itself=True,
-        limits=Limits(decision_ms=500, bank_ms=7, memory_mib=64),
-        wait_s=90,
-        teams={"ann": "red"},
-        run="evening",
-        due_at=4.0,
-    )
-
-
-def test_a_ladder(read: Read) -> None:
-    found = read("""
         [[run]]
         game = "high_low"
         form = "ladder"
-        players = "roster"
-        at = 2026-11-23T18:00:00
         until = "Fri 18:00"
-        pause_s = 1.5
-    """)
-    run = the_run(found)
+    """).runs
+    plan = plan_for(evening, Limits(), {}, ("ann", "ben"), due_at=4.0)
 
-    assert (run.form, run.who, run.named) == (Form.LADDER, Participants.ROSTER, ())
-    assert run.until == parse("Fri 18:00")
-    assert plan_for(run, found.limits, found.games, ()).pause_s == 1.5
-
-
-def test_K3_a_run_has_the_settings_of_a_league_unless_it_says_its_own(read: Read) -> None:
-    found = read("""
-        [[run]]
-        game = "tcp"
-        [[run]]
-        name = "own"
-        game = "tcp"
-        settings = { stake = 1000, goal = 2000, rounds = 200 }
-        [[run]]
-        game = "blackjack"
-    """)
-    *plans, blackjack = [plan_for(run, found.limits, found.games, ("ann",)) for run in found.runs]
-
-    assert (blackjack.settings["shuffle"], blackjack.pause_s) == ("uniform", 0)
-    settings = [[plan.settings[name] for name in ("stake", "goal", "rounds")] for plan in plans]
-    assert settings == [[1000, 1125, 1000], [1000, 2000, 200]]
+    assert (evening.at, ladder.until) == (parse(at), parse("Fri 18:00"))
+    assert plan.due_at == 4.0
 
 
 def test_on_a_ladder_a_lost_connection_has_ten_seconds_unless_its_run_says_otherwise(
@@ -315,43 +211,6 @@ def test_a_split_of_a_game_that_has_none_is_told_when_it_is_read(
     )
 
 
-SAID: list[tuple[str, dict[str, Any]]] = [
-    ("", {"forgive": 0, "take": Take.CONNECTED}),
-    ("forgive = 2", {"forgive": 2}),
-    *((f"take = '{take}'", {"take": take, "versions": {"ann": 4}}) for take in Take),
-]
-
-
-@pytest.mark.parametrize("game", ["akq", "gin", "tcp", "blackjack"])
-@pytest.mark.parametrize(("fields", "said"), SAID)
-def test_what_a_run_says_is_in_its_plan(
-    read: Read, game: str, fields: str, said: dict[str, Any]
-) -> None:
-    found = read(f"[submissions]\n{RUN}'{game}'\n{fields}")
-    plan = plan_for(found.runs[0], found.limits, {}, ("ann", "ben"), versions={"ann": 4})
-
-    assert {name: getattr(plan, name) for name in said} == said
-
-
-def test_K6_a_run_that_settles_says_so_in_its_plan(read: Read) -> None:
-    found = read(RUN + "'akq'\nsettle = 'pairs'\nlevel = 1.5\nmatches = 10\nmost = 50")
-    usual = read(RUN + "'blackjack'\nsettle = 'order'").runs[0]
-    plan, by_default = (plan_for(run, Limits(), {}, ("ann", "ben")) for run in (*found.runs, usual))
-
-    assert plan.settle == Settling(goal=Goal.PAIRS, level=1.5, most=50)
-    assert (plan.matches, plan.with_itself) == (10, False)
-    assert by_default.settle == Settling(goal=Goal.ORDER, level=2.0, most=1_000)
-    assert by_default.matches == 20
-
-
-def test_a_run_that_does_not_settle_has_a_plan_as_ever(read: Read) -> None:
-    found = read(RUN + "'akq'")
-    plan = plan_for(found.runs[0], found.limits, {}, ("ann", "ben"))
-
-    assert b"settle" not in msgspec.json.encode(plan)
-    assert (plan.matches, plan.with_itself) == (1, True)
-
-
 @pytest.mark.parametrize(
     ("text", "where"),
     [
@@ -361,20 +220,6 @@ def test_a_run_that_does_not_settle_has_a_plan_as_ever(read: Read) -> None:
 )
 def test_settings_must_go_together(refusal: Callable[[str], str], text: str, where: str) -> None:
     assert refusal(text).startswith(f"{where}: settings of three_card_poker: ")
-
-
-# ---- Workers
-
-
-def test_the_files_of_the_bus_are_found_from_the_folder_of_the_file(
-    read: Read, tmp_path: Path
-) -> None:
-    bus = read("[bus]\nurl = 'tls://a:4222'\nkey = 'bus/arena.nk'\nca = '/etc/ca.pem'").bus
-
-    assert bus == BusSection(
-        url="tls://a:4222", key=str(tmp_path / "bus" / "arena.nk"), ca="/etc/ca.pem"
-    )
-    assert read("").bus.url is None
 
 
 # ---- The example

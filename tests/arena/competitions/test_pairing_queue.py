@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from itertools import combinations
 
 import pytest
@@ -29,16 +30,23 @@ def queue() -> PairingQueue:
     return queue_of(*combinations(BOTS, 2), ("ann", "ann"))
 
 
-def test_only_bots_with_a_free_table_are_met(queue: PairingQueue) -> None:
-    assert opponents(queue, "ann", set(BOTS)) == ["ben", "cem", "dora", "eve", "ann"]
-    assert opponents(queue, "ann", {"eve", "ben"}) == ["ben", "eve", "ann"]
-    assert opponents(queue, "eve", {"ann"}) == ["ann"]
-    assert opponents(queue, "eve", set()) == []
-
-
-def test_whoever_has_had_the_fewest_matches_is_first(queue: PairingQueue) -> None:
-    assert opponents(queue, "cem", set(BOTS), ann=2, ben=1, dora=2) == ["eve", "ben", "ann", "dora"]
-    assert opponents(queue, "cem", {"ann", "ben"}, ann=2, ben=1) == ["ben", "ann"]
+@pytest.mark.parametrize(
+    ("name", "free", "had", "met"),
+    [
+        # Only bots with a free table are met.
+        ("ann", BOTS, {}, "ben cem dora eve ann"),
+        ("ann", ("eve", "ben"), {}, "ben eve ann"),
+        ("eve", ("ann",), {}, "ann"),
+        ("eve", (), {}, ""),
+        # Those that have had the fewest matches are first.
+        ("cem", BOTS, {"ann": 2, "ben": 1, "dora": 2}, "eve ben ann dora"),
+        ("cem", ("ann", "ben"), {"ann": 2, "ben": 1}, "ben ann"),
+    ],
+)
+def test_whom_a_bot_meets_next(
+    queue: PairingQueue, name: str, free: Sequence[str], had: dict[str, int], met: str
+) -> None:
+    assert " ".join(opponents(queue, name, set(free), **had)) == met
 
 
 def test_of_equals_those_that_have_not_met_for_longest_are_first(queue: PairingQueue) -> None:
@@ -47,9 +55,7 @@ def test_of_equals_those_that_have_not_met_for_longest_are_first(queue: PairingQ
     assert opponents(queue, "ann", {"ben", "dora"}) == ["dora", "ann", "ben"]
     assert opponents(queue, "ann", set(BOTS)) == ["cem", "dora", "eve", "ann", "ben"]
 
-
-def test_who_does_not_wait_any_more_is_not_met(queue: PairingQueue) -> None:
-    queue.discard(Pairing(1, ("ann", "ben")))
+    queue.discard(Pairing(1, ("ann", "ben")))  # it does not wait any more
 
     assert opponents(queue, "ann", {"ben", "cem"}) == ["cem", "ann"]
 
