@@ -105,7 +105,7 @@ class VirtualTimeLoop(asyncio.SelectorEventLoop):
         self._threads = ThreadPoolExecutor()
         self._unwritten = set[Writer]()
         self._patch = pytest.MonkeyPatch()
-        for module in "referee.clock", "referee.timers", "hosts.bot_host":
+        for module in "referee.clock", "referee.timers", "hosts.hosted_bots":
             self._patch.setattr(f"arena.{module}.TICK_S", tick_s)
         self._watch_writers()
         self._selector_ = _JumpingSelector(self)
