@@ -122,7 +122,8 @@ class Seating:
         self._let_go(wanted)
         if wanted.pool is not None:
             wanted.pool.playing -= wanted.is_limited
-        for process in wanted.processes.values():
+        processes, wanted.processes = wanted.processes, {}  # they may be another match's from now
+        for process in processes.values():
             process.release(match)
         self.look()
 
