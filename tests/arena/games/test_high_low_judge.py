@@ -222,6 +222,9 @@ def test_an_estimate_that_is_not_sure_is_level() -> None:
     assert not_none(stays.error) > 1
     assert (stays.is_level, stays.grade) == (True, 0)
     assert (quits.cost, quits.is_level) == (0, False)
+    assert judge.judged(question, 10) == stays, "what was judged before makes no difference"
+    judge.decided(question, 10)
+    assert judge.judged(question, 10) != stays, "each decision has draws of its own"
 
 
 def test_the_last_speaker_makes_no_mistake_that_the_cards_shown_before_deny() -> None:

@@ -110,10 +110,11 @@ def test_the_dealers_hand_changes_no_judgement() -> None:
     assert found[0] == found[1]
 
 
-def test_a_judge_learns_nothing_from_news() -> None:
+def test_a_judge_learns_nothing_from_news_and_answers() -> None:
     judge = JUDGING.judge(ThreeCardPokerSettings(), 0)
     before = judge.judged(Play(("7s", "5h", "2d"), 10, 1000), "play")
     judge.heard(RoundOver(("7s", "5h", "2d"), ("As", "Ah", "Ad"), 10, -2, 980))
+    judge.decided(Play(("7s", "5h", "2d"), 10, 1000), "play")
 
     assert judge.judged(Play(("7s", "5h", "2d"), 10, 1000), "play") == before
 
