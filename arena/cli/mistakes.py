@@ -142,8 +142,8 @@ def command(
     --json prints {game, player, matches, of, version, decisions, judged, games, totals, luck,
     mistakes}, a line for each player: `totals` has for each unit of costs {unit, count, total}, how
     many mistakes cost how much, and the worst of them are in `mistakes`, each with how many `times`
-    it was made. `games` are the numbers of those that were judged, if not all were; else it is
-    null. Of a single match with all its cards there is `luck`: {unit, gain, luck}; else it is null.
+    it was made. Of a single match `games` are the numbers of those that were judged, if not all
+    were, and with all its cards there is `luck`: {unit, gain, luck}; else both are null.
     """
     is_told = ctx.get_parameter_source("db") is not click.core.ParameterSource.DEFAULT
     found = match_or_none(where, db, is_told=is_told)
@@ -190,7 +190,7 @@ def _run(
     as_json: bool,
 ) -> None:
     """Judge all records and print the costliest mistakes, on Ctrl-C those found so far."""
-    judging = _Judging(game, player, most_lost, is_silent=as_json)
+    judging = _Judging(game, player, most_lost, is_silent=as_json, has_match=total > 1)
     is_interrupted = False
     try:
         with output.ticking("judging", total * _PARTS) as tick:
@@ -217,7 +217,9 @@ class _Judging:
     judged to their end.
     """
 
-    def __init__(self, game: Game, player: str, most_lost: int, *, is_silent: bool) -> None:
+    def __init__(
+        self, game: Game, player: str, most_lost: int, *, is_silent: bool, has_match: bool
+    ) -> None:
         self.done: list[_Judged] = []
         self.whole = 0
         self._game = game
@@ -229,6 +231,7 @@ class _Judging:
         self._is_slow = game.judging is not None and game.judging.is_slow and unit is not None
         self._is_slow &= unit is not None and unit.closes is not game.vocabulary.closes
         self._is_silent = is_silent or not self._is_slow
+        self._has_match = has_match
 
     def judge(
         self,
@@ -245,10 +248,10 @@ class _Judging:
             if self._is_slow:
                 units = judged.lost_first[: self._most_lost or None]
             if not self._is_silent:
-                click.echo(self._begins(judged, units), err=True)
+                click.echo(self._begins(match, judged, units), err=True)
             for decision in judged.judged(units, on_progress):
                 found.append(decision)
-                self._look(decision)
+                self._look(match, decision)
         except KeyboardInterrupt:
             if found:
                 self._add(match, judged, units, found)
@@ -272,15 +275,16 @@ class _Judging:
         numbers = tuple(sorted(unit.number for unit in chosen))
         self.done.append(_Judged(match, self._player, judged.mistakes(found), numbers))
 
-    def _begins(self, judged: JudgedSeat, units: Sequence[JudgedUnit]) -> str:
+    def _begins(self, match: str, judged: JudgedSeat, units: Sequence[JudgedUnit]) -> str:
         unit = self._game.unit
         assert unit is not None, "others are judged silently"
+        where = f" in match {match}" if self._has_match else ""
         what = output.plural(len(judged.units), unit.name)
         if len(units) < len(judged.units):
-            what = f"the {len(units)} of {what} that were lost highest"
-        return f"judging {what} of {self._player}, those first that were lost highest"
+            return f"judging the {len(units)} of {what} that {self._player} lost highest{where}"
+        return f"judging {what} of {self._player}{where}, those lost highest first"
 
-    def _look(self, decision: JudgedDecision) -> None:
+    def _look(self, match: str, decision: JudgedDecision) -> None:
         """Tell of a mistake that is worse than all before."""
         is_worst = self._worst is None or badness(decision) < badness(self._worst)
         if self._is_silent or not decision.is_mistake or not is_worst:
@@ -288,8 +292,10 @@ class _Judging:
         self._worst = decision
         vocabulary, question = self._game.vocabulary, decision.question
         words, judgement = vocabulary.asked_words(question), decision.judgement
+        where = f"match {match}, " if self._has_match else ""
         line = (
-            f"worst so far: {vocabulary.round} {decision.round:,}, question {decision.number:,}: "
+            f"worst so far: {where}{vocabulary.round} {decision.round:,}, "
+            f"question {decision.number:,}: "
             f"it {words.answered(question, decision.answer)}; "
             f"better: {words.answered(question, judgement.best)}; "
             f"costs {output.amount(judgement.cost)} {judgement.unit}"
@@ -349,7 +355,7 @@ def _show(
                 "of": total,
                 "version": done[0].found.version if done else None,
                 **counts,
-                "games": done[0].units or None if done else None,
+                "games": done[0].units or None if total == 1 and done else None,
                 "totals": totals,
                 "luck": luck,
                 "mistakes": mistakes,
@@ -357,8 +363,14 @@ def _show(
         )
         return
     click.echo(one_line(_summary(game, player, done, counts, totals), _LONGEST_LINE))
-    if done and done[0].units:
+    if total == 1 and done and done[0].units:
         click.echo(_chosen(game, done[0].units))
+    elif any(judged.units for judged in done):
+        assert game.unit is not None, "it has units"
+        click.echo(
+            f"Of long matches only the {output.several(game.unit.name)} that were lost highest "
+            "were judged; `--lost 0` judges all."
+        )
     if luck is not None:
         gain, cards, without = (
             signed(value, 2) for value in (luck.gain, luck.luck, luck.gain - luck.luck)

@@ -217,7 +217,7 @@ class Arbiter:
         versions: Sequence[str],
         on_over: OnMatchOver,
     ) -> None:
-        """Have a match opened when its seats are there."""
+        """Open a match as soon as its seats are there."""
         match = self._new_id(pairing)
         here = [bot.name for bot in bots if bot.submission is None]
 
@@ -262,7 +262,8 @@ class Arbiter:
     def withdraw(self, why: str, only: Callable[[WantedSeats], bool] = lambda wanted: True) -> None:
         """Open none of the matches that wait for their seats; their pairings wait again."""
         for number, wanted in tuple(self._wanted.items()):
-            if number in self._wanted and only(wanted):
+            # What came of one before may have given this one back, and opened its pairing anew.
+            if self._wanted.get(number) is wanted and only(wanted):
                 self._seating.fail(wanted, why)
 
     def withdraw_replaced(self) -> None:

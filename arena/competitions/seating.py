@@ -122,8 +122,7 @@ class Seating:
         self._let_go(wanted)
         if wanted.pool is not None:
             wanted.pool.playing -= wanted.is_limited
-        processes, wanted.processes = wanted.processes, {}  # they may be another match's from now
-        for process in processes.values():
+        for process in wanted.processes.values():
             process.release(match)
         self.look()
 

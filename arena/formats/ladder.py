@@ -217,8 +217,8 @@ def pairings(
     played. Seats even out how often each bot has sat in each.
 
     Bots that have just met, all at one table, would meet again and again if they are free at the
-    same time and nobody else is. They wait as long as others are playing that are not `slow`,
-    unless `rematch` is set.
+    same time and nobody else is. They wait as long as others are playing, unless `rematch` is set.
+    Nobody waits for bots that are `slow`, as their matches take long.
 
     Tables are tuples of names by seat. Raises UsageError for a game for one.
     """

@@ -93,7 +93,7 @@ OnRequest: TypeAlias = Callable[[Caller, Request], None]
 
 
 class ConnectionOwner(Protocol):
-    """Is called with what happens on a connection; a subclass defines what it has to do with."""
+    """Called with what happens on a connection; a subclass overrides what it handles."""
 
     def connected(self, connection: Wire) -> None:
         """A socket was accepted; its peer has sent nothing yet."""

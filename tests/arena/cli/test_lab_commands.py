@@ -250,8 +250,7 @@ def test_mistakes_of_a_long_match_begin_with_what_was_lost_highest(
     ran = run("mistakes", pairs_file, "--seat", "2", "--lost", "2", "--top", "1")
 
     assert ran.err.splitlines() == [
-        "judging the 2 of 3 pairs that were lost highest of seat-2, those first that were lost "
-        "highest",
+        "judging the 2 of 3 pairs that seat-2 lost highest",
         "worst so far: round 3, question 3: it bids 3; better: bids 0; costs 3.00 chips",
     ]
     lines = ran.out.splitlines()
@@ -265,6 +264,22 @@ def test_mistakes_of_a_long_match_begin_with_what_was_lost_highest(
     assert (document["games"], document["judged"]) == (None, 6)
     one = run("mistakes", pairs_file, "--seat", "2", "--lost", "1").out.splitlines()[1]
     assert one == "Only pair 2 was judged, which was lost highest; `--lost 0` judges all."
+
+
+def test_of_many_matches_each_is_named_and_what_was_left_out_is_said(
+    run: Run, toy_db: None, db: str, judged_toy: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    play_in_pairs(monkeypatch, GAMES[judged_toy])
+    ran = run("mistakes", "toy_two", "--seat", "ben", "--lost", "1", "--db", db)
+
+    said = ran.err.splitlines()
+    assert said[0] == "judging the 1 of 2 pairs that ben lost highest in match m-1"
+    assert any(line.startswith("worst so far: match m-") for line in said)
+    assert ran.out.splitlines()[1] == (
+        "Of long matches only the pairs that were lost highest were judged; `--lost 0` judges all."
+    )
+    document = run("mistakes", "toy_two", "--seat", "ben", "--db", db, "--json").document
+    assert (document["games"], document["judged"]) == (None, 8)
 
 
 def test_a_long_match_that_is_interrupted_shows_what_was_found_of_it(
