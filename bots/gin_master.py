@@ -94,7 +94,8 @@ class Mind:
         self._logs = [0.0] * len(HABITS)
         self._beliefs = Beliefs(rng, STORIES, CHANGES)
         self._appraises = rng.getrandbits(64)  # the seed of that
-        self._told = self._looks = 0  # news, and how often it has appraised since the last of them
+        self._told = 0  # news and answers
+        self._looks = 0  # how often it has appraised since the last of them
         # What was seen at each answer of the round, with the hand, until `_second` has it.
         self._moments: list[tuple[RoundSeen, int]] = []
         self._second = Beliefs(Random(self._appraises), STORIES, CHANGES)
@@ -142,6 +143,7 @@ class Mind:
 
     def recall(self, question: Question[Any]) -> None:
         """Note a question that was answered."""
+        self._told, self._looks = self._told + 1, 0
         hand = card_mask(question.hand)  # type: ignore[attr-defined]
         self._moments.append((self._seen.copy(), hand))
 
@@ -150,7 +152,8 @@ class Mind:
     ) -> Appraisal:
         """What answers are worth, by playing each of them out `samples` times.
 
-        It draws by the news so far and how often it was asked since, whatever was asked before.
+        It draws by how much it was told so far and how often it was asked since, whatever was asked
+        before.
         """
         self._looks += 1
         rng = Random(f"{self._appraises} {self._told} {self._looks}")

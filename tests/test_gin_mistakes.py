@@ -11,11 +11,14 @@ import pytest
 import arena
 from arena.engine.analysis import Judgement
 from arena.engine.match import Record
-from arena.games import gin_rummy_judge
+from arena.games import GAMES, gin_rummy_judge
 from arena.records.mistakes import JudgedSeat, JudgedUnit, judged, mistakes_of
 from arena.records.seat_matches import numbered_seat_match
 from protocol.strategy import find
 from tests.arena.records.test_hidden_cards import stopped, with_other_cards
+from tests.support.not_none import not_none
+
+GIN = not_none(GAMES["gin_rummy"].judging)
 
 
 @pytest.fixture(autouse=True)
@@ -90,3 +93,28 @@ def test_order_and_choice_change_no_judgement(monkeypatch: pytest.MonkeyPatch) -
     assert both == costs(second, first)
     assert costs(second) == {index: both[index] for index in both.keys() - costs(first).keys()}
     assert [unit.number for unit in one.lost_first] in ([1, 2], [2, 1])
+
+
+def test_what_else_was_judged_in_a_round_changes_no_judgement(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    for samples in "CHOOSE", "MEASURE":
+        monkeypatch.setattr(gin_rummy_judge, samples, 4)
+    bots = [find("gin_rummy", "simple")() for _ in range(2)]
+    for seat, bot in enumerate(bots):
+        bot.seed(str(seat))
+    match = numbered_seat_match(arena.play("gin_rummy", bots, seed=5).record, 0)[0]
+
+    def judged_at(places: range) -> dict[int, Judgement | None]:
+        judge, found = GIN.judge(match.settings, 0), dict[int, Judgement | None]()
+        for place, decision in enumerate(match.decisions[:10]):
+            for news in decision.news:
+                judge.heard(news)
+            if place in places:
+                found[place] = judge.judged(decision.question, decision.answer)
+            judge.decided(decision.question, decision.answer)
+        return found
+
+    every, third = judged_at(range(10)), judged_at(range(0, 10, 3))
+    assert third == {place: every[place] for place in third}
+    assert any(one is not None and one.cost for one in third.values())
