@@ -33,6 +33,7 @@ __all__ = ["ConnectionLoss", "Losses"]
 
 _AWAY_S = 5.0  # who was away for so long may have been so by an outage, and who answers is here
 _AGAIN_S = 0.25  # between looks whether those have answered that were asked
+_LEAST_S = 0.001  # a rest that is too small to move the clock would be waited for without end
 
 
 @dataclass(slots=True, eq=False)
@@ -129,7 +130,8 @@ class Losses:
         if session_s > 0 or not left_s:
             left_s.append(session_s)
         loss.end()
-        wait_s = _AGAIN_S if again else max(0.0, min(left_s))
+        rest_s = min(left_s)
+        wait_s = _AGAIN_S if again else max(_LEAST_S, rest_s) if rest_s > 0 else 0.0
         loss.timer = self._timers.after(wait_s, partial(self._over, player, loss))
 
     def _left_s(self, player: BotSession, loss: ConnectionLoss) -> Iterator[float]:
