@@ -23,12 +23,21 @@ from websockets.asyncio.client import ClientConnection
 from websockets.exceptions import ConnectionClosed
 
 from bots.line_program import LineProgram, ProgramFailed
-from bots.reach import FrameConnection, Link, NotAdmitted, begins, check_address, close_reason
+from bots.reach import (
+    FrameConnection,
+    Link,
+    NotAdmitted,
+    begins,
+    check_address,
+    close_reason,
+    stands,
+)
 from protocol.codec import Encoding, decode_from_arena, decode_from_bot, encode
 from protocol.errors import Malformed, ProtocolError, UsageError, one_line
 from protocol.messages import (
     CLOSE_CRASHED,
     ArenaMessage,
+    FinalStanding,
     Goodbye,
     Hello,
     Match,
@@ -316,8 +325,7 @@ class Bridge:
                     bridged.ask, bridged.answer = peek.ask or "", None
                 bridged.is_asked = True
             case "over":
-                is_new = bridged is not None  # else the program has never seen the match
-                self._over(peek.match or "", part)
+                is_new = self._over(peek.match or "", part)
             case "refused":
                 if bridged is not None and bridged.ask == peek.ask:
                     bridged.answer = None  # another answer must come
@@ -352,11 +360,16 @@ class Bridge:
             self._on_event(begins(self._url, readable))
         return None
 
-    def _over(self, match: str, part: bytes) -> None:
+    def _over(self, match: str, part: bytes) -> bool:
+        """Whether to tell the program: not of a match that it has never seen."""
         over = self._read(part)
+        if isinstance(over, Over) and isinstance(over.standing, FinalStanding):
+            self._on_event(stands(self._url, over.standing))
+            return True
         bridged = self._matches.pop(match, None)
         if bridged is not None and bridged.match is not None and isinstance(over, Over):
             self._on_over(bridged.match, over)
+        return bridged is not None
 
     def _refused(self, refused: ArenaMessage | None) -> bool:
         """Whether to tell the program.

@@ -35,6 +35,7 @@ from bots.reach import (
     check_address,
     close_reason,
     has_closed,
+    stands,
     unread,
 )
 from bots.seat import StrategyFailed, StrategySeat
@@ -52,6 +53,7 @@ from protocol.messages import (
     ArenaMessage,
     Ask,
     BotMessage,
+    FinalStanding,
     Goodbye,
     Hello,
     Match,
@@ -396,7 +398,12 @@ class Client:
         return Ready(invitation.match, seat.nonce)
 
     def _over(self, over: Over) -> None:
-        """Hear the last news of a match; the seat may have been lost with a former process."""
+        """Hear the last news of a match, whose seat may have been lost with a former process; or
+        how the bot stands in a competition that is over.
+        """
+        if isinstance(over.standing, FinalStanding):
+            self._on_event(stands(self._url, over.standing))
+            return
         seat = self._seats.pop(over.match, None)
         was_ours = self._keeper.over(over.match)
         if seat is not None:

@@ -34,13 +34,14 @@ from protocol.messages import (
     CLOSE_REPLACED,
     CLOSE_RESTART,
     FAILED,
+    FinalStanding,
     Goodbye,
     Match,
     Welcome,
 )
 
 __all__ = ["FrameConnection", "Link", "NotAdmitted", "begins", "check_address", "close_reason"]
-__all__ += ["has_closed", "is_to_come", "notice_dead_link", "unread"]
+__all__ += ["has_closed", "is_to_come", "notice_dead_link", "stands", "unread"]
 
 _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.25, 10.0
 _LONGEST_WAIT_S = 2.0  # between attempts to reach an arena that is not up yet
@@ -354,16 +355,26 @@ def close_reason(error: BaseException) -> str:
 
 
 def begins(url: str, match: Match) -> str:
-    """One line for a match that begins, with the address of its page.
+    """One line for a match that begins, with the address of its page."""
+    others = [name for seat, name in enumerate(match.seats) if seat != match.seat]
+    against = f" against {', '.join(others)}" if others else ""
+    return f"{match.game} match {match.match}{one_line(against)} · {_page(url, match.page)}"
+
+
+def stands(url: str, standing: FinalStanding) -> str:
+    """One line for a competition that is over, with the address of its page if there is one."""
+    page = "" if standing.page is None else f" · {_page(url, standing.page)}"
+    return f"{one_line(standing.text)}{page}"
+
+
+def _page(url: str, path: str | None) -> str:
+    """The address of a page of the arena at `url`.
 
     The arena knows only the path: behind a proxy or a tunnel its host differs for every client.
     """
     parts = urlsplit(url)
     scheme = "https" if parts.scheme == "wss" else "http"
-    place = f"{scheme}://{parts.netloc.rpartition('@')[2]}{match.page}"
-    others = [name for seat, name in enumerate(match.seats) if seat != match.seat]
-    against = f" against {', '.join(others)}" if others else ""
-    return f"{match.game} match {match.match}{one_line(against)} · {one_line(place)}"
+    return one_line(f"{scheme}://{parts.netloc.rpartition('@')[2]}{path}")
 
 
 def is_to_come(error: OSError | WebSocketException) -> bool:

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any, TypeAlias
 
-from msgspec import Meta, Struct, field
+from msgspec import UNSET, Meta, Struct, UnsetType, field
 
 from protocol.errors import UsageError
 from protocol.field_types import Id, Name, Nonce, Note, Value
@@ -41,6 +41,7 @@ __all__ = [
     "BotMessage",
     "Done",
     "Ending",
+    "FinalStanding",
     "Goodbye",
     "Hello",
     "Instruct",
@@ -279,16 +280,46 @@ class Reveal(Struct, frozen=True):
     nonces: tuple[str, ...]
 
 
-class Over(Struct, frozen=True, tag_field="type", tag="over"):
-    """The match is over.
+class FinalStanding(Struct, frozen=True, kw_only=True):
+    """How a bot stands when a competition, or the session of a ladder, is over.
 
     Attributes:
-        match: the id of the seat.
+        competition: its id.
+        run: the name of its run in the instructor's file; empty without one.
+        game: the name of the game.
+        rank: the bot's, from 1, shared by equals; `null` if it is out or nothing of it counts.
+        players: how many bots took part.
+        score: per match in a round robin, or the share won in one that is played until it is
+            settled; the measure of a league; the rating on a ladder; in the final of an
+            elimination. `null` without one.
+        interval: the two ends of a 95 % interval of the score; `null` where there is none.
+        text: all of it in a line for people.
+        page: where a browser shows the competition, as an absolute path at the arena's address;
+            `null` if the arena has no page.
+    """
+
+    competition: str
+    run: str
+    game: str
+    rank: int | None
+    players: int
+    score: float | None
+    interval: tuple[float, float] | None
+    text: str
+    page: str | None
+
+
+class Over(Struct, frozen=True, tag_field="type", tag="over"):
+    """The match is over; or, with a `standing`, a competition is.
+
+    Attributes:
+        match: the id of the seat; with a `standing`, the id of the competition.
         news: what this seat has not been told yet, in order.
         scores: the result, by seat.
         termination: why the match stopped.
         reveal: what the cards were drawn from.
         verdict: the evidence, if you are to blame, see "Verdicts"; else `null`.
+        standing: how you stand in a competition that is over, see "The end of a competition".
     """
 
     match: str
@@ -297,6 +328,7 @@ class Over(Struct, frozen=True, tag_field="type", tag="over"):
     termination: Termination
     reveal: Reveal | None
     verdict: Verdict | None = None
+    standing: FinalStanding | UnsetType = UNSET
 
 
 class Refused(Struct, frozen=True, tag_field="type", tag="refused"):

@@ -16,6 +16,7 @@ from arena.competitions.arbiter import Arbiter
 from arena.competitions.bot_supervisor import BotSupervisor
 from arena.competitions.bots_here import BotsHere, HostPage, PeoplePlaying, in_turn
 from arena.competitions.competition import Competition
+from arena.competitions.final_standings import final_standings
 from arena.competitions.host_pools import HostPools
 from arena.competitions.ledger import CompetitionReport, Ledger
 from arena.competitions.listener import Listener
@@ -42,7 +43,16 @@ from arena.storage.store import CompetitionRow, CompetitionState, Store, new_id
 from arena.submissions.service import SubmissionService
 from arena.submissions.socket import SubmitterSockets
 from protocol.errors import UsageError
-from protocol.messages import CLOSE_RESTART, VERSION, Done, Instruct, Limits
+from protocol.messages import (
+    CLOSE_RESTART,
+    VERSION,
+    Done,
+    Ending,
+    Instruct,
+    Limits,
+    Over,
+    Termination,
+)
 
 __all__ = ["LiveArena"]
 
@@ -350,7 +360,19 @@ class LiveArena:
             self.here.competitions.remove(competition)
             self.here.dismiss(competition)
             self._retire_versions()
-        return msgspec.structs.replace(report, is_written=await self.storage.is_written())
+        report = msgspec.structs.replace(report, is_written=await self.storage.is_written())
+        self._tell_standings(competition, report)
+        return report
+
+    def _tell_standings(self, competition: Competition, report: CompetitionReport) -> None:
+        """Tell the connected bots how they stand; they need not ask an arena that may close now."""
+        base = self.referee.page
+        page = None if base is None else f"{base}#/c/{report.competition}"
+        completed = Termination(Ending.COMPLETED)
+        for name, standing in final_standings(report, page).items():
+            bot = self.gateway.players.get(name)
+            if bot is not None and bot.process is None and name not in competition.submitted:
+                bot.send(Over(report.competition, (), (), completed, None, standing=standing))
 
     def restore(self, competition: Competition) -> None:
         """Bring the bots of a competition back that are to be launched or play with people."""

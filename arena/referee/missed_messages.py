@@ -32,7 +32,8 @@ class MissedMessages:
         # All that it missed is in the outbox; its clocks go on when that is written.
         self.is_repeated = False
         self._player = player
-        self._overs: deque[Over] = deque(maxlen=player.tables)
+        # Of a match at each table, and of a competition.
+        self._overs: deque[Over] = deque(maxlen=player.tables + 1)
         self._allowed: set[tuple[type[BotMessage], str]] = set()
 
     def add(self, over: Over) -> None:

@@ -1,22 +1,23 @@
 """The JSON Schemas of everything on the wire, one definition per name, as msgspec derives them.
 
 Here they get the wire's names (`GAME.ask.turn`, `limits`), the descriptions of the docstrings, and
-what the arena promises beyond the types: its messages have every field but `page`, and may have
-more in later versions; messages of bots have no other fields. Definitions refer to one another as
-`#/$defs/NAME`; `protocol/schema/documents.py` makes files of them. Those of our games do not depend
-on which games from outside are installed.
+what the arena promises beyond the types: its messages have every field but those that are left out
+by default, and may have more in later versions; messages of bots have no other fields. Definitions
+refer to one another as `#/$defs/NAME`; `protocol/schema/documents.py` makes files of them. Those of
+our games do not depend on which games from outside are installed.
 """
 
 from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from enum import Enum
 from functools import cache
 from typing import Any, ForwardRef, Literal, TypeAlias, get_args, get_origin
 
 import msgspec
+from msgspec.structs import fields
 
 from protocol import field_types
 from protocol.cards import Card
@@ -51,7 +52,6 @@ FROM_BOT = ("hello", "ready", "answer", "goodbye", "instruct")
 
 _PREFIX = "#/$defs/"
 _WITH_DEFAULTS = (Limits, Settings)  # the arena's, and still people choose them
-_MAY_OMIT = (Match,)  # of the arena's messages; all others say every field
 _SESSION: tuple[type, ...] = (Welcome, Refused, Done, Progress)
 _BOTS: tuple[type, ...] = (Hello, Ready, Answer, Goodbye, Instruct)
 
@@ -201,10 +201,13 @@ def _components(
         if issubclass(cls, Enum):
             found[names[name]] = _words(cls, words)
         else:
-            omits = from_bot or issubclass(cls, _MAY_OMIT)
+            assert issubclass(cls, msgspec.Struct), "these two make up the wire"
+            omits = from_bot or cls.__struct_config__.omit_defaults
             keeps = omits or issubclass(cls, _WITH_DEFAULTS)
+            unset = {each.encode_name for each in fields(cls) if each.default is msgspec.UNSET}
             tidied = _tidied(schema, names)
-            found[names[name]] = _described(tidied, words, from_bot, keeps, omits)
+            required = schema["required"] if omits else tidied["properties"].keys() - unset
+            found[names[name]] = _described(tidied, words, from_bot, keeps, required)
     return found
 
 
@@ -233,7 +236,9 @@ def _named(cls: type, game: str = "") -> str:
     return f"{owner}.{name}" if owner in VOCABULARIES else name
 
 
-def _described(schema: Schema, words: Words, from_bot: bool, keeps: bool, omits: bool) -> Schema:
+def _described(
+    schema: Schema, words: Words, from_bot: bool, keeps: bool, required: Collection[str]
+) -> Schema:
     """A struct's schema with its descriptions, and with the promises about its fields."""
     properties: dict[str, Schema] = {}
     for field, form in schema["properties"].items():
@@ -243,12 +248,11 @@ def _described(schema: Schema, words: Words, from_bot: bool, keeps: bool, omits:
         if not keeps:
             described.pop("default", None)
         properties[field] = described
-    required = schema["required"] if omits else list(properties)
     found: Schema = {
         "description": words.summary,
         "type": "object",
         "properties": properties,
-        "required": required,
+        "required": [field for field in properties if field in required],
     }
     if from_bot:
         found["additionalProperties"] = False

@@ -65,7 +65,7 @@ def _told(form: Schema, is_required: bool) -> str:
     """A type, and what leaving the field out means."""
     if is_required:
         return in_words(form)
-    kind, default = in_words(form), form["default"]
+    kind, default = in_words(form), form.get("default")
     if default is None:
         kind = kind.removesuffix("or `null`").rstrip(", ")
         return f"{kind}; may be left out"

@@ -15,9 +15,11 @@ from bots.line_program import LineProgram, ProgramFailed
 from bots.reach import NotAdmitted
 from protocol.messages import Refused
 from tests.support.scripted_connection import (
+    STANDING_LINE,
     ScriptedConnection,
     Step,
     ask,
+    competition_over,
     dialled,
     match,
     over,
@@ -209,6 +211,13 @@ async def test_an_over_of_a_match_that_the_program_does_not_know_is_not_told(wor
     await world.carry(FakeConnection(welcome(), over("x"), 1000))
 
     assert world.program.kinds() == ["welcome"]
+
+
+async def test_how_it_stands_when_a_competition_is_over_is_said_and_told(world: World) -> None:
+    await world.carry(FakeConnection(welcome(), competition_over(), 1000))
+
+    assert world.program.heard[-1]["standing"]["rank"] == 2
+    assert world.events[-2:] == [STANDING_LINE, "the arena has closed"]
 
 
 async def test_a_session_that_is_forgotten_takes_its_matches_with_it(world: World) -> None:

@@ -27,10 +27,12 @@ from protocol.messages import ArenaMessage, Ending, Limits, Over, Refused, Verdi
 from protocol.vocabulary import News, Question
 from tests.support.scripted_connection import (
     NEWS,
+    STANDING_LINE,
     FakeTransport,
     ScriptedConnection,
     Step,
     ask,
+    competition_over,
     dialled,
     match,
     over,
@@ -643,6 +645,14 @@ async def test_who_is_to_blame_gets_the_verdict(dial: Dial) -> None:
     await client(on_over=lambda _, over: overs.append(over)).run()
 
     assert overs == [ended]
+
+
+async def test_how_it_stands_when_a_competition_is_over_is_said_with_the_page(dial: Dial) -> None:
+    dial(ScriptedConnection(welcome(), match(), competition_over(), ask(), 1000))
+    lines: list[str] = []
+    await client(url="ws://arena", on_event=lines.append).run()
+
+    assert lines[-2:] == [STANDING_LINE, "the arena has closed"]
 
 
 # --- refusals ---

@@ -22,6 +22,7 @@ from protocol.messages import (
     ArenaMessage,
     Ask,
     Ending,
+    FinalStanding,
     Limits,
     Match,
     Over,
@@ -33,7 +34,7 @@ from protocol.vocabulary import News
 
 __all__ = [
     *("NEWS", "FakeTransport", "Says", "ScriptedConnection", "Step"),
-    *("ask", "dialled", "match", "over", "past", "welcome"),
+    *("STANDING_LINE", "ask", "competition_over", "dialled", "match", "over", "past", "welcome"),
 ]
 
 NEWS = HandOver(1, 0, ("A", "K"), "check", None, (1, -1), (1, -1))
@@ -58,6 +59,26 @@ def past(number: int = 1, match: str = "m", answer: str = "bet") -> Past:
 
 def over(match: str = "m", news: tuple[News, ...] = ()) -> Over:
     return Over(match, news, (1, -1), Termination(Ending.COMPLETED), None)
+
+
+STANDING = FinalStanding(
+    competition="akq-1",
+    run="week 3",
+    game="ace_king_queen",
+    rank=2,
+    players=12,
+    score=15.5,
+    interval=(4.1, 26.9),
+    text="week 3 is over · rank 2 of 12",
+    page="/course/#/c/akq-1",
+)
+"""What a bot is told when a competition is over, and how it says so after `ws://arena`."""
+STANDING_LINE = "week 3 is over · rank 2 of 12 · http://arena/course/#/c/akq-1"
+
+
+def competition_over() -> Over:
+    completed = Termination(Ending.COMPLETED)
+    return Over("akq-1", (), (), completed, None, standing=STANDING)
 
 
 Says = ArenaMessage | list[ArenaMessage] | bytes

@@ -6,6 +6,7 @@ The arena and its bots are real, in virtual time; the day before them is skipped
 from __future__ import annotations
 
 import asyncio
+from collections import defaultdict
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -59,6 +60,7 @@ class Monday:
     def __init__(self, monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
         self.lines: list[str] = []
         self.reports: dict[str, Any] = {}
+        self.heard = defaultdict[str, list[str]](list)  # by student, what its bot says of an end
         self.names = tuple(f"student-{n:02}" for n in range(12))
         self._folder = folder
         self.sets_clock(MONDAY)
@@ -94,14 +96,26 @@ class Monday:
                 once=True,
             ).run(self.config.runs, ())
             await asyncio.gather(played, scenario())
+            await asyncio.sleep(1)  # until the bots have heard of the last end
 
     async def come(self, names: Sequence[str]) -> None:
         """Some students come, one after another."""
         strategies = {game: find(game, bot) for game, bot in GAMES.items()}
         for name in names:
-            bot = Client(self._arena.url, name, strategies, token=self._tokens[name], tables=4)
+            bot = Client(
+                self._arena.url,
+                name,
+                strategies,
+                token=self._tokens[name],
+                tables=4,
+                on_event=lambda line, name=name: self._bot_says(name, line),  # type: ignore[misc]
+            )
             self._arena.beside(bot.run())
             await self._arena.until(lambda name=name: self._arena.plays(name))  # type: ignore[misc]
+
+    def _bot_says(self, name: str, line: str) -> None:
+        if " is over · " in line:
+            self.heard[name].append(line.partition(" · http")[0])
 
     async def hears(self, text: str) -> None:
         """Wait until the arena tells that."""
@@ -144,3 +158,14 @@ async def test_K5_the_class_comes_in_the_evening_and_nobody_is_out(
     assert cup.not_there == names[8:]
     assert {name for place in cup.ranking for name in place.names} == {*names[:8]}
     assert [row.name for row in warm.standings if row.rank is None] == []
+    best, last = akq.standings[0], warm.standings[-1]
+    first = f"monday-akq is over · rank 1 of 10 · {best.wins} wins in 9 matches, score"
+    assert any(line.startswith(first) for line in monday.heard[best.name])
+    place = f"warm-up is over · rank {last.rank} of 12 · final bankroll"
+    assert any(line.startswith(place) for line in monday.heard[last.name])
+    [winner, *_] = cup.ranking[0].names
+    score = f"{cup.ranking[0].score:+}"
+    assert f"cup is over · rank 1 of 8 · final · score {score}" in monday.heard[winner]
+    assert {name: len(lines) for name, lines in monday.heard.items()} == {
+        name: (name in names[:8]) + (name in names[:10]) + 1 for name in names
+    }
