@@ -26,7 +26,7 @@ from bots.session_file import SessionUnusable, default_place
 from protocol.address import websocket_url
 from protocol.codec import Encoding
 from protocol.entry_points import first_left_out, unsaid
-from protocol.errors import ArenaError, UsageError, one_line
+from protocol.errors import ArenaError, UsageError, one_line, token_advice
 from protocol.games import vocabulary_named
 from protocol.messages import Ending, Match, Over
 from protocol.strategy import find, load_file, load_others
@@ -193,6 +193,8 @@ def _run(client: Client | Bridge, token: str | None, watchdog: Watchdog | None =
         with watchdog or nullcontext():
             was_stopped = asyncio.run(_until_stopped(client, watchdog))
     except NotAdmitted as error:
+        if error.code == "token":
+            raise UsageError(f"{error}; {token_advice(token)}") from None
         if error.code != "name":
             raise
         # With a token, the arena's text already says which names are allowed.

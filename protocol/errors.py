@@ -28,6 +28,7 @@ do.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 
 __all__ = [
     "ArenaError",
@@ -51,11 +52,14 @@ __all__ = [
     "Unreachable",
     "UsageError",
     "class_name",
+    "did_you_mean",
     "error_line",
     "in_words",
     "one_line",
+    "token_advice",
 ]
 
+_CLOSE = 0.7  # of 1: `exprt` and `expert` have 0.9
 _ERROR = re.compile(r"(Error|Exception)\b")
 
 
@@ -161,6 +165,22 @@ def error_line(stderr: str) -> str:
     lines = stderr.strip().splitlines()
     errors = [line for line in lines if _ERROR.search(line) and not line[0].isspace()]
     return one_line((errors or lines or [""])[-1].strip())
+
+
+def did_you_mean(given: object, known: Iterable[str]) -> str:
+    """`. Did you mean 'expert'?` for a name that is close to a known one, else nothing."""
+    from difflib import get_close_matches
+
+    words = {name.casefold(): name for name in known}
+    close = get_close_matches(str(given).casefold(), words, n=1, cutoff=_CLOSE)
+    return f". Did you mean {words[close[0]]!r}?" if close else ""
+
+
+def token_advice(token: str | None) -> str:
+    """What to do, in the terminal, about an arena that does not know a token, or asks for one."""
+    if not token:
+        return "give yours with --token or in ARENA_TOKEN"
+    return "copy the whole token from what your instructor has given you, for this arena"
 
 
 def class_name(value: object) -> str:

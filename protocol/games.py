@@ -11,7 +11,7 @@ from typing import Any, Union, get_args, get_origin, get_type_hints
 import msgspec
 
 from protocol.entry_points import LEFT_OUT, Package, load_all, package_of
-from protocol.errors import BadGame, UnknownGame, in_words
+from protocol.errors import BadGame, UnknownGame, did_you_mean, in_words
 from protocol.messages import Ask, Past
 from protocol.vocabulary import News, Question, Vocabulary, shorten
 from protocol.words import Asked, Told, fields_in
@@ -46,7 +46,9 @@ def vocabulary_named(name: object) -> Vocabulary:
     """The vocabulary of the game of that name or alias; raises `UnknownGame` if there is none."""
     if not isinstance(name, str) or name not in _NAMES:
         why = next((f"; {left}" for left in LEFT_OUT if left.name == name), "")
-        raise UnknownGame(f"unknown game {name!r}; expected one of: {', '.join(VOCABULARIES)}{why}")
+        meant = why or did_you_mean(name, VOCABULARIES)
+        known = ", ".join(VOCABULARIES)
+        raise UnknownGame(f"unknown game {name!r}; expected one of: {known}{meant}")
     return _NAMES[name]
 
 

@@ -25,7 +25,7 @@ from msgspec.structs import astuple
 from protocol.bot_folder import BotFolder, without_folder
 from protocol.cards import Coded
 from protocol.entry_points import LeftOut, leave_out, load_all, package_of, points
-from protocol.errors import UnknownBot, in_words
+from protocol.errors import UnknownBot, did_you_mean, in_words
 from protocol.games import VOCABULARIES
 from protocol.vocabulary import News, Question, shorten
 
@@ -238,7 +238,10 @@ def find(game: str, bot: str) -> type[Any]:
     house = house_bots(game, slow=True)
     if bot not in house:
         known = ", ".join(house) or "none is installed"
-        raise UnknownBot(f"no house bot {bot!r} for {game}; expected one of: {known}, or a file.py")
+        raise UnknownBot(
+            f"no house bot {bot!r} for {game}; expected one of: {known}, or a file.py"
+            f"{did_you_mean(bot, house)}"
+        )
     return house[bot]
 
 

@@ -32,7 +32,7 @@ from arena.formats.timetable import Times
 from arena.games import competition_settings, game_named
 from arena.sandbox.bot_spec import unused
 from arena.strength.settle import Goal
-from protocol.errors import UsageError, one_line
+from protocol.errors import UsageError, did_you_mean, one_line
 from protocol.messages import Limits
 from protocol.strategy import house_bots
 from protocol.vocabulary import Settings
@@ -253,7 +253,8 @@ def _mistakes(run: PlannedRun) -> Iterator[str]:
     for bot in run.house:
         if bot not in known:
             names = ", ".join(known) or "none is installed"
-            yield f"house: no house bot {bot!r} for {run.game}; expected some of: {names}"
+            meant = did_you_mean(bot, known)
+            yield f"house: no house bot {bot!r} for {run.game}; expected some of: {names}{meant}"
 
 
 def _player_mistakes(run: PlannedRun) -> Iterator[str]:

@@ -13,6 +13,7 @@ import pytest
 
 import bots.__main__
 from bots.__main__ import _result, main
+from bots.reach import NotAdmitted
 from bots.session_file import SessionUnusable, default_place
 from protocol.messages import Ending, Limits, Match, Over, Termination, Verdict
 
@@ -71,6 +72,35 @@ def test_who_has_no_place_for_it_is_told(
     assert options_of(monkeypatch)["session_file"] is None
     [line] = capsys.readouterr().err.splitlines()
     assert line == "there is no home to keep the session in; going on without"
+
+
+# --- a refusal ---
+
+
+@pytest.mark.parametrize(
+    ("words", "advice"),
+    [
+        ((), "give yours with --token or in ARENA_TOKEN"),
+        (("--token", "x"), "copy the whole token from what your instructor has given you"),
+    ],
+)
+def test_a_token_that_is_not_taken_is_told_with_what_to_do(
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    words: tuple[str, ...],
+    advice: str,
+) -> None:
+    class RefusedStub(Stub):
+        async def run(self) -> None:
+            raise NotAdmitted("token", "expected a token", "nash")
+
+    monkeypatch.setattr(bots.__main__, "Client", RefusedStub)
+    monkeypatch.setattr(sys, "argv", ["bots", "akq", "nash", "--no-session", *words])
+    with pytest.raises(SystemExit, match="2"):
+        main()
+
+    [line] = capsys.readouterr().err.splitlines()
+    assert line.startswith(f"arena: the arena refuses this bot: expected a token; {advice}")
 
 
 # --- what it says of a match ---
