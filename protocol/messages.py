@@ -187,6 +187,7 @@ class Welcome(Struct, frozen=True, tag_field="type", tag="welcome"):
         limits: those in force, see "Time" and "Space".
         practice: whether illegal answers are refused instead of ending the match, see "Practice".
         finish: whether the arena knows the field `finish` of `goodbye`.
+        note: what the bot's author should know, in a line for people.
     """
 
     protocol: int
@@ -195,6 +196,7 @@ class Welcome(Struct, frozen=True, tag_field="type", tag="welcome"):
     limits: Limits
     practice: bool = False
     finish: bool = False
+    note: str | UnsetType = UNSET
 
 
 class Match(Struct, frozen=True, omit_defaults=True, tag_field="type", tag="match"):

@@ -7,6 +7,7 @@ import contextlib
 import secrets
 import ssl
 import time
+from collections import defaultdict
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
@@ -23,12 +24,13 @@ from arena.competitions.listener import Listener
 from arena.competitions.process_pool import ProcessPool
 from arena.competitions.seating import Seating
 from arena.competitions.storage_watch import StorageWatch
-from arena.engine.names import is_process
+from arena.engine.names import is_process, owner_of
 from arena.engine.verdict import Finding
 from arena.formats.formats import schedule_of
 from arena.formats.spec import Form, Plan, Take
 from arena.hosts.directory import HostDirectory
 from arena.hosts.host_links import HostLinks
+from arena.referee.bot_session import BotSession
 from arena.referee.referee import Referee
 from arena.server.address import ArenaAddress
 from arena.server.background import BackgroundTasks
@@ -211,6 +213,7 @@ class LiveArena:
         Some more matches than that are played at once, as questions and answers are on their way.
         """
         self.submissions = service
+        self.gateway.login.note = self._stands_in
         self._seating.pool = pool
         pool.at_once = 2 * cores + 2
         pool.on_room = self._seating.look
@@ -447,6 +450,19 @@ class LiveArena:
             for competition in self.here.competitions:
                 needed.update(competition.plan.versions.values())
             self._seating.pool.retire_others(needed)
+
+    def _stands_in(self, bot: BotSession) -> str:
+        """A line for a connected bot whose owner has versions in play; else empty."""
+        assert self.submissions is not None, "it takes submissions"
+        owner, service = owner_of(bot.name), self.submissions
+        games = defaultdict[str, list[str]](list)
+        for game in sorted(bot.games):
+            if (version := service.in_play(game).get(owner)) is not None:
+                games[service.label(version)].append(game)
+        if bot.process is not None or not games:
+            return ""
+        versions = ", ".join(f"{label} ({', '.join(names)})" for label, names in games.items())
+        return f'in runs with take = "either" it plays instead of your {versions}'
 
     def _leaving_costs(self, name: str) -> str:
         """What it costs a bot to leave now, in all competitions (J10)."""

@@ -13,6 +13,7 @@ from functools import partial
 from typing import TypeAlias
 
 import msgspec
+from msgspec import UNSET
 
 from arena.engine.verdict import Finding
 from arena.referee.bot_session import BotSession
@@ -83,6 +84,7 @@ class Login:
         self._pings = pings
         self.on_change = on_change
         self.on_offence = on_offence
+        self.note: Callable[[BotSession], str] = lambda player: ""  # for a bot's author
         self._known_by_address: dict[str, Known] = {}
         self._budgets: dict[str, Budget] = {}  # by the hash of a token
         self._loop = asyncio.get_running_loop()
@@ -176,7 +178,8 @@ class Login:
         player.session.note(hello)
         practice = self._referee.practice
         name, secret = player.public_name, player.secret
-        player.send(Welcome(VERSION, name, secret, self._limits, practice, finish=True))
+        note = self.note(player) or UNSET
+        player.send(Welcome(VERSION, name, secret, self._limits, practice, finish=True, note=note))
 
     def _budget_of(self, player: BotSession, connection: Wire) -> Budget:
         """Its session's budget, or its token's, so that a new connection brings no new budget."""

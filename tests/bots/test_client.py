@@ -647,6 +647,15 @@ async def test_who_is_to_blame_gets_the_verdict(dial: Dial) -> None:
     assert overs == [ended]
 
 
+async def test_what_the_arena_notes_for_its_author_is_said(dial: Dial) -> None:
+    noted = msgspec.structs.replace(welcome(), note="it plays instead of your v3")
+    dial(ScriptedConnection(noted, 1000))
+    lines: list[str] = []
+    await client(url="ws://arena", on_event=lines.append).run()
+
+    assert lines[0] == "connected as ann at ws://arena; it plays instead of your v3"
+
+
 async def test_how_it_stands_when_a_competition_is_over_is_said_with_the_page(dial: Dial) -> None:
     dial(ScriptedConnection(welcome(), match(), competition_over(), ask(), 1000))
     lines: list[str] = []

@@ -7,7 +7,7 @@ import itertools
 import sqlite3
 from collections import Counter
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -18,10 +18,13 @@ from arena.storage.roster import Roster
 from arena.storage.store import Store
 from protocol.messages import Done, Ending, Limits, Verdict
 from tests.support.arena_in_memory import HostArena, in_host, plan_for
+from tests.support.fake_submissions import FakeSeatPool, FakeVersionService
 
 pytestmark = pytest.mark.virtual_time(limit_s=600, tick_s=0.1)
 
 LIMITS = Limits()
+GAMES = ("gin_rummy", "blackjack")
+NO_PROCESSES = cast(Any, FakeSeatPool(cast(Any, None)))
 
 
 async def test_who_comes_back_in_other_letters_is_who_it_was(tmp_path: Path) -> None:
@@ -36,6 +39,16 @@ async def test_who_comes_back_in_other_letters_is_who_it_was(tmp_path: Path) -> 
                 await bot.closed()
     async with in_host(tmp_path) as arena, arena.stranger("aNN") as bot:
         assert (await bot.hello())["bot"] == "Ann", "in a later arena, too"
+
+
+async def test_who_connects_beside_a_version_of_its_own_is_told_that_it_plays_instead() -> None:
+    async with in_host() as arena:
+        arena.host.take_submissions(cast(Any, FakeVersionService(ann=13)), NO_PROCESSES, 1)
+        async with arena.stranger("ann/js") as ann, arena.stranger("ben") as ben:
+            notes = [(await bot.hello(games=GAMES)).get("note") for bot in (ann, ben)]
+
+    text = 'in runs with take = "either" it plays instead of your v3 (blackjack, gin_rummy)'
+    assert notes == [text, None]
 
 
 async def test_a_command_waits_until_the_arena_has_begun_but_not_for_long(tmp_path: Path) -> None:
