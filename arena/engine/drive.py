@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Sequence
 from traceback import walk_tb
-from types import TracebackType
+from types import FrameType, TracebackType
 from typing import Any, TypeAlias
 
 from arena.engine.match import MatchState
@@ -71,13 +71,18 @@ def _crashed(match: MatchState, seat: int, error: BaseException) -> None:
     match.end(Ending.CRASH, seat, f"seat {seat + 1} raised {what}{where}")
 
 
+def _is_base(frame: FrameType) -> bool:
+    return str(frame.f_globals.get("__name__")).startswith("bots.")
+
+
 def place_of(raised: TracebackType | None) -> str:
     """Where in the code that was called something was raised: ` at FILE:LINE`, or nothing.
 
-    The first frame is the caller's, and nothing is said of an error of its own.
+    The first frame is the caller's, and nothing is said of an error of its own, or of the classes
+    that a bot is built on.
     """
     _ours, *frames = walk_tb(raised)
-    theirs = [at for at in frames if not is_import(at[0])]
+    theirs = [at for at in frames if not (is_import(at[0]) or _is_base(at[0]))]
     if not theirs:
         return ""
     frame, line = theirs[-1]

@@ -91,7 +91,7 @@ def test_a_text_in_the_place_of_true_or_false_is_an_error_that_names_the_method(
         )()
         return made
 
-    with pytest.raises(TypeError, match=f"expected True or False from {method}, got 'fold'"):
+    with pytest.raises(TypeError, match=rf"from `{method}` in \S+\.py:\d+, got 'fold'$"):
         bot("fold").decide(question)
     for fine in (True, False, None, 1):
         bot(fine).decide(question)
