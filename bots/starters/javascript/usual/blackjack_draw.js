@@ -1,0 +1,3 @@
+  draw({ total }) {
+    return total < 17 ? 'hit' : 'stand';
+  }
