@@ -9,10 +9,17 @@ from protocol.errors import Unreachable, UsageError, one_line
 if TYPE_CHECKING:
     from websockets.sync.client import ClientConnection
 
-__all__ = ["connected_to"]
+__all__ = ["connected_to", "place_of"]
 
 _TIMEOUT_S = 10.0
 _LONGEST = 200  # letters of why a server does not let it in
+
+
+def place_of(url: str) -> str:
+    """An arena's address for errors, with the proxy that leads there."""
+    from protocol.address import through
+
+    return url + through(url)
 
 
 def connected_to(url: str, path: str = "") -> ClientConnection:
@@ -25,7 +32,7 @@ def connected_to(url: str, path: str = "") -> ClientConnection:
     from websockets.exceptions import InvalidMessage, InvalidStatus, InvalidURI, WebSocketException
     from websockets.sync.client import connect
 
-    from protocol.address import proxy_to, through
+    from protocol.address import proxy_to
 
     try:
         return connect(
@@ -40,9 +47,9 @@ def connected_to(url: str, path: str = "") -> ClientConnection:
     except InvalidStatus as error:
         said = error.response.body.decode(errors="replace")
         why = one_line(said.strip() or f"HTTP {error.response.status_code}", _LONGEST)
-        raise Unreachable(f"what answers at {url}{through(url)} says: {why}") from None
+        raise Unreachable(f"what answers at {place_of(url)} says: {why}") from None
     except (OSError, TimeoutError, WebSocketException) as error:
         why = str(error) or "it does not answer"
         if isinstance(error, InvalidMessage) and url.startswith("ws://"):
             why += "; it may be a wss:// address"
-        raise Unreachable(f"no arena answers at {url}{through(url)}: {why}") from None
+        raise Unreachable(f"no arena answers at {place_of(url)}: {why}") from None

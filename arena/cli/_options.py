@@ -22,6 +22,7 @@ __all__ = [
     "file_of",
     "fresh_seed",
     "game_argument",
+    "instructor_option",
     "jobs_option",
     "json_option",
     "log_option",
@@ -29,6 +30,7 @@ __all__ = [
     "seed_option",
     "set_option",
     "shown",
+    "submitter_option",
     "url_option",
 ]
 
@@ -51,6 +53,22 @@ url_option = click.option(
     help="The arena's address; that of its page will do.",
 )
 """The option --url of commands that ask a running arena."""
+
+
+submitter_option = click.option(
+    "--token",
+    envvar=["ARENA_TOKEN", "ARENA_INSTRUCTOR"],
+    show_envvar=True,
+    help="Your token of the roster, or the instructor's.",
+)
+
+instructor_option = click.option(
+    "--token",
+    envvar="ARENA_INSTRUCTOR",
+    required=True,
+    show_envvar=True,
+    help="The instructor's token, as `arena roster instructor` has printed it.",
+)
 
 
 def _read_settings(
@@ -166,11 +184,11 @@ def file_of(where: str | Path) -> tuple[Path, ...]:
 
 def shown(where: str | Path) -> str:
     """A database as messages name it: without its password."""
-    if isinstance(where, Path):
+    if "://" not in str(where):
         return str(where)
     from sqlalchemy import make_url
 
-    return make_url(where).render_as_string(hide_password=True)
+    return make_url(str(where)).render_as_string(hide_password=True)
 
 
 def fresh_seed(seed: int | None) -> int:

@@ -1,22 +1,28 @@
-"""A connection to `/submit` of a running arena, and the options that lead there."""
+"""A connection to `/submit` of a running arena, and how a submission there is shown."""
 
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
-from contextlib import ExitStack
-from types import TracebackType
+import shutil
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
+import msgspec
 
+from arena.cli import Interrupted
 from arena.cli import _options as options
-from arena.cli._arena_connection import connected_to
-from protocol.errors import ArenaError, ProtocolError, Unreachable, UsageError
+from arena.cli import _output as output
+from arena.cli._arena_connection import connected_to, place_of
+from arena.cli._results import Found
+from protocol.errors import ArenaError, ProtocolError, Unreachable, UsageError, one_line
 from protocol.messages import Refused
 from protocol.submitting import (
     Enter,
     FromSubmitter,
+    Progressing,
     Rules,
     ToSubmitter,
     decode_to_submitter,
@@ -26,76 +32,35 @@ from protocol.submitting import (
 if TYPE_CHECKING:
     from websockets.sync.client import ClientConnection
 
-__all__ = ["SubmitterConnection", "submitter_options"]
+__all__ = [
+    "Entering",
+    "Outcome",
+    "SubmissionProgress",
+    "SubmissionStep",
+    "SubmitterConnection",
+    "entered",
+    "submitter_options",
+]
 
 _ANSWER_S = 60.0  # a busy arena may take a while to answer; a long list takes it a second
 _PATH = "submit"
-_DEFAULT = click.core.ParameterSource.DEFAULT
+_CLEAR = "\r\x1b[K"  # clears the terminal's last line
+_LONGEST = 1000
+_DECIDED = ("accepted", "refused")
 
 Message = TypeVar("Message")
 
 
-def submitter_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """The options --url and --token; the command gets `arena`, which opens a connection."""
-
-    @options.url_option
-    @click.option(
-        "--token",
-        envvar=["ARENA_TOKEN", "ARENA_INSTRUCTOR"],
-        show_envvar=True,
-        help="Your token of the roster, or the instructor's.",
-    )
-    @functools.wraps(command)
-    def gathered(*args: Any, url: str, token: str | None, **given: Any) -> Any:
-        context = click.get_current_context()
-        # What stands before the name of a command holds for it.
-        above = {} if context.parent is None else context.parent.params
-        if context.get_parameter_source("url") is _DEFAULT:
-            url = above.get("url", url)
-        token = token or above.get("token")
-        if token is None and context.invoked_subcommand is None:
-            raise UsageError("expected --token, or ARENA_TOKEN in the environment")
-        # A token copied from tokens.csv may have the line's end with it.
-        return command(*args, arena=SubmitterConnection(url, (token or "").strip()), **given)
-
-    return gathered
-
-
 class SubmitterConnection:
-    """A connection that has entered; use it as a context.
+    """A connection that has entered at `/submit` of the arena at an address."""
 
-    Entering raises `ArenaError` if the token is not good, `Unreachable` if no arena answers that
-    takes submissions, and `UsageError` for a bad address.
-    """
-
-    def __init__(self, url: str, token: str) -> None:
-        self.url = url
-        self._token = token
-        self._stack = ExitStack()
-        self._websocket: ClientConnection | None = None
-
-    def __enter__(self) -> SubmitterConnection:
-        self._websocket = self._stack.enter_context(connected_to(self.url, _PATH))
-        try:
-            self.send(Enter(self._token))
-            self.expect(Rules)
-        except BaseException:
-            self._stack.close()
-            raise
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self._stack.close()
+    def __init__(self, websocket: ClientConnection, url: str) -> None:
+        self._websocket = websocket
+        self._place = place_of(url)
 
     def send(self, message: FromSubmitter) -> None:
         from websockets.exceptions import ConnectionClosed
 
-        assert self._websocket is not None, "it was entered"
         try:
             self._websocket.send(encode_from_submitter(message), text=True)
         except ConnectionClosed as error:
@@ -105,7 +70,6 @@ class SubmitterConnection:
         """The next message; `ArenaError` if it is a refusal, `TimeoutError` if none comes."""
         from websockets.exceptions import ConnectionClosed
 
-        assert self._websocket is not None, "it was entered"
         try:
             message = decode_to_submitter(self._websocket.recv(within_s, decode=False))
         except ConnectionClosed as error:
@@ -133,12 +97,150 @@ class SubmitterConnection:
             raise Unreachable(f"the arena at {self._place} does not answer") from None
         return message
 
+    def ask(self, message: FromSubmitter, kind: type[Message]) -> Message:
+        """Send a message, and wait for its answer, which is of that type."""
+        self.send(message)
+        return self.expect(kind)
+
     def _gone(self, error: Exception) -> Unreachable:
         return Unreachable(f"the connection to {self._place} is lost: {error}")
 
-    @property
-    def _place(self) -> str:
-        """Its address for errors, with the proxy that leads there."""
-        from protocol.address import through
 
-        return self.url + through(self.url)
+Entering = AbstractContextManager[SubmitterConnection]
+
+
+@contextmanager
+def entered(url: str, token: str) -> Iterator[SubmitterConnection]:
+    """Connect to the arena at an address, as the owner of a token.
+
+    Raises `ArenaError` if the token is not good, `Unreachable` if no arena answers that takes
+    submissions, and `UsageError` for a bad address.
+    """
+    with connected_to(url, _PATH) as websocket:
+        connection = SubmitterConnection(websocket, url)
+        connection.ask(Enter(token), Rules)
+        yield connection
+
+
+def submitter_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """The options --url and --token; the command gets `arena`, a context that is the connection.
+
+    Before the name of a command of a group they hold for that command.
+    """
+
+    @options.url_option
+    @options.submitter_option
+    @functools.wraps(command)
+    def gathered(*args: Any, url: str, token: str | None, **given: Any) -> Any:
+        context = click.get_current_context()
+        if context.invoked_subcommand is not None:
+            known = {name: each for name, each in (("url", url), ("token", token)) if each}
+            context.default_map = {context.invoked_subcommand: known}
+        elif token is None:
+            raise UsageError("expected --token, or ARENA_TOKEN in the environment")
+        # A token copied from tokens.csv may have the line's end with it.
+        return command(*args, arena=entered(url, (token or "").strip()), **given)
+
+    return gathered
+
+
+class SubmissionStep(msgspec.Struct, frozen=True):
+    """A step of a submission that is done."""
+
+    step: str
+    status: str
+    text: str
+
+
+class Outcome(msgspec.Struct, frozen=True):
+    """What became of a submission."""
+
+    submission: int
+    state: str
+    version: int | None
+    text: str
+    steps: tuple[SubmissionStep, ...]
+
+
+class SubmissionProgress:
+    """Steps on stdout as they happen, unless `quiet`; what passes on stderr, if that is a terminal.
+
+    `last` is what the arena has said last of the submission.
+    """
+
+    def __init__(self, *, quiet: bool) -> None:
+        self.last: Progressing | None = None
+        self._is_quiet = quiet
+        self._has_passing = sys.stderr.isatty()
+        self._steps: list[SubmissionStep] = []
+
+    def passing(self, text: str) -> None:
+        """Show a line that the next one overwrites."""
+        if self._has_passing:
+            width = shutil.get_terminal_size().columns - 1
+            click.echo(f"{_CLEAR}{text[:width]}", err=True, nl=False)
+
+    def clear(self) -> None:
+        if self._has_passing:
+            click.echo(_CLEAR, err=True, nl=False)
+
+    def follow(self, arena: SubmitterConnection) -> Iterator[Found]:
+        """Show what the arena says until the submission is decided, and then what became of it.
+
+        Raises `Interrupted` at Ctrl-C, and `Unreachable` if the connection is lost; both say how to
+        look again. When all is shown, `ArenaError` if it was refused.
+        """
+        try:
+            while self.last is None or self.last.state not in _DECIDED:
+                message = arena.receive(None)
+                if isinstance(message, Progressing):
+                    self.last = message
+                    self._show(message)
+        except KeyboardInterrupt:
+            self.clear()
+            raise Interrupted(f"nobody waits any more; {self._goes_on}") from None
+        except Unreachable as error:
+            self.clear()
+            raise Unreachable(f"{error}; {self._goes_on}") from None
+        last = self.last
+        done = Outcome(last.submission, last.state, last.version, last.text, tuple(self._steps))
+        is_refused = last.state == "refused"
+        yield done, () if is_refused else f"accepted: {last.text}"
+        if is_refused:
+            raise ArenaError(f"submission {last.submission} was refused: {last.text}")
+
+    @property
+    def _goes_on(self) -> str:
+        if self.last is None:
+            return "`arena submissions` shows whether it has arrived"
+        number = self.last.submission
+        return f"submission {number} goes on, and `arena submissions follow {number}` shows it"
+
+    def _show(self, progress: Progressing) -> None:
+        left = progress.expected_s
+        expected = "" if left is None else f", decided in about {output.duration(left)}"
+        if progress.position is not None:
+            self._steps.clear()  # it is begun again
+            why = f": {progress.text}" if progress.text else ""
+            where = f"waits at position {progress.position}"
+            self.passing(f"submission {progress.submission} {where}{expected}{why}")
+        elif progress.state in _DECIDED:
+            self.clear()
+        elif progress.status == "begun":
+            self.passing(f"{progress.state}: {progress.step}{expected}")
+        elif not progress.step:
+            self.passing(f"{progress.state}{expected}")
+        else:
+            self._step_done(progress)
+
+    def _step_done(self, progress: Progressing) -> None:
+        self._steps.append(SubmissionStep(progress.step, progress.status, progress.text))
+        if self._is_quiet:
+            return
+        self.clear()
+        first, *others = progress.text.splitlines() or [""]
+        is_failed = progress.status == "FAILED"
+        lines = [f"{progress.step:<22} {progress.status:<7} {'' if is_failed else first}".rstrip()]
+        lines += [f"    {text}" for text in ([first, *others] if is_failed else others)]
+        click.echo("\n".join(one_line(line, _LONGEST) for line in lines))
+        sys.stdout.flush()

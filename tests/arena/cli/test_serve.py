@@ -10,10 +10,10 @@ from typing import Any, cast
 import msgspec
 import pytest
 
-from arena.cli import _submissions, serve
+from arena.cli import _serving
 from arena.cli._addresses import Endpoint
 from arena.cli._launched_bots import BotNotices, launched
-from arena.cli._submissions import cache_folder, check_safety
+from arena.cli._serving import cache_folder, check_safety
 from arena.competitions.live_arena import LiveArena
 from arena.games import GAMES
 from arena.hosts.bus import BusAddress
@@ -50,7 +50,7 @@ def called(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callabl
         calls.append(Call(endpoint, plan, Path(str(store.file)).name))
         return False
 
-    monkeypatch.setattr(serve, "_serve", record)
+    monkeypatch.setattr(_serving, "serve", record)
     monkeypatch.delenv("ARENA_PORT", raising=False)
     monkeypatch.chdir(tmp_path)
 
@@ -243,7 +243,7 @@ def test_how_it_ended_is_a_line_and_the_exit_status(
             raise ends
         return ends
 
-    monkeypatch.setattr(serve, "_serve", serves)
+    monkeypatch.setattr(_serving, "serve", serves)
     monkeypatch.chdir(tmp_path)
 
     assert run("serve", "--db", "class.db").refusal(status) == said
@@ -377,7 +377,7 @@ NEAR = Endpoint("127.0.0.1", 0, False, False, None, (), True, (), ())
 
 @pytest.fixture
 def unsafe(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_submissions, "unsafe_because", lambda limits: ("no isolation: buy one",))
+    monkeypatch.setattr(_serving, "unsafe_because", lambda limits: ("no isolation: buy one",))
 
 
 @pytest.mark.usefixtures("unsafe")
@@ -402,7 +402,7 @@ def test_without_isolation_nobody_else_may_connect(changes: dict[str, object]) -
 
 
 def test_where_it_is_safe_nothing_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_submissions, "unsafe_because", lambda limits: ())
+    monkeypatch.setattr(_serving, "unsafe_because", lambda limits: ())
 
     assert check_safety(Limits(), NEAR, without_isolation=False) == ""
 
@@ -425,10 +425,10 @@ def test_of_a_server_s_database_they_are_built_in_the_user_s_cache(
 @pytest.mark.parametrize("language", ["rust", ""])
 def test_a_starter_is_in_a_language_that_there_is(language: str) -> None:
     with pytest.raises(UsageError, match="expected one of python, "):
-        _submissions._starter("akq", language)
+        _serving._starter("akq", language)
 
 
 def test_a_starter_says_which_file_is_to_be_changed() -> None:
-    made = _submissions._starter("akq", "go")
+    made = _serving._starter("akq", "go")
 
     assert made.edit in made.files
