@@ -64,15 +64,27 @@ class ResultCommand(click.Command):
 
     def format_help_text(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         super().format_help_text(ctx, formatter)
-        prints = self._prints
-        struct = _shown(pkgutil.resolve_name(prints) if isinstance(prints, str) else prints)
-        fields = [each for each in struct.fields if not self._fields or each.name in self._fields]
+        struct, fields = self._document()
         formatter.write_paragraph()
         with formatter.indentation():
             formatter.write_text(f"--json prints {_braces(struct, fields)}.")
-            if words := list(_words(struct, fields)):
-                formatter.write_paragraph()
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        super().format_options(ctx, formatter)
+        if words := list(_words(*self._document())):
+            with formatter.section("Fields of --json"):
                 formatter.write_dl(words)
+
+    def _document(self) -> tuple[inspect.StructType, Sequence[inspect.Field]]:
+        """The struct, and those of its fields that the help names."""
+        prints = self._prints
+        struct = inspect.type_info(
+            pkgutil.resolve_name(prints) if isinstance(prints, str) else prints
+        )
+        assert isinstance(struct, inspect.StructType), "documents are structs"
+        return struct, [
+            each for each in struct.fields if not self._fields or each.name in self._fields
+        ]
 
 
 class ResultGroup(ResultCommand, click.Group):
@@ -93,12 +105,6 @@ def _print(found: Found) -> None:
 
 
 # ---- The fields of a document, for the help
-
-
-def _shown(struct: type) -> inspect.StructType:
-    shown = inspect.type_info(struct)
-    assert isinstance(shown, inspect.StructType), "documents are structs"
-    return shown
 
 
 def _braces(
@@ -139,7 +145,9 @@ def _words(
     """What docstrings say of the fields of a struct and of those in it."""
     from protocol.schema.docstrings import of_class
 
-    words = of_class(struct.cls).fields if vars(struct.cls).get("__doc__") else {}
+    # A struct has the descriptions of its base, and -OO leaves none.
+    documented = [cls for cls in reversed(struct.cls.__mro__) if vars(cls).get("__doc__")]
+    words = {name: text for cls in documented for name, text in of_class(cls).fields.items()}
     for field in fields:
         name = within + field.encode_name
         if field.name in words:
