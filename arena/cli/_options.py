@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import secrets
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -9,10 +10,14 @@ from typing import Any, TypeVar
 
 import click
 import msgspec
+from msgspec.inspect import BoolType, IntType, ListType, UnionType
 
+from arena.cli._limit_options import described
 from arena.competitions.config import ServeSection
 from arena.games import game_named
 from arena.sandbox.bot_spec import read_entry
+from arena.server.origin import Origins, read_base_path
+from arena.server.proxies import Proxies
 from protocol.errors import BadSettings
 
 __all__ = [
@@ -28,6 +33,7 @@ __all__ = [
     "log_option",
     "matches_option",
     "seed_option",
+    "serve_options",
     "set_option",
     "shown",
     "submitter_option",
@@ -170,6 +176,57 @@ def db_option(help_text: str) -> Callable[[Command], Command]:
         help=f"{help_text} A URL such as postgresql+psycopg://user@host/name "
         "is a database elsewhere.",
     )
+
+
+_FILE = {"type": click.Path(dir_okay=False), "metavar": "FILE"}
+# What the options of `arena serve` have besides the type and the description of their fields.
+_SERVE_OPTIONS: dict[str, dict[str, Any]] = {
+    "host": {"show_default": True},
+    "port": {"show_default": True, "envvar": "ARENA_PORT", "show_envvar": True},
+    "page": {"show_default": True},
+    "origin": {"metavar": "URL"},
+    "trusted_proxy": {"metavar": "ADDRESS|NETWORK"},
+    "base_path": {"metavar": "PATH"},
+    "tls_cert": _FILE,
+    "tls_key": _FILE,
+    "db": {"show_default": True, "metavar": "FILE|URL"},
+    "players": {"metavar": "N"},
+    "matches": {"show_default": True},
+    "log": {"type": click.Path(dir_okay=False, allow_dash=True), "metavar": "FILE"},
+}
+
+
+def serve_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the fields of `ServeSection` as options; the command gets them as one, `section`."""
+
+    @functools.wraps(command)
+    def gathered(*args: Any, **given: Any) -> Any:
+        fields = {name: given.pop(name) for name in ServeSection.__struct_fields__}
+        fields["base_path"] = read_base_path(fields["base_path"])
+        section = ServeSection(**fields)
+        Origins().allow(section.origin)
+        Proxies().trust(section.trusted_proxy)
+        return command(*args, section=section, **given)
+
+    decorated: Callable[..., Any] = gathered
+    words = described(ServeSection)
+    struct = msgspec.inspect.type_info(ServeSection)
+    assert isinstance(struct, msgspec.inspect.StructType), "it is a struct"
+    for field in reversed(struct.fields):
+        name = f"--{field.name.replace('_', '-')}"
+        about = {"help": words.get(field.name), **_SERVE_OPTIONS.get(field.name, {})}
+        if field.default is not msgspec.NODEFAULT:
+            about["default"] = field.default
+        kinds = field.type.types if isinstance(field.type, UnionType) else (field.type,)
+        match kinds[0]:
+            case IntType(ge=least, le=most):
+                about["type"] = click.IntRange(least, most)
+            case BoolType():
+                name = f"{name}/--no-{name[2:]}"
+            case ListType():
+                about["multiple"] = True
+        decorated = click.option(name, **about)(decorated)
+    return decorated
 
 
 def database(db: str) -> str | Path:

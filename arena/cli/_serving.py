@@ -7,9 +7,10 @@ import contextlib
 import gc
 import hashlib
 import os
+import ssl
 import sys
 import time
-from collections.abc import AsyncIterator, Collection, Iterable, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Iterable, Sequence
 from pathlib import Path
 
 import click
@@ -19,13 +20,13 @@ from arena.cli import Interrupted
 from arena.cli import _competition_report as report
 from arena.cli import _options as options
 from arena.cli import _output as output
-from arena.cli._addresses import Endpoint, page_at, urls_for_others
+from arena.cli._addresses import page_at, urls_for_others
 from arena.cli._bus_options import BusAddress, needs_nats
 from arena.cli._launched_bots import BotNotices, launched
 from arena.cli._signals import Stop
 from arena.competitions.admin import AdminCommands
 from arena.competitions.competition import Competition
-from arena.competitions.config import Config
+from arena.competitions.config import Config, ServeSection
 from arena.competitions.host_pools import HostPools
 from arena.competitions.live_arena import LiveArena
 from arena.competitions.process_pool import ProcessPool, SeatBot
@@ -43,6 +44,7 @@ from arena.sandbox.command import Program
 from arena.sandbox.languages import LANGUAGES, Language
 from arena.sandbox.safety import fitting_bots, unsafe_because
 from arena.sandbox.worker_pool import usable_cores
+from arena.server.listener import Certificate
 from arena.storage.models import CompetitionReport
 from arena.storage.roster import Roster
 from arena.storage.store import Store
@@ -55,7 +57,7 @@ from protocol.errors import ArenaError, Unreachable, UsageError
 from protocol.messages import Limits
 from protocol.submitting import StarterFiles
 
-__all__ = ["ServePlan", "cache_folder", "check_safety", "run", "serve"]
+__all__ = ["ServePlan", "cache_folder", "certificate_of", "check_safety", "run", "serve"]
 
 _NEW_OBJECTS = 10_000  # between two garbage collections; the default is 700
 _STARTER_NAME = "bot"
@@ -63,16 +65,22 @@ _OPTION = "--submissions-without-isolation"
 
 
 class ServePlan(msgspec.Struct, frozen=True):
-    """What is played, by which launched bots besides those that connect, and how it is shown."""
+    """What is played, by which launched bots besides those that connect, and how it is shown.
+
+    Attributes:
+        hidden: files that no bot may see, such as the key.
+        unsafe: what every student could read of submissions, where they are not isolated.
+        bus: where hosts are found.
+    """
 
     config: Config
     games: Sequence[OpenGame]
     bots: Sequence[BotSpec]
-    once: bool
+    hidden: Sequence[Path]
     as_json: bool
-    log_file: str | None
-    unsafe: str  # of submissions, where they are not isolated
-    bus: BusAddress | None  # where hosts are found
+    unsafe: str
+    bus: BusAddress | None
+    tls: Callable[[], ssl.SSLContext] | None
 
     @property
     def game_names(self) -> Collection[str]:
@@ -81,20 +89,20 @@ class ServePlan(msgspec.Struct, frozen=True):
         return tuple(dict.fromkeys((*planned, *(game.plan.game for game in self.games))))
 
 
-def run(where: str, endpoint: Endpoint, plan: ServePlan, stop: Stop) -> None:
+def run(plan: ServePlan, stop: Stop) -> None:
     """Run the arena until it ends or is stopped, and say how to go on.
 
     Raises `Interrupted` at Ctrl-C, and `ArenaError` if a competition could not be played, or if
     results do not reach the disk any more.
     """
     goes_on = (
-        f"all matches that were over are in {options.shown(where)}, "
+        f"all matches that were over are in {options.shown(plan.config.serve.db)}, "
         "and the same command goes on from there"
     )
     failed = is_interrupted = is_stopped = False
-    with Store(where, exclusive=True) as store:
+    with Store(plan.config.serve.db, exclusive=True) as store:
         try:
-            failed = asyncio.run(serve(store, endpoint, plan, stop))
+            failed = asyncio.run(serve(store, plan, stop))
         except KeyboardInterrupt:
             is_interrupted = True
         except asyncio.CancelledError:  # by a signal: no failure
@@ -109,13 +117,13 @@ def run(where: str, endpoint: Endpoint, plan: ServePlan, stop: Stop) -> None:
         raise ArenaError("a competition could not be played to its end, see above")
 
 
-async def serve(store: Store, endpoint: Endpoint, plan: ServePlan, stop: Stop) -> bool:
+async def serve(store: Store, plan: ServePlan, stop: Stop) -> bool:
     """Run the arena until it ends or is stopped; returns whether a competition has failed."""
     task = asyncio.current_task()
     assert task is not None, "a coroutine runs in a task"
     stop.cancels(task)
-    roster = Roster(store.engine)
-    submissions, hidden = None, endpoint.hidden
+    roster, section = Roster(store.engine), plan.config.serve
+    submissions, hidden = None, plan.hidden
     if plan.config.submissions is not None:
         hidden = (*hidden, cache_folder(store), *(() if store.file is None else (store.file,)))
         submissions = _submission_service(
@@ -124,24 +132,24 @@ async def serve(store: Store, endpoint: Endpoint, plan: ServePlan, stop: Stop) -
     async with contextlib.AsyncExitStack() as stack:
         board = stack.enter_context(report.watch())
         notices = BotNotices(board)
-        log = notices.noting(stack.enter_context(report.match_log(plan.log_file)))
+        log = notices.noting(stack.enter_context(report.match_log(section.log)))
         if plan.bus is not None:
             hidden = (*hidden, _programs_folder(store))
         async with LiveArena(
             store,
-            address=endpoint.host,
-            port=endpoint.port,
+            address=section.host,
+            port=section.port,
             limits=plan.config.limits,
-            practice=endpoint.practice,
-            requires_token=endpoint.requires_token,
-            tls=endpoint.tls,
+            practice=section.practice,
+            requires_token=section.requires_token,
+            tls=plan.tls,
             listener=report.CompetitionLog(log, notices.say, notices.ruled),
             is_attended=True,
             hidden=hidden,
-            page=Web if endpoint.page else None,
-            origins=endpoint.origins,
-            proxies=endpoint.proxies,
-            base_path=endpoint.base_path,
+            page=Web if section.page else None,
+            origins=section.origin,
+            proxies=section.trusted_proxy,
+            base_path=section.base_path,
             submissions=submissions,
         ) as arena:
             # Modules stay, and so do most bots and matches: collect garbage less often.
@@ -150,9 +158,9 @@ async def serve(store: Store, endpoint: Endpoint, plan: ServePlan, stop: Stop) -
             if arena.submissions is not None:
                 _play_submissions(arena, arena.submissions)
             if plan.bus is not None:
-                hosts = _connected_hosts(arena, plan.bus, store, endpoint.certificate)
+                hosts = _connected_hosts(arena, plan.bus, store, section.tls_cert)
                 await stack.enter_async_context(hosts)
-            _say_where(arena.url, endpoint, plan, notices)
+            _say_where(arena.url, plan, notices)
             scheduler = Scheduler(
                 arena,
                 store,
@@ -161,12 +169,12 @@ async def serve(store: Store, endpoint: Endpoint, plan: ServePlan, stop: Stop) -
                 on_report=lambda done: _over(done, board, plan.as_json),
                 tell=notices.say,
                 roster=lambda: (_listed(roster), roster.teams()),
-                once=plan.once,
+                once=section.once,
             )
             if isinstance(arena.here.page, Web):
                 arena.here.page.upcoming = lambda: scheduler.upcoming
                 arena.here.page.startable = lambda: scheduler.startable
-            _warn(roster.access(), endpoint, plan, notices)
+            _warn(roster.access(), plan, notices)
             async with launched(arena, plan.bots, notices):
                 # Not before: `run` would resume a competition that a command has just started.
                 arena.on_instruct = AdminCommands(
@@ -177,11 +185,11 @@ async def serve(store: Store, endpoint: Endpoint, plan: ServePlan, stop: Stop) -
             return scheduler.has_failed
 
 
-def _say_where(url: str, endpoint: Endpoint, plan: ServePlan, notices: BotNotices) -> None:
+def _say_where(url: str, plan: ServePlan, notices: BotNotices) -> None:
     notices.say(f"arena at {url} · Ctrl-C stops it")
     if urls := urls_for_others(url):
         notices.say(f"from other machines it is at {' or '.join(urls)}")
-    if endpoint.page:
+    if plan.config.serve.page:
         notices.say(f"the page is at {page_at(url)}")
     if plan.bus is not None:
         notices.say(f"hosts run bots over {plan.bus.url}")
@@ -195,7 +203,7 @@ def _listed(roster: Roster) -> Sequence[str]:
     return [member.name for member in roster.members() if member.revoked_at is None]
 
 
-def _warn(access: Access, endpoint: Endpoint, plan: ServePlan, notices: BotNotices) -> None:
+def _warn(access: Access, plan: ServePlan, notices: BotNotices) -> None:
     """Report settings that are probably a mistake."""
     if plan.unsafe:
         notices.say(plan.unsafe)
@@ -206,7 +214,7 @@ def _warn(access: Access, endpoint: Endpoint, plan: ServePlan, notices: BotNotic
         )
     if plan.config.runs and not access.instructors:
         notices.say("nobody instructs here yet; `arena roster instructor` makes a token")
-    if endpoint.requires_token and not access.players:
+    if plan.config.serve.requires_token and not access.players:
         notices.say(
             "nobody is on the roster, so nobody can connect but the bots that are launched here; "
             "`arena roster import` puts a class on it, --open lets everybody in"
@@ -234,18 +242,32 @@ def _over(done: CompetitionReport, board: report.Board, as_json: bool) -> None:
         report.show(done)
 
 
+def certificate_of(section: ServeSection) -> Callable[[], ssl.SSLContext] | None:
+    """What gives each connection its TLS context; None without a certificate.
+
+    Raises `UsageError` if one of its two files is not given, or is not valid.
+    """
+    cert, key = section.tls_cert, section.tls_key
+    if cert is None and key is None:
+        return None
+    if cert is None or key is None:
+        raise UsageError("expected --tls-cert and --tls-key together, got one of them")
+    return Certificate(Path(cert), Path(key)).current
+
+
 # ---- What is handed in
 
 
-def check_safety(limits: Limits, endpoint: Endpoint, *, without_isolation: bool) -> str:
+def check_safety(config: Config, *, without_isolation: bool) -> str:
     """What every student could read, where programs are not isolated; else empty.
 
     Raises `UsageError` if submissions are not safe on this machine, and that is not wanted or other
     machines can hand in.
     """
-    if without_isolation and (not endpoint.is_near or endpoint.proxies):
+    section = config.serve
+    if without_isolation and (not section.is_near or section.trusted_proxy):
         raise UsageError(f"expected {_OPTION} only where the arena listens on this machine alone")
-    reasons = unsafe_because(limits)
+    reasons = unsafe_because(config.limits)
     if not reasons:
         return ""
     if not without_isolation:
@@ -332,7 +354,7 @@ def _programs_folder(store: Store) -> Path:
 
 @contextlib.asynccontextmanager
 async def _connected_hosts(
-    arena: LiveArena, where: BusAddress, store: Store, certificate: Path | None = None
+    arena: LiveArena, where: BusAddress, store: Store, certificate: str | None
 ) -> AsyncIterator[None]:
     """Have hosts run the launched bots of an open arena; raises `Unreachable` if the bus is away.
 
@@ -358,7 +380,7 @@ async def _connected_hosts(
             others[0] if others else arena.url,
             links.ticket,
             links.bots,
-            "" if certificate is None else certificate.read_text(),
+            "" if certificate is None else Path(certificate).read_text(),
             isolated=bool(isolation()),
         )
         await directory.open()

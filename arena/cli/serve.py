@@ -9,7 +9,7 @@ import click
 import msgspec
 
 from arena.cli import _options as options
-from arena.cli._addresses import Endpoint, endpoint_options
+from arena.cli._addresses import check_proxies
 from arena.cli._bus_options import BusAddress, bus_options
 from arena.cli._limit_options import LimitsCommand, limits_options
 from arena.cli._signals import Stop
@@ -22,20 +22,15 @@ from protocol.messages import Limits
 
 __all__ = ["command"]
 
-_DEFAULTS = ServeSection()
-
 
 def _read_config(ctx: click.Context, _param: object, path: Path | None) -> Config:
     """Read a file; its settings become the defaults of the options, which win over them."""
     if path is None:
         return Config()
     config = read_config(path)
-    serve = msgspec.structs.asdict(config.serve)
-    serve["open_to_all"] = serve.pop("open")
-    serve["log_file"] = serve.pop("log")
-    serve["origins"], serve["proxies"] = (serve.pop("origin"), serve.pop("trusted_proxy"))
+    tables = {name: msgspec.structs.asdict(getattr(config, name)) for name in ("serve", "limits")}
     bus = {"bus": config.bus.url, "bus_key": config.bus.key, "bus_ca": config.bus.ca}
-    ctx.default_map = {**serve, **bus, **msgspec.structs.asdict(config.limits)}
+    ctx.default_map = {**tables["serve"], **bus, **tables["limits"]}
     return config
 
 
@@ -56,28 +51,8 @@ def _print_example(ctx: click.Context, _param: object, wanted: bool) -> None:
     help="Settings in TOML: the tables [serve], [limits], [bus], [games.GAME], [submissions], "
     "[[bot]] and [[run]]; options win over them.",
 )
-@endpoint_options
-@options.db_option("The database, made if it is not there.")
+@options.serve_options
 @options.bot_option
-@click.option(
-    "--players",
-    type=click.IntRange(min=1),
-    default=_DEFAULTS.players,
-    metavar="N",
-    help="Start a game's competition when N bots that play it are there "
-    "[default: as many as it has seats].",
-)
-@click.option(
-    "--matches",
-    type=click.IntRange(min=1, max=100_000),
-    default=_DEFAULTS.matches,
-    show_default=True,
-    help="How often each two meet, or each bot the dealer.",
-)
-@click.option(
-    "--once/--no-once", default=_DEFAULTS.once, help="Stop after one competition in each game."
-)
-@options.log_option
 @bus_options
 @click.option(
     "--submissions-without-isolation",
@@ -102,13 +77,8 @@ def command(
     stop: Stop | None,
     games: tuple[str, ...],
     config: Config,
-    endpoint: Endpoint,
-    db: str,
+    section: ServeSection,
     commands: tuple[BotSpec, ...],
-    players: int | None,
-    matches: int,
-    once: bool,
-    log_file: str | None,
     bus: BusAddress | None,
     without_isolation: bool,
     settings: dict[str, object],
@@ -135,7 +105,7 @@ def command(
     --json prints a JSON document per competition, one a line, with the fields that `arena demo
     --json` has.
     """
-    from arena.cli._serving import ServePlan, check_safety, run
+    from arena.cli._serving import ServePlan, certificate_of, check_safety, run
     from arena.competitions.scheduler import OpenGame
     from arena.formats.spec import plan_of
 
@@ -144,36 +114,27 @@ def command(
         chosen = tuple(GAMES.values())
     if settings and len(chosen) != 1:
         raise UsageError("expected one GAME with --set, as settings belong to a game")
-    config = msgspec.structs.replace(config, limits=limits)
-    log = () if log_file in (None, "-") else (Path(str(log_file)),)
-    hidden = (*config.files, *endpoint.hidden, *log, *secret_files(bus))
-    endpoint = msgspec.structs.replace(endpoint, hidden=hidden)
-    endpoint.check()
+    config = msgspec.structs.replace(config, serve=section, limits=limits)
+    tls = certificate_of(section)
+    files = (section.tls_key, None if section.log == "-" else section.log)
+    hidden = (*config.files, *(Path(file) for file in files if file), *secret_files(bus))
+    check_proxies(section)
     unsafe = ""
     if config.submissions is not None:
-        unsafe = check_safety(limits, endpoint, without_isolation=without_isolation)
+        unsafe = check_safety(config, without_isolation=without_isolation)
     elif without_isolation:
         raise UsageError("expected a table [submissions] in the file of --config")
     open_games = []
     for game in chosen:
         own = competition_settings(game, {**config.games.get(game.name, {}), **settings})
-        planned = plan_of(
-            game, own, (), matches=matches, with_itself=game.meets_itself, limits=limits
-        )
-        open_games.append(OpenGame(planned, players or game.seats))
+        itself, count = game.meets_itself, section.matches
+        planned = plan_of(game, own, (), matches=count, with_itself=itself, limits=limits)
+        open_games.append(OpenGame(planned, section.players or game.seats))
     playable = {None, *(run.game for run in config.runs), *(game.name for game in chosen)}
-    files = () if "://" in db else (Path(db),)
-    plan = ServePlan(
-        config,
-        tuple(open_games),
-        _named((*config.bots, *commands), playable, (*files, *hidden)),
-        once,
-        as_json,
-        log_file,
-        unsafe,
-        bus,
-    )
-    run(db, endpoint, plan, stop or Stop())
+    database = () if "://" in section.db else (Path(section.db),)
+    bots = _named((*config.bots, *commands), playable, (*database, *hidden))
+    plan = ServePlan(config, tuple(open_games), bots, hidden, as_json, unsafe, bus, tls)
+    run(plan, stop or Stop())
 
 
 def _named(

@@ -12,9 +12,10 @@ import pytest
 from click.testing import CliRunner
 
 from arena.cli import _addresses
-from arena.cli._addresses import Endpoint, page_at, urls_for_others
+from arena.cli._addresses import check_proxies, page_at, urls_for_others
 from arena.cli._bus_options import bus_options, no_bus_options, read_address
 from arena.cli._limit_options import LimitsCommand, described, limits_options
+from arena.competitions.config import ServeSection
 from arena.hosts.bus import BusAddress
 from protocol.errors import UsageError
 from protocol.messages import Limits
@@ -120,9 +121,9 @@ def test_a_browser_on_this_machine_finds_the_page(url: str, page: str) -> None:
 def test_a_token_is_needed_unless_all_come_from_this_machine(
     host: str, proxies: tuple[str, ...], is_open: bool, requires: bool
 ) -> None:
-    endpoint = Endpoint(host, 0, is_open, False, None, (), True, (), proxies)
+    section = ServeSection(host=host, open=is_open, trusted_proxy=list(proxies))
 
-    assert endpoint.requires_token is requires
+    assert section.requires_token is requires
 
 
 @pytest.mark.parametrize(
@@ -135,11 +136,10 @@ def test_a_token_is_needed_unless_all_come_from_this_machine(
     ],
 )
 def test_a_proxy_on_this_machine_is_named_as_it_connects(host: str, named: str) -> None:
-    origins = ("https://arena.example.org",)
-    endpoint = Endpoint(host, 0, False, False, None, (), True, origins, ())
+    section = ServeSection(host=host, origin=["https://arena.example.org"])
 
     with pytest.raises(UsageError, match=f"this machine seem to be on {host}: {named}"):
-        endpoint.check()
+        check_proxies(section)
 
 
 @click.command(cls=LimitsCommand)

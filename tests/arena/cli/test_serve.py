@@ -11,9 +11,9 @@ import msgspec
 import pytest
 
 from arena.cli import _serving
-from arena.cli._addresses import Endpoint
 from arena.cli._launched_bots import BotNotices, launched
 from arena.cli._serving import cache_folder, check_safety
+from arena.competitions.config import Config, ServeSection
 from arena.competitions.live_arena import LiveArena
 from arena.games import GAMES
 from arena.hosts.bus import BusAddress
@@ -28,9 +28,13 @@ from tests.support.in_process import Run
 class Call(msgspec.Struct):
     """What `arena serve` would have run."""
 
-    endpoint: Any
     plan: Any
     db: str
+
+    @property
+    def endpoint(self) -> ServeSection:
+        section: ServeSection = self.plan.config.serve
+        return section
 
     @property
     def plans(self) -> list[Any]:
@@ -46,8 +50,8 @@ def called(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callabl
     """Call `arena serve` in a folder of its own; what it would have run."""
     calls: list[Call] = []
 
-    async def record(store: Store, endpoint: Any, plan: Any, stop: object) -> bool:
-        calls.append(Call(endpoint, plan, Path(str(store.file)).name))
+    async def record(store: Store, plan: Any, stop: object) -> bool:
+        calls.append(Call(plan, Path(str(store.file)).name))
         return False
 
     monkeypatch.setattr(_serving, "serve", record)
@@ -73,12 +77,12 @@ def test_without_anything_all_is_as_the_defaults_say(called: Callable[..., Call]
     assert [plan.limits for plan in call.plans] == [Limits()] * len(GAMES)
     assert [game.least for game in plan.games] == [game.seats for game in GAMES.values()]
     assert (plan.bots, plan.config.runs) == ((), ())
-    assert not plan.once
+    assert not endpoint.once
 
     other = called(config="")
-    assert [file.name for file in other.endpoint.hidden] == ["class.toml"]
+    assert [file.name for file in other.plan.hidden] == ["class.toml"]
     assert other.plans == call.plans
-    assert msgspec.structs.replace(other.endpoint, hidden=()) == endpoint
+    assert other.endpoint == endpoint
 
 
 def test_the_bus_of_a_file_is_used_and_its_key_is_hidden(
@@ -90,7 +94,7 @@ def test_the_bus_of_a_file_is_used_and_its_key_is_hidden(
     key = tmp_path / "bus" / "arena.nk"
     assert by_file.plan.bus == BusAddress("tls://one:4222", key)
     assert by_option.plan.bus == BusAddress("nats://two:4222", key)
-    assert key in by_file.endpoint.hidden
+    assert key in by_file.plan.hidden
     assert called().plan.bus is None
 
 
@@ -120,7 +124,7 @@ def test_a_file_changes_the_defaults(called: Callable[..., Call]) -> None:
     assert (call.endpoint.host, call.endpoint.port, call.db) == ("::1", 1, "class.db")
     assert (call.plan.config.limits, call.endpoint.practice) == (Limits(bank_ms=0), True)
     assert [game.least for game in call.plan.games] == [5] * 3
-    assert call.plan.once
+    assert call.endpoint.once
     for plan in call.plans:
         assert (plan.matches, plan.limits) == (3, Limits(bank_ms=0))
     akq, gin, poker = call.plans
@@ -159,7 +163,7 @@ def test_options_win_over_the_file(
     [gin] = call.plans
     assert (gin.settings["target"], gin.settings["max_turns"]) == (20, 40)
     assert gin.matches == 4
-    assert not call.plan.once
+    assert not call.endpoint.once
     assert call.bots == ["ann", "ben"]
 
     monkeypatch.setenv("ARENA_PORT", "3")
@@ -238,7 +242,7 @@ def test_how_it_ended_is_a_line_and_the_exit_status(
     status: int,
     said: str,
 ) -> None:
-    async def serves(store: Store, endpoint: Any, plan: Any, stop: object) -> bool:
+    async def serves(store: Store, plan: Any, stop: object) -> bool:
         if isinstance(ends, KeyboardInterrupt):
             raise ends
         return ends
@@ -372,7 +376,7 @@ async def test_a_bot_that_has_ended_is_reported_before_the_block_begins(
         ]
 
 
-NEAR = Endpoint("127.0.0.1", 0, False, False, None, (), True, (), ())
+NEAR = Config()
 
 
 @pytest.fixture
@@ -383,28 +387,28 @@ def unsafe(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.usefixtures("unsafe")
 def test_an_arena_that_cannot_isolate_takes_no_submissions() -> None:
     with pytest.raises(UsageError, match="not safe on this machine: no isolation: buy one; "):
-        check_safety(Limits(), NEAR, without_isolation=False)
+        check_safety(NEAR, without_isolation=False)
 
 
 @pytest.mark.usefixtures("unsafe")
 def test_on_loopback_it_may_say_what_everybody_could_read() -> None:
-    text = check_safety(Limits(), NEAR, without_isolation=True)
+    text = check_safety(NEAR, without_isolation=True)
 
     assert "other students' programs too (no isolation: buy one)" in text
 
 
-@pytest.mark.parametrize("changes", [{"host": "0.0.0.0"}, {"proxies": ("127.0.0.1",)}])
-def test_without_isolation_nobody_else_may_connect(changes: dict[str, object]) -> None:
-    elsewhere = msgspec.structs.replace(NEAR, **changes)
+@pytest.mark.parametrize("changes", [{"host": "0.0.0.0"}, {"trusted_proxy": ["127.0.0.1"]}])
+def test_without_isolation_nobody_else_may_connect(changes: dict[str, Any]) -> None:
+    elsewhere = Config(serve=ServeSection(**changes))
 
     with pytest.raises(UsageError, match="only where the arena listens on this machine alone"):
-        check_safety(Limits(), elsewhere, without_isolation=True)
+        check_safety(elsewhere, without_isolation=True)
 
 
 def test_where_it_is_safe_nothing_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(_serving, "unsafe_because", lambda limits: ())
 
-    assert check_safety(Limits(), NEAR, without_isolation=False) == ""
+    assert check_safety(NEAR, without_isolation=False) == ""
 
 
 def test_programs_are_built_beside_the_file_of_the_database(tmp_path: Path) -> None:
