@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import functools
+import re
 import secrets
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
+from urllib.parse import unquote
 
 import click
 import msgspec
@@ -32,6 +34,7 @@ __all__ = [
     "json_option",
     "log_option",
     "matches_option",
+    "read_id",
     "seed_option",
     "serve_options",
     "set_option",
@@ -75,6 +78,12 @@ instructor_option = click.option(
     show_envvar=True,
     help="The instructor's token, as `arena roster instructor` has printed it.",
 )
+
+
+def read_id(_ctx: click.Context, _param: click.Parameter, text: str | None) -> str | None:
+    """The id of a match or a competition, of which the link to its page will do."""
+    link = None if text is None else re.search(r"#/[cm]/([^/?#]+)", text)
+    return text if link is None else unquote(link[1])
 
 
 def _read_settings(

@@ -37,7 +37,7 @@ class _Shown(msgspec.Struct, frozen=True):
 
 
 @result_command("habits", prints=_Shown)
-@click.argument("where", metavar="MATCH|COMPETITION")
+@click.argument("where", metavar="MATCH|COMPETITION", callback=options.read_id)
 @click.argument("bot")
 @click.argument("other", metavar="[BOT]", required=False)
 @options.db_option("The database that has the match or the competition.")

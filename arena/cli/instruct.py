@@ -7,6 +7,7 @@ Each opens a WebSocket, and sends one `instruct` with the instructor's token, wh
 from __future__ import annotations
 
 import functools
+import re
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
@@ -104,7 +105,7 @@ def _of(settled: int, scheduled: int) -> str:
 
 
 @_instruction()
-@click.argument("competition", required=False)
+@click.argument("competition", required=False, callback=options.read_id)
 def pause(ask: Ask, competition: str | None) -> Found:
     """Open no new matches in COMPETITION, its id or the name of its run, or in all.
 
@@ -115,14 +116,14 @@ def pause(ask: Ask, competition: str | None) -> Found:
 
 
 @_instruction()
-@click.argument("competition", required=False)
+@click.argument("competition", required=False, callback=options.read_id)
 def resume(ask: Ask, competition: str | None) -> Found:
     """Go on with COMPETITION, or with all, and with matches that were void three times."""
     return _told(ask(Action.RESUME, competition=competition))
 
 
 @_instruction()
-@click.argument("competition", required=False)
+@click.argument("competition", required=False, callback=options.read_id)
 @click.option(
     "--unplayed",
     type=click.Choice([each.value for each in Unplayed]),
@@ -143,7 +144,7 @@ def stop(ask: Ask, competition: str | None, unplayed: str | None) -> Found:
 def _match_unless_since(ctx: click.Context, param: click.Parameter, what: str | None) -> str | None:
     if what is None and ctx.params.get("since") is None:
         raise click.MissingParameter(ctx=ctx, param=param, param_hint="'MATCH'")
-    return what
+    return options.read_id(ctx, param, what)
 
 
 @_instruction("verdicts")
@@ -161,10 +162,11 @@ def void(
 ) -> Iterator[Found]:
     """Make MATCH void, and play it again with fresh cards.
 
-    It may be one that is being played, or one that is over: its result is taken back then, and so
-    is what it brought about: a bot that was eliminated in it is in again. In an elimination only
-    matches of the latest stage can be void. A competition that is finished goes on for it: it waits
-    for its bots, and nobody is absent from it. `arena stop --unplayed` ends that.
+    MATCH is its id, with the seat behind a dot or without, or the link to its page. It may be one
+    that is being played, or one that is over: its result is taken back then, and so is what it
+    brought about: a bot that was eliminated in it is in again. In an elimination only matches of
+    the latest stage can be void. A competition that is finished goes on for it: it waits for its
+    bots, and nobody is absent from it. `arena stop --unplayed` ends that.
 
     With --since, after an outage, the matches of all verdicts `absent` and `disconnect` are made
     void that were given in that time, in COMPETITION or in all. They are listed first. TIME is a
@@ -176,8 +178,8 @@ def void(
         yield from _void_all(found, ask, is_sure=yes)
     elif until is not None or yes:
         raise UsageError("expected --since with --until and --yes, got a match alone")
-    else:
-        yield _told(ask(Action.VOID, match=what))
+    else:  # `ID.0` is what the bot of its first seat calls it
+        yield _told(ask(Action.VOID, match=re.sub(r"\.\d+$", "", what or "")))
 
 
 def _void_all(found: Done, ask: Ask, *, is_sure: bool) -> Iterator[Found]:

@@ -113,7 +113,7 @@ class _Report(msgspec.Struct, frozen=True):
 
 
 @result_command("mistakes", prints=_Report)
-@click.argument("where", metavar="MATCH|COMPETITION")
+@click.argument("where", metavar="MATCH|COMPETITION", callback=options.read_id)
 @click.option(
     "--seat",
     "who",

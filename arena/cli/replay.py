@@ -29,7 +29,7 @@ _LONGEST_LINE = 2000
 
 
 @click.command(name="replay")
-@click.argument("match", metavar="MATCH")
+@click.argument("match", metavar="MATCH", callback=options.read_id)
 @options.db_option("The database that has the match.")
 @click.option("--seat", metavar="NAME", help="Show only what this seat saw: a name or a number.")
 @click.option(
@@ -62,10 +62,10 @@ def command(
     """Step through a match as text, show what a bot was sent, or put its questions to a bot again.
 
     MATCH is the id of a match in the database, as a bot is told it or without the seat behind its
-    dot, or a file as `arena export`, the page and this command's --json write it. `last` is the
-    match that `arena play` or `arena compare` played last on this machine, `last-2` the one before,
-    up to 20; with --db, or where the database in this folder has a later one, the last in the
-    database. A long match begins with an index of its rounds.
+    dot, the link to its page, or a file as `arena export`, the page and this command's --json write
+    it. `last` is the match that `arena play` or `arena compare` played last on this machine,
+    `last-2` the one before, up to 20; with --db, or where the database in this folder has a later
+    one, the last in the database. A long match begins with an index of its rounds.
 
     With --seat and --bot a bot on this machine is started, and asked what that seat was asked, with
     the same news. After an answer that differs the recorded history goes on: the recorded answer

@@ -46,7 +46,7 @@ class Standings(CompetitionReport, frozen=True, kw_only=True):
 
 
 @result_command("standings", prints=Standings)
-@click.argument("competition", required=False)
+@click.argument("competition", required=False, callback=options.read_id)
 @options.db_option("The database.")
 @click.option(
     "--follow", is_flag=True, help="Show them again as they change, until the competition is over."

@@ -30,6 +30,7 @@ from protocol.submitting import (
 
 __all__ = ["command"]
 
+_LAST_WORDS = "It wrote: "  # stands before them in a refusal, `arena/cli/_submission_check.py`
 _LONGEST_TEXT = 120  # in the list; `log` shows all
 
 _number = click.argument("number", type=click.IntRange(min=1), metavar="N")
@@ -204,4 +205,7 @@ def _state(entry: EntryOf) -> str:
 
 
 def _text(entry: EntryOf) -> str:
-    return one_line(": ".join(filter(None, (entry.message, entry.text))), _LONGEST_TEXT)
+    text = entry.text
+    if entry.state == "refused":  # what the program said as it ended is the cause
+        text = text.rpartition(_LAST_WORDS)[2]
+    return one_line(": ".join(filter(None, (entry.message, text))), _LONGEST_TEXT)

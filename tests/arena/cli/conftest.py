@@ -5,14 +5,16 @@ from __future__ import annotations
 import shutil
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import click
 import msgspec
 import pytest
 
-from arena.cli import _lab_runs, instruct, main, tournament
+from arena.cli import _lab_runs, _submitter, instruct, main, tournament
 from arena.formats.formats import schedule_of
 from arena.formats.schedule import Pairing
 from arena.formats.spec import Form
@@ -23,6 +25,7 @@ from arena.storage.store import Store
 from protocol.errors import ArenaError, Unreachable
 from protocol.instructions import HostView, LostBot, TimedVerdict
 from protocol.messages import Action, Done, Ending, Instruct, Progress, Termination
+from protocol.submitting import EntryOf, Rules, SubmissionList, encode_to_submitter
 from tests.arena.results.test_match_sums import written
 from tests.support import sample_database
 from tests.support.analysed import analysing, bluffer_db
@@ -67,6 +70,10 @@ def bot_file(tmp_path: Path) -> Callable[..., str]:
 
 
 # ---- What the `*.cram` need: a command that only shows what it was asked, or `class.db`
+
+
+def _ignored(*_: object, **__: object) -> None:
+    pass
 
 
 def _nothing(*_: object, **__: object) -> None:
@@ -147,6 +154,26 @@ def answering_arena(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(instruct, "_ask", answer)
     monkeypatch.setenv("ARENA_INSTRUCTOR", "secret")
     monkeypatch.delenv("ARENA_URL", raising=False)
+
+
+@pytest.fixture
+def listing_arena(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An arena with two submissions, one of which was refused."""
+    entry = EntryOf(
+        7, "ann", 3, "ann.zip", "faster", "", 9, "python", "accepted", 1.8e9, None, (), (), ""
+    )
+    why = (
+        f"hello: expected a hello; got the process ended. {'x' * 90} It wrote: no module named 'np'"
+    )
+    refused = msgspec.structs.replace(entry, submission=8, version=None, state="refused", text=why)
+    rules = Rules(None, 9, (), (), None, None, None)
+    frames = map(encode_to_submitter, (rules, SubmissionList((refused, entry))))
+
+    @contextmanager
+    def connected(url: str, path: str) -> Iterator[Any]:
+        yield SimpleNamespace(send=_ignored, recv=lambda *_, **__: next(frames))
+
+    monkeypatch.setattr(_submitter, "connected_to", connected)
 
 
 @pytest.fixture
