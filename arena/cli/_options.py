@@ -211,6 +211,8 @@ def serve_options(command: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(command)
     def gathered(*args: Any, **given: Any) -> Any:
         fields = {name: given.pop(name) for name in ServeSection.__struct_fields__}
+        for name in ("origin", "trusted_proxy"):
+            fields[name] = list(fields[name])
         fields["base_path"] = read_base_path(fields["base_path"])
         section = ServeSection(**fields)
         Origins().allow(section.origin)

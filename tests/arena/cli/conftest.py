@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 import sys
 from collections.abc import Callable, Iterator
@@ -14,7 +15,7 @@ import click
 import msgspec
 import pytest
 
-from arena.cli import _lab_runs, _submitter, instruct, main, tournament
+from arena.cli import _lab_runs, _serving, _submitter, instruct, main, tournament
 from arena.formats.formats import schedule_of
 from arena.formats.schedule import Pairing
 from arena.formats.spec import Form
@@ -25,7 +26,7 @@ from arena.storage.store import Store
 from protocol.errors import ArenaError, Unreachable
 from protocol.instructions import HostView, LostBot, TimedVerdict
 from protocol.messages import Action, Done, Ending, Instruct, Progress, Termination
-from protocol.submitting import EntryOf, Rules, SubmissionList, encode_to_submitter
+from protocol.submitting import EntryOf, Rules, SubmissionList, ToSubmitter, encode_to_submitter
 from tests.arena.results.test_match_sums import written
 from tests.support import sample_database
 from tests.support.analysed import analysing, bluffer_db
@@ -156,6 +157,43 @@ def answering_arena(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("ARENA_URL", raising=False)
 
 
+def _changed(struct: msgspec.Struct) -> dict[str, Any]:
+    """The fields that are not as by default."""
+    default = type(struct)()
+    names = struct.__struct_fields__
+    return {
+        name: getattr(struct, name)
+        for name in names
+        if getattr(struct, name) != getattr(default, name)
+    }
+
+
+@pytest.fixture
+def served(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Show what `arena serve` would have run."""
+
+    async def show(store: Store, plan: Any, stop: object) -> bool:
+        section, bus = plan.config.serve, plan.bus
+        document = {
+            "serve": _changed(section),
+            "needs_token": section.requires_token,
+            "limits": _changed(plan.config.limits),
+            "games": {
+                game.plan.game: {"least": game.least, **msgspec.to_builtins(game.plan)}
+                for game in plan.games
+            },
+            "bots": {bot.name: bot.program.words[1:] for bot in plan.bots},
+            "runs": [run.name for run in plan.config.runs],
+            "bus": None if bus is None else f"{bus.url} {bus.key}",
+            "hidden": [str(file) for file in plan.hidden],
+        }
+        click.echo(json.dumps(document))
+        return False
+
+    monkeypatch.setattr(_serving, "serve", show)
+    monkeypatch.delenv("ARENA_PORT", raising=False)
+
+
 @pytest.fixture
 def listing_arena(monkeypatch: pytest.MonkeyPatch) -> None:
     """An arena with two submissions, one of which was refused."""
@@ -167,7 +205,8 @@ def listing_arena(monkeypatch: pytest.MonkeyPatch) -> None:
     )
     refused = msgspec.structs.replace(entry, submission=8, version=None, state="refused", text=why)
     rules = Rules(None, 9, (), (), None, None, None)
-    frames = map(encode_to_submitter, (rules, SubmissionList((refused, entry))))
+    answers: tuple[ToSubmitter, ...] = (rules, SubmissionList((refused, entry)))
+    frames = map(encode_to_submitter, answers)
 
     @contextmanager
     def connected(url: str, path: str) -> Iterator[Any]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import socket
-from collections.abc import Callable
 from pathlib import Path
 
 import click
@@ -21,61 +20,32 @@ from protocol.errors import UsageError
 from protocol.messages import Limits
 from tests.support.nats_server import nats_server
 
-Called = Callable[..., None]
-
-
-@pytest.fixture
-def called(monkeypatch: pytest.MonkeyPatch) -> Called:
-    """Give this machine a name, and addresses on the interface that leads out."""
-
-    def call(name: str = "desk", v4: str = "", v6: str = "") -> None:
-        addresses = {socket.AF_INET: v4, socket.AF_INET6: v6}
-        monkeypatch.setattr(socket, "gethostname", lambda: name)
-        monkeypatch.setattr(_addresses, "_outward", addresses.__getitem__)
-
-    return call
-
 
 @pytest.mark.parametrize(
-    ("listens", "reached"),
+    ("listens", "name", "v4", "reached"),
     [
-        ("ws://0.0.0.0:7700", ("ws://desk:7700", "ws://10.1.2.3:7700")),
-        ("wss://0.0.0.0:81", ("wss://desk:81", "wss://10.1.2.3:81")),
-        ("ws://[::]:7700", ("ws://desk:7700", "ws://[fd00::7]:7700")),
-        ("ws://:7700", ("ws://desk:7700", "ws://10.1.2.3:7700")),
+        ("ws://0.0.0.0:7700", "desk", "10.1.2.3", ("ws://desk:7700", "ws://10.1.2.3:7700")),
+        ("wss://0.0.0.0:81", "desk", "10.1.2.3", ("wss://desk:81", "wss://10.1.2.3:81")),
+        ("ws://[::]:7700", "desk", "10.1.2.3", ("ws://desk:7700", "ws://[fd00::7]:7700")),
+        ("ws://:7700", "desk", "10.1.2.3", ("ws://desk:7700", "ws://10.1.2.3:7700")),
+        ("ws://0.0.0.0:1", "desk", "", ("ws://desk:1",)),
+        ("ws://0.0.0.0:1", "localhost.localdomain", "10.1.2.3", ("ws://10.1.2.3:1",)),
+        ("ws://0.0.0.0:1", "localhost", "", ()),
+        # On one interface the arena's own address is enough.
+        ("ws://127.0.0.1:7700", "desk", "10.1.2.3", ()),
+        ("ws://[::1]:1", "desk", "10.1.2.3", ()),
+        ("ws://10.1.2.3:1", "desk", "10.1.2.3", ()),
+        ("wss://arena.school:1", "desk", "10.1.2.3", ()),
     ],
 )
-def test_on_all_interfaces_it_is_this_machines_name_and_address(
-    called: Called, listens: str, reached: tuple[str, ...]
+def test_others_reach_it_by_this_machines_name_and_address(
+    monkeypatch: pytest.MonkeyPatch, listens: str, name: str, v4: str, reached: tuple[str, ...]
 ) -> None:
-    called(v4="10.1.2.3", v6="fd00::7")
+    addresses = {socket.AF_INET: v4, socket.AF_INET6: "fd00::7"}
+    monkeypatch.setattr(socket, "gethostname", lambda: name)
+    monkeypatch.setattr(_addresses, "_outward", addresses.__getitem__)
 
     assert urls_for_others(listens) == reached
-
-
-@pytest.mark.parametrize(
-    "url", ["ws://127.0.0.1:7700", "ws://[::1]:1", "ws://10.1.2.3:1", "wss://arena.school:1"]
-)
-def test_on_one_interface_the_arenas_own_address_is_enough(called: Called, url: str) -> None:
-    called(v4="10.1.2.3")
-
-    assert urls_for_others(url) == ()
-
-
-@pytest.mark.parametrize(
-    ("name", "address", "reached"),
-    [
-        ("desk", "", ("ws://desk:1",)),
-        ("localhost.localdomain", "10.1.2.3", ("ws://10.1.2.3:1",)),
-        ("localhost", "", ()),
-    ],
-)
-def test_without_a_network_or_a_name_only_what_there_is(
-    called: Called, name: str, address: str, reached: tuple[str, ...]
-) -> None:
-    called(name, v4=address)
-
-    assert urls_for_others("ws://0.0.0.0:1") == reached
 
 
 def test_the_address_that_leads_out_is_one_that_can_be_listened_on() -> None:

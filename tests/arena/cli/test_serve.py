@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, cast
 
@@ -15,210 +15,12 @@ from arena.cli._launched_bots import BotNotices, launched
 from arena.cli._serving import cache_folder, check_safety
 from arena.competitions.config import Config, ServeSection
 from arena.competitions.live_arena import LiveArena
-from arena.games import GAMES
-from arena.hosts.bus import BusAddress
 from arena.sandbox.bot_spec import BotSpec
 from arena.storage.store import Store
 from protocol.errors import UsageError
 from protocol.messages import Ending, Limits, Verdict
 from tests.support.databases import Server
 from tests.support.in_process import Run
-
-
-class Call(msgspec.Struct):
-    """What `arena serve` would have run."""
-
-    plan: Any
-    db: str
-
-    @property
-    def endpoint(self) -> ServeSection:
-        section: ServeSection = self.plan.config.serve
-        return section
-
-    @property
-    def plans(self) -> list[Any]:
-        return [game.plan for game in self.plan.games]
-
-    @property
-    def bots(self) -> list[str]:
-        return [bot.name for bot in self.plan.bots]
-
-
-@pytest.fixture
-def called(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Call]:
-    """Call `arena serve` in a folder of its own; what it would have run."""
-    calls: list[Call] = []
-
-    async def record(store: Store, plan: Any, stop: object) -> bool:
-        calls.append(Call(plan, Path(str(store.file)).name))
-        return False
-
-    monkeypatch.setattr(_serving, "serve", record)
-    monkeypatch.delenv("ARENA_PORT", raising=False)
-    monkeypatch.chdir(tmp_path)
-
-    def call(*words: str, config: str | None = None) -> Call:
-        if config is not None:
-            Path("class.toml").write_text(config)
-            words = (*words, "--config", "class.toml")
-        assert run("serve", *words)[::2] == (0, "")
-        return calls.pop()
-
-    return call
-
-
-def test_without_anything_all_is_as_the_defaults_say(called: Callable[..., Call]) -> None:
-    call = called()
-    endpoint, plan = call.endpoint, call.plan
-
-    assert (endpoint.host, endpoint.port, call.db) == ("127.0.0.1", 7700, "arena.db")
-    assert (plan.config.limits, endpoint.practice) == (Limits(), False)
-    assert [plan.limits for plan in call.plans] == [Limits()] * len(GAMES)
-    assert [game.least for game in plan.games] == [game.seats for game in GAMES.values()]
-    assert (plan.bots, plan.config.runs) == ((), ())
-    assert not endpoint.once
-
-    other = called(config="")
-    assert [file.name for file in other.plan.hidden] == ["class.toml"]
-    assert other.plans == call.plans
-    assert other.endpoint == endpoint
-
-
-def test_the_bus_of_a_file_is_used_and_its_key_is_hidden(
-    called: Callable[..., Call], tmp_path: Path
-) -> None:
-    file = "[bus]\nurl = 'tls://one:4222'\nkey = 'bus/arena.nk'"
-    by_file, by_option = called(config=file), called("--bus", "nats://two:4222", config=file)
-
-    key = tmp_path / "bus" / "arena.nk"
-    assert by_file.plan.bus == BusAddress("tls://one:4222", key)
-    assert by_option.plan.bus == BusAddress("nats://two:4222", key)
-    assert key in by_file.plan.hidden
-    assert called().plan.bus is None
-
-
-def test_a_file_changes_the_defaults(called: Callable[..., Call]) -> None:
-    call = called(
-        *("akq", "gin", "three_card_poker"),
-        config="""
-        [serve]
-        host = "::1"
-        port = 1
-        db = "class.db"
-        players = 5
-        matches = 3
-        once = true
-        practice = true
-        [limits]
-        bank_ms = 0
-        [games.akq]
-        hands = 10
-        [games.gin]
-        target = 30
-        [[bot]]
-        command = "sh"
-        """,
-    )
-
-    assert (call.endpoint.host, call.endpoint.port, call.db) == ("::1", 1, "class.db")
-    assert (call.plan.config.limits, call.endpoint.practice) == (Limits(bank_ms=0), True)
-    assert [game.least for game in call.plan.games] == [5] * 3
-    assert call.endpoint.once
-    for plan in call.plans:
-        assert (plan.matches, plan.limits) == (3, Limits(bank_ms=0))
-    akq, gin, poker = call.plans
-    assert (akq.settings["hands"], gin.settings["target"]) == (10, 30)
-    assert (poker.settings["stake"], poker.settings["goal"]) == (1000, 1125)
-    assert (akq.with_itself, gin.with_itself) == (True, False)
-    assert call.bots == ["sh"]
-
-
-def test_options_win_over_the_file(
-    called: Callable[..., Call], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    config = """
-        [serve]
-        port = 1
-        db = "class.db"
-        matches = 3
-        once = true
-        practice = true
-        [limits]
-        bank_ms = 0
-        memory_mib = 64
-        [games.gin]
-        target = 30
-        max_turns = 40
-        [[bot]]
-        name = "ann"
-        command = "sh"
-        """
-    words = "gin --port 2 --db my.db --matches 4 --no-once --no-practice --bank-ms 7"
-    more = ("--set", "target=20", "--bot", "ben=sh")
-    call = called(*words.split(), *more, config=config)
-
-    assert (call.endpoint.port, call.db, call.endpoint.practice) == (2, "my.db", False)
-    assert call.plan.config.limits == Limits(bank_ms=7, memory_mib=64)
-    [gin] = call.plans
-    assert (gin.settings["target"], gin.settings["max_turns"]) == (20, 40)
-    assert gin.matches == 4
-    assert not call.endpoint.once
-    assert call.bots == ["ann", "ben"]
-
-    monkeypatch.setenv("ARENA_PORT", "3")
-    assert called("gin", config=config).endpoint.port == 3
-
-
-@pytest.mark.parametrize(
-    ("words", "config", "needs_token"),
-    [
-        ("--host 0.0.0.0", None, True),
-        ("--host ::", None, True),
-        ("--host 0.0.0.0 --open", None, False),
-        ("", '[serve]\nhost = "0.0.0.0"\nopen = true', False),
-        ("--host 127.0.0.1", None, False),
-        ("--host ::1", None, False),
-        ("--host localhost", None, False),
-    ],
-)
-def test_who_comes_from_elsewhere_needs_a_token_unless_all_may_come(
-    called: Callable[..., Call], words: str, config: str | None, needs_token: bool
-) -> None:
-    assert called(*words.split(), config=config).endpoint.requires_token is needs_token
-
-
-RUNS = """
-    [[run]]
-    game = "akq"
-    [[run]]
-    game = "gin"
-    name = "cup"
-    """
-
-
-def test_with_runs_only_they_are_played_and_games_that_are_named(
-    called: Callable[..., Call],
-) -> None:
-    call = called(config=RUNS)
-    assert [run.name for run in call.plan.config.runs] == ["ace_king_queen", "cup"]
-    assert call.plan.games == ()
-
-    call = called("blackjack", config=RUNS)
-    assert len(call.plan.config.runs) == 2
-    assert [plan.game for plan in call.plans] == ["blackjack"]
-
-
-def test_bots_of_other_games_are_not_launched(called: Callable[..., Call]) -> None:
-    config = "".join(
-        f'[[bot]]\ncommand = "sh"\nname = "{game}"\ngame = "{game}"\n'
-        for game in ("akq", "gin", "blackjack")
-    )
-    config += '[[bot]]\ncommand = "sh"\nname = "any"\n'
-
-    assert called("gin", config=config).bots == ["gin", "any"]
-    assert len(called(config=config).bots) == 4
-    assert called(config=config + RUNS).bots == ["akq", "gin", "any"]
 
 
 @pytest.mark.parametrize(
@@ -334,17 +136,6 @@ def test_no_more_is_kept_than_fits_into_a_frame() -> None:
     lines = notices.lines()
     assert sum(map(len, lines)) <= 200_000
     assert " 599 x" in lines[-2]
-
-
-def test_a_strategy_in_a_file_is_launched_like_any_bot(called: Callable[..., Call]) -> None:
-    Path("ann").mkdir()
-    Path("ann/bot.py").write_text("class Bot: ...")
-    [entry] = called("akq", config='[[bot]]\ncommand = "ann/bot.py"').plan.bots
-    [other] = called("akq", "--bot", "ann/bot.py").plan.bots
-
-    assert entry.name == other.name == "ann"
-    assert entry.program.words[1:5] == ("-P", "-m", "bots", "ann/bot.py")
-    assert entry.program == other.program
 
 
 class HostWithABotThatEnds:
