@@ -9,7 +9,6 @@ import click
 import msgspec
 
 from arena.cli import _options as options
-from arena.cli._addresses import check_proxies
 from arena.cli._bus_options import BusAddress, bus_options
 from arena.cli._limit_options import LimitsCommand, limits_options
 from arena.cli._signals import Stop
@@ -105,7 +104,7 @@ def command(
     --json prints a JSON document per competition, one a line, with the fields that `arena demo
     --json` has.
     """
-    from arena.cli._serving import ServePlan, certificate_of, check_safety, run
+    from arena.cli._serving import ServePlan, certificate_of, check_proxies, check_safety, run
     from arena.competitions.scheduler import OpenGame
     from arena.formats.spec import plan_of
 

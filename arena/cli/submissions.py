@@ -10,8 +10,8 @@ import click
 import msgspec
 
 from arena.cli import _output as output
+from arena.cli._arena_connection import Entering, Outcome, SubmissionProgress, submitter_options
 from arena.cli._results import Found, ResultCommand, ResultGroup, as_json
-from arena.cli._submitter import Entering, Outcome, SubmissionProgress, submitter_options
 from arena.strength.figures import time_of
 from protocol.errors import UsageError, one_line
 from protocol.submitting import (
@@ -44,18 +44,12 @@ class Downloaded(msgspec.Struct, frozen=True):
     bytes: int
 
 
-class _VersionNumber(click.ParamType):  # type: ignore[type-arg]
-    """`v3` or `3`."""
-
-    name = "version"
-
-    def convert(
-        self, value: object, param: click.Parameter | None, ctx: click.Context | None
-    ) -> int:
-        text = str(value).removeprefix("v")
-        if not (text.isascii() and text.isdigit() and int(text) > 0):
-            raise UsageError(f"expected a version such as v3, got {one_line(repr(value), 60)}")
-        return int(text)
+def _read_version(_ctx: click.Context, _param: click.Parameter, text: str) -> int:
+    """The number of a version, `v3` or `3`."""
+    number = text.removeprefix("v")
+    if not (number.isascii() and number.isdigit() and int(number) > 0):
+        raise UsageError(f"expected a version such as v3, got {one_line(repr(text), 60)}")
+    return int(number)
 
 
 @click.group(
@@ -114,7 +108,7 @@ def follow(number: int, arena: Entering) -> Iterator[Found]:
 
 
 @_changes("use")
-@click.argument("version", type=_VersionNumber(), metavar="vN")
+@click.argument("version", callback=_read_version, metavar="vN")
 @click.option("--game", metavar="GAME", help="Only in this game.")
 @submitter_options
 def use(version: int, game: str | None, arena: Entering) -> Found:

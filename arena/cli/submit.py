@@ -8,14 +8,14 @@ from pathlib import Path
 import click
 
 from arena.cli import Interrupted
-from arena.cli._results import Found, as_json, result_command
-from arena.cli._submitter import (
+from arena.cli._arena_connection import (
     Entering,
     Outcome,
     SubmissionProgress,
     SubmitterConnection,
     submitter_options,
 )
+from arena.cli._results import Found, as_json, result_command
 from protocol.submitting import Got, Piece, Progressing, Send, Submit, ToSubmitter, UploadTurn
 
 __all__ = ["command"]

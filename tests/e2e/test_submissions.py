@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from arena.cli._submitter import Entering, SubmitterConnection, entered
+from arena.cli._arena_connection import Entering, SubmitterConnection, entered
 from arena.storage.roster import Roster
 from arena.storage.roster_csv import Student
 from arena.storage.store import Store

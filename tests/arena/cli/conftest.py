@@ -15,7 +15,7 @@ import click
 import msgspec
 import pytest
 
-from arena.cli import _lab_runs, _serving, _submitter, instruct, main, tournament
+from arena.cli import _arena_connection, _lab_runs, _serving, instruct, main, tournament
 from arena.formats.formats import schedule_of
 from arena.formats.schedule import Pairing
 from arena.formats.spec import Form
@@ -212,7 +212,7 @@ def listing_arena(monkeypatch: pytest.MonkeyPatch) -> None:
     def connected(url: str, path: str) -> Iterator[Any]:
         yield SimpleNamespace(send=_ignored, recv=lambda *_, **__: next(frames))
 
-    monkeypatch.setattr(_submitter, "connected_to", connected)
+    monkeypatch.setattr(_arena_connection, "connected_to", connected)
 
 
 @pytest.fixture

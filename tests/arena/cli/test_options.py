@@ -10,10 +10,10 @@ import msgspec
 import pytest
 from click.testing import CliRunner
 
-from arena.cli import _addresses
-from arena.cli._addresses import check_proxies, page_at, urls_for_others
+from arena.cli import _serving
 from arena.cli._bus_options import bus_options, no_bus_options, read_address
 from arena.cli._limit_options import LimitsCommand, described, limits_options
+from arena.cli._serving import check_proxies, page_at, urls_for_others
 from arena.competitions.config import ServeSection
 from arena.hosts.bus import BusAddress
 from protocol.errors import UsageError
@@ -43,13 +43,13 @@ def test_others_reach_it_by_this_machines_name_and_address(
 ) -> None:
     addresses = {socket.AF_INET: v4, socket.AF_INET6: "fd00::7"}
     monkeypatch.setattr(socket, "gethostname", lambda: name)
-    monkeypatch.setattr(_addresses, "_outward", addresses.__getitem__)
+    monkeypatch.setattr(_serving, "_outward", addresses.__getitem__)
 
     assert urls_for_others(listens) == reached
 
 
 def test_the_address_that_leads_out_is_one_that_can_be_listened_on() -> None:
-    address = _addresses._outward(socket.AF_INET)
+    address = _serving._outward(socket.AF_INET)
     with socket.socket() as here:
         here.bind((address, 0))
         bound, _ = here.getsockname()

@@ -12,7 +12,7 @@ from typing import Any, cast
 
 import pytest
 
-from arena.cli._submitter import SubmissionProgress, SubmissionStep
+from arena.cli._arena_connection import SubmissionProgress, SubmissionStep
 from arena.competitions import scheduler
 from arena.competitions.config import read_config
 from arena.competitions.live_arena import LiveArena
