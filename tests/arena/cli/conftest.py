@@ -184,7 +184,7 @@ def served(monkeypatch: pytest.MonkeyPatch) -> None:
             },
             "bots": {bot.name: bot.program.words[1:] for bot in plan.bots},
             "runs": [run.name for run in plan.config.runs],
-            "bus": None if bus is None else f"{bus.url} {bus.key}",
+            "bus": None if bus is None else f"{bus.url} {bus.key} {bus.ca}",
             "hidden": [str(file) for file in plan.hidden],
         }
         click.echo(json.dumps(document))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import socket
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, cast
@@ -12,7 +13,7 @@ import pytest
 
 from arena.cli import _serving
 from arena.cli._launched_bots import BotNotices, launched
-from arena.cli._serving import cache_folder, check_safety
+from arena.cli._serving import cache_folder, check_safety, page_at, urls_for_others
 from arena.competitions.config import Config, ServeSection
 from arena.competitions.live_arena import LiveArena
 from arena.sandbox.bot_spec import BotSpec
@@ -227,3 +228,58 @@ def test_a_starter_says_which_file_is_to_be_changed() -> None:
     made = _serving._starter("akq", "go")
 
     assert made.edit in made.files
+
+
+# --- where it is found ---
+
+
+@pytest.mark.parametrize(
+    ("listens", "name", "v4", "reached"),
+    [
+        ("ws://0.0.0.0:7700", "desk", "10.1.2.3", ("ws://desk:7700", "ws://10.1.2.3:7700")),
+        ("wss://0.0.0.0:81", "desk", "10.1.2.3", ("wss://desk:81", "wss://10.1.2.3:81")),
+        ("ws://[::]:7700", "desk", "10.1.2.3", ("ws://desk:7700", "ws://[fd00::7]:7700")),
+        ("ws://:7700", "desk", "10.1.2.3", ("ws://desk:7700", "ws://10.1.2.3:7700")),
+        ("ws://0.0.0.0:1", "desk", "", ("ws://desk:1",)),
+        ("ws://0.0.0.0:1", "localhost.localdomain", "10.1.2.3", ("ws://10.1.2.3:1",)),
+        ("ws://0.0.0.0:1", "localhost", "", ()),
+        # On one interface the arena's own address is enough.
+        ("ws://127.0.0.1:7700", "desk", "10.1.2.3", ()),
+        ("ws://[::1]:1", "desk", "10.1.2.3", ()),
+        ("ws://10.1.2.3:1", "desk", "10.1.2.3", ()),
+        ("wss://arena.school:1", "desk", "10.1.2.3", ()),
+    ],
+)
+def test_others_reach_it_by_this_machines_name_and_address(
+    monkeypatch: pytest.MonkeyPatch, listens: str, name: str, v4: str, reached: tuple[str, ...]
+) -> None:
+    addresses = {socket.AF_INET: v4, socket.AF_INET6: "fd00::7"}
+    monkeypatch.setattr(socket, "gethostname", lambda: name)
+    monkeypatch.setattr(_serving, "_outward", addresses.__getitem__)
+
+    assert urls_for_others(listens) == reached
+
+
+def test_the_address_that_leads_out_is_one_that_can_be_listened_on() -> None:
+    address = _serving._outward(socket.AF_INET)
+    with socket.socket() as here:
+        here.bind((address, 0))
+        bound, _ = here.getsockname()
+
+    assert bound == (address or "0.0.0.0"), "it is empty on a machine without a network"
+
+
+@pytest.mark.parametrize(
+    ("url", "page"),
+    [
+        ("ws://127.0.0.1:7700", "http://127.0.0.1:7700"),
+        ("wss://arena.example.org:7700", "https://arena.example.org:7700"),
+        ("ws://[::1]:7700", "http://[::1]:7700"),
+        ("ws://0.0.0.0:7700", "http://localhost:7700"),
+        ("wss://[::]:7700", "https://localhost:7700"),
+        ("ws://127.0.0.1:7700/arena/", "http://127.0.0.1:7700/arena/"),
+        ("wss://0.0.0.0:7700/arena/", "https://localhost:7700/arena/"),
+    ],
+)
+def test_a_browser_on_this_machine_finds_the_page(url: str, page: str) -> None:
+    assert page_at(url) == page
