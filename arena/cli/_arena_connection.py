@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Entering",
-    "Outcome",
+    "SubmissionOutcome",
     "SubmissionProgress",
     "SubmissionStep",
     "SubmitterConnection",
@@ -195,7 +195,7 @@ class SubmissionStep(msgspec.Struct, frozen=True):
     text: str
 
 
-class Outcome(msgspec.Struct, frozen=True):
+class SubmissionOutcome(msgspec.Struct, frozen=True):
     """What became of a submission."""
 
     submission: int
@@ -246,7 +246,9 @@ class SubmissionProgress:
             self.clear()
             raise Unreachable(f"{error}; {self._goes_on}") from None
         last = self.last
-        done = Outcome(last.submission, last.state, last.version, last.text, tuple(self._steps))
+        done = SubmissionOutcome(
+            last.submission, last.state, last.version, last.text, tuple(self._steps)
+        )
         is_refused = last.state == "refused"
         yield done, () if is_refused else f"accepted: {last.text}"
         if is_refused:

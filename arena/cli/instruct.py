@@ -39,7 +39,7 @@ _LISTS = ("tokens", "lines", "hosts", "lost", "verdicts")  # of an answer, each 
 COMMANDS: dict[str, ResultCommand] = {}
 
 
-class Ask(Protocol):
+class SendsInstruct(Protocol):
     """Sends an action with the other fields of `Instruct`; returns or raises as `_ask`."""
 
     def __call__(self, action: Action, /, **about: Any) -> Done: ...
@@ -74,7 +74,7 @@ def _told(done: Done, lines: Lines | None = None, *asked: str) -> Found:
 
 
 @_instruction("lines")
-def status(ask: Ask) -> Found:
+def status(ask: SendsInstruct) -> Found:
     """Say how far the competitions of a running arena are, and about how much longer they take.
 
     Below them stand runs that wait for bots, and competitions that were over and are played on.
@@ -106,7 +106,7 @@ def _of(settled: int, scheduled: int) -> str:
 
 @_instruction()
 @click.argument("competition", required=False, callback=options.read_id)
-def pause(ask: Ask, competition: str | None) -> Found:
+def pause(ask: SendsInstruct, competition: str | None) -> Found:
     """Open no new matches in COMPETITION, its id or the name of its run, or in all.
 
     Matches that are being played go on to their ends, and nobody is absent meanwhile. A paused
@@ -117,7 +117,7 @@ def pause(ask: Ask, competition: str | None) -> Found:
 
 @_instruction()
 @click.argument("competition", required=False, callback=options.read_id)
-def resume(ask: Ask, competition: str | None) -> Found:
+def resume(ask: SendsInstruct, competition: str | None) -> Found:
     """Go on with COMPETITION, or with all, and with matches that were void three times."""
     return _told(ask(Action.RESUME, competition=competition))
 
@@ -130,7 +130,7 @@ def resume(ask: Ask, competition: str | None) -> Found:
     help="What becomes of void results that were not played again, if the competition was over "
     "before. `before`: they count as they did; `void`: they stay void.",
 )
-def stop(ask: Ask, competition: str | None, unplayed: str | None) -> Found:
+def stop(ask: SendsInstruct, competition: str | None, unplayed: str | None) -> Found:
     """End COMPETITION, or all that are on, for good: what is being played is void, the standings
     stay as they are.
 
@@ -158,7 +158,7 @@ def _match_unless_since(ctx: click.Context, param: click.Parameter, what: str | 
 @click.option("--until", metavar="TIME", help="The end of that time  [default: now].")
 @click.option("--yes", is_flag=True, help="Do not ask.")
 def void(
-    ask: Ask, what: str | None, since: str | None, until: str | None, yes: bool
+    ask: SendsInstruct, what: str | None, since: str | None, until: str | None, yes: bool
 ) -> Iterator[Found]:
     """Make MATCH void, and play it again with fresh cards.
 
@@ -182,7 +182,7 @@ def void(
         yield _told(ask(Action.VOID, match=re.sub(r"\.\d+$", "", what or "")))
 
 
-def _void_all(found: Done, ask: Ask, *, is_sure: bool) -> Iterator[Found]:
+def _void_all(found: Done, ask: SendsInstruct, *, is_sure: bool) -> Iterator[Found]:
     """Make the matches of some verdicts void, one after another, after a question."""
     matches = dict.fromkeys(each.match for each in found.verdicts if not each.refusal)
     count = plural(len(matches), "match")
@@ -257,7 +257,7 @@ def _time(text: str, after: float | None = None) -> float:
 @_instruction()
 @click.argument("bot")
 @click.option("--competition", help="Its id, or the name of its run; else all.")
-def remove(ask: Ask, bot: str, competition: str | None) -> Found:
+def remove(ask: SendsInstruct, bot: str, competition: str | None) -> Found:
     """Take BOT out of the competitions that it is in, like an offender.
 
     In a round robin, a league or a ladder none of its matches counts for anybody any more. A
@@ -281,7 +281,11 @@ def remove(ask: Ask, bot: str, competition: str | None) -> Found:
 )
 @options.set_option
 def start(
-    ask: Ask, what: str, form: str | None, matches: int | None, settings: dict[str, object]
+    ask: SendsInstruct,
+    what: str,
+    form: str | None,
+    matches: int | None,
+    settings: dict[str, object],
 ) -> Found:
     """Begin a competition now.
 
@@ -293,7 +297,7 @@ def start(
 
 
 @_instruction("lines")
-def log(ask: Ask) -> Found:
+def log(ask: SendsInstruct) -> Found:
     """Show what a running arena has told on stderr lately, and the latest matches, each with its
     time.
     """
@@ -304,7 +308,7 @@ def log(ask: Ask) -> Found:
 @_instruction("hosts", "lost")
 @click.option("--drain", metavar="NAME", help="Have this host take no more bots.")
 @click.option("--undrain", metavar="NAME", help="Have it take bots again.")
-def hosts(ask: Ask, drain: str | None, undrain: str | None) -> Found:
+def hosts(ask: SendsInstruct, drain: str | None, undrain: str | None) -> Found:
     """List the machines that run bots for an arena, and the bots that were lost with one.
 
     With --drain a host takes no more bots, for all arenas of its bus. Matches that are

@@ -10,7 +10,12 @@ import click
 import msgspec
 
 from arena.cli import _output as output
-from arena.cli._arena_connection import Entering, Outcome, SubmissionProgress, submitter_options
+from arena.cli._arena_connection import (
+    Entering,
+    SubmissionOutcome,
+    SubmissionProgress,
+    submitter_options,
+)
 from arena.cli._results import Found, ResultCommand, ResultGroup, as_json
 from arena.strength.figures import time_of
 from protocol.errors import UsageError, one_line
@@ -97,7 +102,7 @@ def _indented(text: str) -> Iterator[str]:
     return (f"  {one_line(line.expandtabs(4), 1000)}" for line in text.splitlines())
 
 
-@_command("follow", prints=Outcome)
+@_command("follow", prints=SubmissionOutcome)
 @_number
 @submitter_options
 def follow(number: int, arena: Entering) -> Iterator[Found]:

@@ -10,7 +10,7 @@ import click
 from arena.cli import Interrupted
 from arena.cli._arena_connection import (
     Entering,
-    Outcome,
+    SubmissionOutcome,
     SubmissionProgress,
     SubmitterConnection,
     submitter_options,
@@ -23,7 +23,7 @@ __all__ = ["command"]
 _MIB = 1 << 20
 
 
-@result_command("submit", prints=Outcome)
+@result_command("submit", prints=SubmissionOutcome)
 @click.argument("path", type=click.Path(exists=True, path_type=Path), metavar="DIR|FILE")
 @click.option("--message", default="", metavar="TEXT", help="What is new, for yourself.")
 @submitter_options
