@@ -1,18 +1,64 @@
-"""How a command connects to a running arena, and what it says if it cannot."""
+"""Connections to a running arena, those to its `/submit`, and how a submission there is shown."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import functools
+import shutil
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from protocol.errors import Unreachable, UsageError, one_line
+import click
+import msgspec
+
+from arena.cli import Interrupted
+from arena.cli import _options as options
+from arena.cli import _output as output
+from arena.cli._results import Found
+from protocol.errors import ArenaError, ProtocolError, Unreachable, UsageError, one_line
+from protocol.messages import Refused
+from protocol.submitting import (
+    Enter,
+    FromSubmitter,
+    Progressing,
+    Rules,
+    ToSubmitter,
+    decode_to_submitter,
+    encode_from_submitter,
+)
 
 if TYPE_CHECKING:
     from websockets.sync.client import ClientConnection
 
-__all__ = ["connected_to"]
+__all__ = [
+    "Entering",
+    "SubmissionOutcome",
+    "SubmissionProgress",
+    "SubmissionStep",
+    "SubmitterConnection",
+    "connected_to",
+    "entered",
+    "place_of",
+    "submitter_options",
+]
 
-_TIMEOUT_S = 10.0
-_LONGEST = 200  # letters of why a server does not let it in
+_TIMEOUT_S = 10.0  # to connect
+_LONGEST_REASON = 200  # letters of why a server does not let it in
+_ANSWER_S = 60.0  # a busy arena may take a while to answer; a long list takes it a second
+_PATH = "submit"
+_CLEAR = "\r\x1b[K"  # clears the terminal's last line
+_LONGEST = 1000
+_DECIDED = ("accepted", "refused")
+
+Message = TypeVar("Message")
+
+
+def place_of(url: str) -> str:
+    """An arena's address for errors, with the proxy that leads there."""
+    from protocol.address import through
+
+    return url + through(url)
 
 
 def connected_to(url: str, path: str = "") -> ClientConnection:
@@ -25,7 +71,7 @@ def connected_to(url: str, path: str = "") -> ClientConnection:
     from websockets.exceptions import InvalidMessage, InvalidStatus, InvalidURI, WebSocketException
     from websockets.sync.client import connect
 
-    from protocol.address import proxy_to, through
+    from protocol.address import proxy_to
 
     try:
         return connect(
@@ -39,10 +85,207 @@ def connected_to(url: str, path: str = "") -> ClientConnection:
         raise UsageError(f"expected an address such as ws://127.0.0.1:7700, got {url!r}") from None
     except InvalidStatus as error:
         said = error.response.body.decode(errors="replace")
-        why = one_line(said.strip() or f"HTTP {error.response.status_code}", _LONGEST)
-        raise Unreachable(f"what answers at {url}{through(url)} says: {why}") from None
+        why = one_line(said.strip() or f"HTTP {error.response.status_code}", _LONGEST_REASON)
+        raise Unreachable(f"what answers at {place_of(url)} says: {why}") from None
     except (OSError, TimeoutError, WebSocketException) as error:
         why = str(error) or "it does not answer"
         if isinstance(error, InvalidMessage) and url.startswith("ws://"):
             why += "; it may be a wss:// address"
-        raise Unreachable(f"no arena answers at {url}{through(url)}: {why}") from None
+        raise Unreachable(f"no arena answers at {place_of(url)}: {why}") from None
+
+
+class SubmitterConnection:
+    """A connection that has entered at `/submit` of the arena at an address."""
+
+    def __init__(self, websocket: ClientConnection, url: str) -> None:
+        self._websocket = websocket
+        self._place = place_of(url)
+
+    def send(self, message: FromSubmitter) -> None:
+        from websockets.exceptions import ConnectionClosed
+
+        try:
+            self._websocket.send(encode_from_submitter(message), text=True)
+        except ConnectionClosed as error:
+            raise self._gone(error) from None
+
+    def receive(self, within_s: float | None = _ANSWER_S) -> ToSubmitter:
+        """The next message; `ArenaError` if it is a refusal, `TimeoutError` if none comes."""
+        from websockets.exceptions import ConnectionClosed
+
+        try:
+            message = decode_to_submitter(self._websocket.recv(within_s, decode=False))
+        except ConnectionClosed as error:
+            raise self._gone(error) from None
+        except ProtocolError as error:
+            text = f"what answers at {self._place} takes no submissions: {error}"
+            raise Unreachable(text) from None
+        if isinstance(message, Refused):
+            raise ArenaError(message.text)
+        return message
+
+    def poll(self) -> ToSubmitter | None:
+        """A message that has come already, if any."""
+        try:
+            return self.receive(0)
+        except TimeoutError:
+            return None
+
+    def expect(self, kind: type[Message], within_s: float | None = _ANSWER_S) -> Message:
+        """The next message of a type; others are left out."""
+        try:
+            while not isinstance(message := self.receive(within_s), kind):
+                pass
+        except TimeoutError:
+            raise Unreachable(f"the arena at {self._place} does not answer") from None
+        return message
+
+    def ask(self, message: FromSubmitter, kind: type[Message]) -> Message:
+        """Send a message, and wait for its answer, which is of that type."""
+        self.send(message)
+        return self.expect(kind)
+
+    def _gone(self, error: Exception) -> Unreachable:
+        return Unreachable(f"the connection to {self._place} is lost: {error}")
+
+
+Entering = AbstractContextManager[SubmitterConnection]
+
+
+@contextmanager
+def entered(url: str, token: str) -> Iterator[SubmitterConnection]:
+    """Connect to the arena at an address, as the owner of a token.
+
+    Raises `ArenaError` if the token is not good, `Unreachable` if no arena answers that takes
+    submissions, and `UsageError` for a bad address.
+    """
+    with connected_to(url, _PATH) as websocket:
+        connection = SubmitterConnection(websocket, url)
+        connection.ask(Enter(token), Rules)
+        yield connection
+
+
+def submitter_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """The options --url and --token; the command gets `arena`, a context that is the connection.
+
+    Before the name of a command of a group they hold for that command.
+    """
+
+    @options.url_option
+    @options.submitter_option
+    @functools.wraps(command)
+    def gathered(*args: Any, url: str, token: str | None, **given: Any) -> Any:
+        context = click.get_current_context()
+        if context.invoked_subcommand is not None:
+            known = {name: each for name, each in (("url", url), ("token", token)) if each}
+            context.default_map = {context.invoked_subcommand: known}
+        elif token is None:
+            raise UsageError("expected --token, or ARENA_TOKEN in the environment")
+        # A token copied from tokens.csv may have the line's end with it.
+        return command(*args, arena=entered(url, (token or "").strip()), **given)
+
+    return gathered
+
+
+class SubmissionStep(msgspec.Struct, frozen=True):
+    """A step of a submission that is done."""
+
+    step: str
+    status: str
+    text: str
+
+
+class SubmissionOutcome(msgspec.Struct, frozen=True):
+    """What became of a submission."""
+
+    submission: int
+    state: str
+    version: int | None
+    text: str
+    steps: tuple[SubmissionStep, ...]
+
+
+class SubmissionProgress:
+    """Steps on stdout as they happen, unless `quiet`; what passes on stderr, if that is a terminal.
+
+    `last` is what the arena has said last of the submission.
+    """
+
+    def __init__(self, *, quiet: bool) -> None:
+        self.last: Progressing | None = None
+        self._is_quiet = quiet
+        self._has_passing = sys.stderr.isatty()
+        self._steps: list[SubmissionStep] = []
+
+    def passing(self, text: str) -> None:
+        """Show a line that the next one overwrites."""
+        if self._has_passing:
+            width = shutil.get_terminal_size().columns - 1
+            click.echo(f"{_CLEAR}{text[:width]}", err=True, nl=False)
+
+    def clear(self) -> None:
+        if self._has_passing:
+            click.echo(_CLEAR, err=True, nl=False)
+
+    def follow(self, arena: SubmitterConnection) -> Iterator[Found]:
+        """Show what the arena says until the submission is decided, and then what became of it.
+
+        Raises `Interrupted` at Ctrl-C, and `Unreachable` if the connection is lost; both say how to
+        look again. When all is shown, `ArenaError` if it was refused.
+        """
+        try:
+            while self.last is None or self.last.state not in _DECIDED:
+                message = arena.receive(None)
+                if isinstance(message, Progressing):
+                    self.last = message
+                    self._show(message)
+        except KeyboardInterrupt:
+            self.clear()
+            raise Interrupted(f"nobody waits any more; {self._goes_on}") from None
+        except Unreachable as error:
+            self.clear()
+            raise Unreachable(f"{error}; {self._goes_on}") from None
+        last = self.last
+        done = SubmissionOutcome(
+            last.submission, last.state, last.version, last.text, tuple(self._steps)
+        )
+        is_refused = last.state == "refused"
+        yield done, () if is_refused else f"accepted: {last.text}"
+        if is_refused:
+            raise ArenaError(f"submission {last.submission} was refused: {last.text}")
+
+    @property
+    def _goes_on(self) -> str:
+        if self.last is None:
+            return "`arena submissions` shows whether it has arrived"
+        number = self.last.submission
+        return f"submission {number} goes on, and `arena submissions follow {number}` shows it"
+
+    def _show(self, progress: Progressing) -> None:
+        left = progress.expected_s
+        expected = "" if left is None else f", decided in about {output.duration(left)}"
+        if progress.position is not None:
+            self._steps.clear()  # it is begun again
+            why = f": {progress.text}" if progress.text else ""
+            where = f"waits at position {progress.position}"
+            self.passing(f"submission {progress.submission} {where}{expected}{why}")
+        elif progress.state in _DECIDED:
+            self.clear()
+        elif progress.status == "begun":
+            self.passing(f"{progress.state}: {progress.step}{expected}")
+        elif not progress.step:
+            self.passing(f"{progress.state}{expected}")
+        else:
+            self._step_done(progress)
+
+    def _step_done(self, progress: Progressing) -> None:
+        self._steps.append(SubmissionStep(progress.step, progress.status, progress.text))
+        if self._is_quiet:
+            return
+        self.clear()
+        first, *others = progress.text.splitlines() or [""]
+        is_failed = progress.status == "FAILED"
+        lines = [f"{progress.step:<22} {progress.status:<7} {'' if is_failed else first}".rstrip()]
+        lines += [f"    {text}" for text in ([first, *others] if is_failed else others)]
+        click.echo("\n".join(one_line(line, _LONGEST) for line in lines))
+        sys.stdout.flush()

@@ -87,13 +87,8 @@ def _refuse_without_bus() -> None:
     """
     context = click.get_current_context()
     for option in ("bus_key", "bus_ca"):
-        source = context.get_parameter_source(option)
-        if context.params.get(option) is None:
-            continue
-        if source is ParameterSource.COMMANDLINE:
+        if context.get_parameter_source(option) is ParameterSource.COMMANDLINE:
             raise UsageError(f"expected --bus URL beside --{option.replace('_', '-')}")
-        if source is ParameterSource.DEFAULT_MAP:
-            raise UsageError(f"expected url in [bus], beside {option.removeprefix('bus_')}")
 
 
 def read_address(url: str, key: Path | None, ca: Path | None) -> BusAddress:

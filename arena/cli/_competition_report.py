@@ -6,15 +6,14 @@ import io
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, redirect_stdout, suppress
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import click
 
 from arena.cli import _output as output
-from arena.competitions.competition import Competition
-from arena.competitions.ledger import CompetitionReport, Ledger
 from arena.competitions.listener import Listener
 from arena.engine.match import Result
 from arena.engine.names import versioned
@@ -25,7 +24,8 @@ from arena.formats.settled import settled_note
 from arena.formats.spec import Form
 from arena.games import game_named, game_title
 from arena.sandbox.bot_spec import some
-from arena.strength.figures import SECONDS, time_of
+from arena.storage.models import CompetitionReport
+from arena.strength.figures import SECONDS, plural, signed, time_of
 from arena.strength.interval import Bounds
 from protocol import messages
 from protocol.errors import UsageError, one_line
@@ -34,16 +34,23 @@ if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
     from rich.table import Table
 
+    from arena.competitions.competition import Competition
+    from arena.competitions.ledger import Ledger
+
 __all__ = [
     "Board",
     "CompetitionLog",
-    "game_title",
+    "lines_of",
     "match_log",
     "show",
-    "show_unit",
     "table_of",
+    "title_of",
+    "unit_of",
     "watch",
 ]
+
+_Column: TypeAlias = tuple[str, Callable[[Any], str]]
+"""The title of a column of standings, and what stands there in a row."""
 
 _WORDS = ("bot", "stands", "offence")  # columns that hold no numbers
 _WIDEST = 12  # bots: a larger cross table fits no terminal; `arena export` writes it
@@ -115,7 +122,7 @@ class CompetitionLog(Listener):
 
     def match_finished(self, ledger: Ledger, match: str, pairing: Pairing, result: Result) -> None:
         names = zip(pairing.players, result.scores, strict=True)
-        scores = ", ".join(f"{name} {output.signed(score)}" for name, score in names)
+        scores = ", ".join(f"{name} {signed(score)}" for name, score in names)
         ended = result.termination
         why = ended.kind.value
         if ended.seat is not None:
@@ -198,28 +205,33 @@ def watch() -> Iterator[Board]:
 
 def show(report: CompetitionReport) -> None:
     """Print one competition's result for people."""
-    click.echo()
-    output.print_table(title_of(report), table_of(report))
+    output.print_lines(lines_of(report))
+
+
+def lines_of(report: CompetitionReport) -> Iterator[str | output.TitledTable]:
+    """One competition's result for people: its table, how sure it is, and who is out for what."""
+    yield ""
+    yield output.TitledTable(title_of(report), table_of(report))
     if note := settled_note(report.standings):
-        click.echo(note)
-    show_unit(report)
+        yield note
+    yield from unit_of(report)
     for verdict in report.verdicts:
-        click.echo(f"{verdict.bot} {verdict.headline} ({verdict.kind.value})")
+        yield f"{verdict.bot} {verdict.headline} ({verdict.kind.value})"
         if verdict.advice:  # a bot that the instructor removed gets none
-            click.echo(f"  {verdict.advice}")
+            yield f"  {verdict.advice}"
 
 
-def show_unit(report: CompetitionReport) -> None:
-    """Print what the ranges in the table are, if it has any."""
+def unit_of(report: CompetitionReport) -> Iterator[str]:
+    """What the ranges in the table are, if it has any."""
     if report.unit is not None and any(row.rank is not None for row in report.standings):
-        click.echo(report.unit.in_words())
+        yield report.unit.in_words()
 
 
 def title_of(report: CompetitionReport) -> str:
     """The run, the game, the form, how many matches and how long, in one line."""
     game = game_title(report.game)
     form = report.form.value.replace("_", " ")
-    matches = output.plural(report.played, "match")
+    matches = plural(report.played, "match")
     title = f"{game}: {form}, {matches}, {report.seconds:.1f} s"
     if not report.is_written:
         title += ", not on the disk yet"
@@ -228,24 +240,10 @@ def title_of(report: CompetitionReport) -> str:
 
 def table_of(report: CompetitionReport) -> Table:
     """The standings, or the ranking of an elimination that is over."""
-    match report.form:
-        case Form.ROUND_ROBIN:
-            return _round_robin(report)
-        case Form.LEAGUE:
-            return _league(report)
-        case Form.ELIMINATION if report.ranking:
-            return _elimination(report)
-        case Form.ELIMINATION:
-            return _bracket(report)
-        case Form.LADDER:
-            return _ladder(report)
-
-
-def _standings(
-    report: CompetitionReport, columns: Iterable[str], cells: Callable[[Any], Iterable[str]]
-) -> Table:
-    """A table of all standings: rank and bot, then `cells` of the row, or why it has none."""
-    table = output.new_table("rank", "bot", *columns, words=_WORDS)
+    if report.form is Form.ELIMINATION:
+        return _elimination(report) if report.ranking else _bracket(report)
+    columns = list(_COLUMNS[report.form](report))
+    table = output.new_table("rank", "bot", *(title for title, _ in columns), words=_WORDS)
     for row in report.standings:
         name = versioned(row.name, row.version)
         if row.eliminated:
@@ -254,57 +252,57 @@ def _standings(
             table.add_row("–", name, "not there")
         else:
             # No rank: it has played nothing.
-            table.add_row("–" if row.rank is None else str(row.rank), name, *cells(row))
+            rank = "–" if row.rank is None else str(row.rank)
+            table.add_row(rank, name, *(cell(row) for _, cell in columns))
     return table
 
 
-def _forgiven(report: CompetitionReport) -> tuple[str, ...]:
-    return ("forgiven",) if any(row.forgiven for row in report.standings) else ()
+def _round_robin(report: CompetitionReport) -> Iterator[_Column]:
+    if _has_rank_ranges(report):
+        yield "ranks", _rank_range
+        yield "share won", lambda row: with_interval(row.share, _share_bounds(row), _number, 3)
+    yield from _counts(report, "wins", "draws", "losses")
+    yield "score", lambda row: signed(row.score)
+    yield "per match", lambda row: with_interval(row.mean, row.interval, signed, 1)
+    cells = report.cross_table
+    opponents = [row.name for row in report.standings if row.name in cells]
+    for opponent in opponents if len(opponents) <= _WIDEST else []:
+        yield f"v {opponent}", partial(_against, cells, opponent)
 
 
-def _round_robin(report: CompetitionReport) -> Table:
-    counts = ("wins", "draws", "losses", *_forgiven(report))
-    ranks = _ranks(report)
-    remaining = [row.name for row in report.standings if row.name in report.cross_table]
-    opponents = remaining if len(remaining) <= _WIDEST else []
-
-    def cells(row: Any) -> Iterator[str]:
-        if ranks:
-            yield _rank_range(row)
-            yield with_interval(row.share, _share_bounds(row), _number, 3)
-        yield from (str(getattr(row, name)) for name in counts)
-        yield output.signed(row.score)
-        yield with_interval(row.mean, row.interval, output.signed, 1)
-        against = report.cross_table.get(row.name, {})
-        for opponent in opponents:
-            cell = against.get(opponent)
-            yield "" if cell is None else _marked(cell)
-
-    columns = (
-        *ranks,
-        *(("share won",) if ranks else ()),
-        *counts,
-        "score",
-        "per match",
-        *(f"v {name}" for name in opponents),
-    )
-    return _standings(report, columns, cells)
-
-
-def _league(report: CompetitionReport) -> Table:
-    forgiven, ranks = _forgiven(report), _ranks(report)
+def _league(report: CompetitionReport) -> Iterator[_Column]:
     measure = game_named(report.game).measure
-    say = _percent if measure.is_share else _number
+    say, digits = (_percent, 3) if measure.is_share else (_number, 1)
+    if _has_rank_ranges(report):
+        yield "ranks", _rank_range
+    yield "matches", lambda row: str(row.played)
+    yield from _counts(report)
+    yield measure.title, lambda row: with_interval(row.value, row.interval, say, digits)
+    yield "score", lambda row: signed(row.score)
 
-    def cells(row: Any) -> Iterator[str]:
-        if ranks:
-            yield _rank_range(row)
-        yield from (str(getattr(row, name)) for name in ("played", *forgiven))
-        yield with_interval(row.value, row.interval, say, 3 if measure.is_share else 1)
-        yield output.signed(row.score)
 
-    columns = (*ranks, "matches", *forgiven, measure.title, "score")
-    return _standings(report, columns, cells)
+def _ladder(report: CompetitionReport) -> Iterator[_Column]:
+    yield "rating", lambda row: f"{row.rating:.1f}"
+    yield "mu", lambda row: f"{row.mu:.1f}"
+    yield "σ", lambda row: f"{row.sigma:.1f}"
+    yield "matches", lambda row: str(row.played)
+    yield "wins", lambda row: str(row.wins)
+    yield "offences", lambda row: str(row.offences or "")
+
+
+_COLUMNS = {Form.ROUND_ROBIN: _round_robin, Form.LEAGUE: _league, Form.LADDER: _ladder}
+
+
+def _counts(report: CompetitionReport, *names: str) -> Iterator[_Column]:
+    """Columns of counts, and of what was forgiven if anything was."""
+    if any(row.forgiven for row in report.standings):
+        names = (*names, "forgiven")
+    for name in names:
+        yield name, partial(_field, name)
+
+
+def _field(name: str, row: Any) -> str:
+    return str(getattr(row, name))
 
 
 def _number(value: float, digits: int) -> str:
@@ -315,9 +313,8 @@ def _percent(share: float, digits: int) -> str:
     return f"{100 * share:.{max(0, digits - 2)}f} %"
 
 
-def _ranks(report: CompetitionReport) -> tuple[str, ...]:
-    """The title of the column with rank ranges, if there are any."""
-    return ("ranks",) if any(hasattr(row, "rank_low") for row in report.standings) else ()
+def _has_rank_ranges(report: CompetitionReport) -> bool:
+    return any(hasattr(row, "rank_low") for row in report.standings)
 
 
 def _share_bounds(row: Any) -> Bounds | None:
@@ -330,27 +327,20 @@ def _rank_range(row: Any) -> str:
     return f"{row.rank_low}–{row.rank_high}"
 
 
-def _marked(cell: Any) -> str:
+def _against(cells: dict[str, dict[str, Any]], opponent: str, row: Any) -> str:
     """A score in the cross table, behind the mark of the pairing if it has one."""
+    cell = cells.get(row.name, {}).get(opponent)
+    if cell is None:
+        return ""
     mark = getattr(cell, "mark", None)
-    return (
-        output.signed(cell.score) if mark is None else f"{mark.value} {output.signed(cell.score)}"
-    )
-
-
-def _ladder(report: CompetitionReport) -> Table:
-    def cells(row: Any) -> tuple[str, ...]:
-        rating = (f"{row.rating:.1f}", f"{row.mu:.1f}", f"{row.sigma:.1f}")
-        return *rating, str(row.played), str(row.wins), str(row.offences or "")
-
-    return _standings(report, ("rating", "mu", "σ", "matches", "wins", "offences"), cells)
+    return signed(cell.score) if mark is None else f"{mark.value} {signed(cell.score)}"
 
 
 def _elimination(report: CompetitionReport) -> Table:
     columns = ("rank", "bot", "reached stage", "score in the final", "offence")
     table = output.new_table(*columns, words=_WORDS)
     for placed, stage in reached(report.ranking):
-        score = "" if placed.score is None else output.signed(placed.score)
+        score = "" if placed.score is None else signed(placed.score)
         out = "out" if placed.offence else ""
         for name in placed.names:
             shown = versioned(name, report.versions.get(name))

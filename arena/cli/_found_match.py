@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
+import click
 import msgspec
 import sqlalchemy as sa
+from click.core import ParameterSource
 
 from arena.engine.match import Record
 from arena.engine.rules import Game
@@ -19,7 +23,7 @@ from arena.results import audit_database
 from arena.storage.reader import document_of
 from arena.storage.schema import MATCHES
 from arena.storage.store import Store
-from protocol.errors import ArenaError, StoreFailed, UsageError, in_words
+from protocol.errors import ArenaError, NoAnalysis, StoreFailed, UsageError, in_words
 from protocol.messages import Limits, Verdict
 from protocol.strategy import house_bots
 
@@ -92,22 +96,35 @@ class FoundRecord(msgspec.Struct, frozen=True):
         )
 
 
-def find_match(match: str, db: str, *, is_told: bool) -> FoundRecord:
-    """Find an id, a file, `last` or `last-2`; `is_told` says whether somebody named the database.
+def find_match(match: str, db: str) -> FoundRecord:
+    """Find an id, a file, `last` or `last-2`; what was played here lately only without `--db`.
 
     Raises `UsageError` if there is none, `ArenaError` if it is damaged.
     """
+    is_told = click.get_current_context().get_parameter_source("db") is not ParameterSource.DEFAULT
     return (None if is_told else _recent(match, db)) or _find(match, db)
 
 
-def match_or_none(where: str, db: str, *, is_told: bool) -> FoundRecord | None:
+def match_or_none(where: str, db: str) -> FoundRecord | None:
     """`find_match`; None if the database has no such match: it may be a competition's id."""
     try:
-        return find_match(where, db, is_told=is_told)
+        return find_match(where, db)
     except UsageError:
         if _RECENT.fullmatch(where) or ("://" not in db and not Path(db).is_file()):
             raise
         return None
+
+
+@contextmanager
+def playing_again(match: str) -> Iterator[None]:
+    """Raise what goes wrong in the block, where a match is played again, as `ArenaError`."""
+    try:
+        yield
+    except NoAnalysis:
+        raise
+    except Exception as error:  # a file from anywhere may be wrong in any way
+        why = str(error) if isinstance(error, ArenaError) else in_words(error)
+        raise ArenaError(f"match {match} cannot be played again: {why}") from error
 
 
 def _find(match: str, db: str) -> FoundRecord:

@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+import functools
+import re
 import secrets
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
+from urllib.parse import unquote
 
 import click
 import msgspec
+from msgspec.inspect import BoolType, IntType, ListType, UnionType
 
+from arena.cli._limit_options import described
 from arena.competitions.config import ServeSection
 from arena.games import game_named
 from arena.sandbox.bot_spec import read_entry
+from arena.server.origin import Origins, read_base_path
+from arena.server.proxies import Proxies
 from protocol.errors import BadSettings
 
 __all__ = [
@@ -22,13 +29,17 @@ __all__ = [
     "file_of",
     "fresh_seed",
     "game_argument",
+    "instructor_option",
     "jobs_option",
     "json_option",
     "log_option",
     "matches_option",
+    "read_id",
     "seed_option",
+    "serve_options",
     "set_option",
     "shown",
+    "submitter_option",
     "url_option",
 ]
 
@@ -51,6 +62,28 @@ url_option = click.option(
     help="The arena's address; that of its page will do.",
 )
 """The option --url of commands that ask a running arena."""
+
+
+submitter_option = click.option(
+    "--token",
+    envvar=["ARENA_TOKEN", "ARENA_INSTRUCTOR"],
+    show_envvar=True,
+    help="Your token of the roster, or the instructor's.",
+)
+
+instructor_option = click.option(
+    "--token",
+    envvar="ARENA_INSTRUCTOR",
+    required=True,
+    show_envvar=True,
+    help="The instructor's token, as `arena roster instructor` has printed it.",
+)
+
+
+def read_id(_ctx: click.Context, _param: click.Parameter, text: str | None) -> str | None:
+    """The id of a match or a competition, of which the link to its page will do."""
+    link = None if text is None else re.search(r"#/[cm]/([^/?#]+)", text)
+    return text if link is None else unquote(link[1])
 
 
 def _read_settings(
@@ -154,6 +187,59 @@ def db_option(help_text: str) -> Callable[[Command], Command]:
     )
 
 
+_FILE = {"type": click.Path(dir_okay=False), "metavar": "FILE"}
+# What the options of `arena serve` have besides the type and the description of their fields.
+_SERVE_OPTIONS: dict[str, dict[str, Any]] = {
+    "host": {"show_default": True},
+    "port": {"show_default": True, "envvar": "ARENA_PORT", "show_envvar": True},
+    "page": {"show_default": True},
+    "origin": {"metavar": "URL"},
+    "trusted_proxy": {"metavar": "ADDRESS|NETWORK"},
+    "base_path": {"metavar": "PATH"},
+    "tls_cert": _FILE,
+    "tls_key": _FILE,
+    "db": {"show_default": True, "metavar": "FILE|URL"},
+    "players": {"metavar": "N"},
+    "matches": {"show_default": True},
+    "log": {"type": click.Path(dir_okay=False, allow_dash=True), "metavar": "FILE"},
+}
+
+
+def serve_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the fields of `ServeSection` as options; the command gets them as one, `section`."""
+
+    @functools.wraps(command)
+    def gathered(*args: Any, **given: Any) -> Any:
+        fields = {name: given.pop(name) for name in ServeSection.__struct_fields__}
+        for name in ("origin", "trusted_proxy"):
+            fields[name] = list(fields[name])
+        fields["base_path"] = read_base_path(fields["base_path"])
+        section = ServeSection(**fields)
+        Origins().allow(section.origin)
+        Proxies().trust(section.trusted_proxy)
+        return command(*args, section=section, **given)
+
+    decorated: Callable[..., Any] = gathered
+    words = described(ServeSection)
+    struct = msgspec.inspect.type_info(ServeSection)
+    assert isinstance(struct, msgspec.inspect.StructType), "it is a struct"
+    for field in reversed(struct.fields):
+        name = f"--{field.name.replace('_', '-')}"
+        about = {"help": words.get(field.name), **_SERVE_OPTIONS.get(field.name, {})}
+        if field.default is not msgspec.NODEFAULT:
+            about["default"] = field.default
+        kinds = field.type.types if isinstance(field.type, UnionType) else (field.type,)
+        match kinds[0]:
+            case IntType(ge=least, le=most):
+                about["type"] = click.IntRange(least, most)
+            case BoolType():
+                name = f"{name}/--no-{name[2:]}"
+            case ListType():
+                about["multiple"] = True
+        decorated = click.option(name, **about)(decorated)
+    return decorated
+
+
 def database(db: str) -> str | Path:
     """The database that `--db` names: a file, or a URL."""
     return db if "://" in db else Path(db)
@@ -166,11 +252,11 @@ def file_of(where: str | Path) -> tuple[Path, ...]:
 
 def shown(where: str | Path) -> str:
     """A database as messages name it: without its password."""
-    if isinstance(where, Path):
+    if "://" not in str(where):
         return str(where)
     from sqlalchemy import make_url
 
-    return make_url(where).render_as_string(hide_password=True)
+    return make_url(str(where)).render_as_string(hide_password=True)
 
 
 def fresh_seed(seed: int | None) -> int:

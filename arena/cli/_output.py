@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 import sys
 import time
-from collections.abc import Callable, Container, Iterable, Iterator
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from contextlib import contextmanager, redirect_stdout
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
 import click
 import msgspec
@@ -22,8 +22,10 @@ if TYPE_CHECKING:
     from rich.table import Table
 
 __all__ = [
+    "Column",
     "Eliminated",
     "ProgressCount",
+    "TitledTable",
     "amount",
     "counting",
     "duration",
@@ -32,6 +34,7 @@ __all__ = [
     "new_table",
     "plural",
     "print_json",
+    "print_lines",
     "print_result",
     "print_stderr",
     "print_table",
@@ -39,9 +42,13 @@ __all__ = [
     "several",
     "signed",
     "stdout_for_results",
+    "table_of",
     "ticking",
     "with_interval",
 ]
+
+Column: TypeAlias = "str | tuple[str, str | Callable[[Any], str | float | None]]"
+"""A column of `table_of`."""
 
 _TAIL_LINES = 20  # a traceback, and some of what was printed before
 
@@ -148,14 +155,61 @@ def print_result(document: object, text: str, *, as_json: bool) -> None:
         click.echo(text)
 
 
-def new_table(*columns: str, words: Container[str] = ()) -> Table:
-    """Make a table of numbers, which are aligned right; the columns in `words` hold text."""
+def new_table(*columns: str, words: Container[str] = (), whole: Container[str] = ()) -> Table:
+    """Make a table of numbers, which are aligned right; the columns in `words` hold text.
+
+    Where the terminal is too narrow, all cells are folded but those of the columns in `whole`.
+    """
     from rich.table import Table
 
     table = Table()
     for column in columns:
-        table.add_column(column, justify="left" if column in words else "right")
+        align: Literal["left", "right"] = "left" if column in words else "right"
+        table.add_column(column, justify=align, overflow="fold", no_wrap=column in whole)
     return table
+
+
+class TitledTable(NamedTuple):
+    """A table below its title."""
+
+    title: str
+    table: RenderableType
+
+
+def table_of(
+    title: str,
+    rows: Sequence[Any],
+    *columns: Column,
+    words: Container[str] = (),
+    whole: Container[str] = (),
+) -> TitledTable:
+    """Make a table with a row for each struct.
+
+    A column is the name of a field, or a title with that or with a function of the row. None is an
+    empty cell. Texts of fields stand left, and what functions make in the columns in `words`; all
+    else is aligned right. The columns in `whole` are never folded.
+    """
+    pairs = [(column, column) if isinstance(column, str) else column for column in columns]
+    cells = [
+        [getattr(row, get) if isinstance(get, str) else get(row) for _, get in pairs]
+        for row in rows
+    ]
+    texts = [
+        name
+        for place, (name, get) in enumerate(pairs)
+        if name in words
+        or (isinstance(get, str) and any(isinstance(row[place], str) for row in cells))
+    ]
+    table = new_table(*(name for name, _ in pairs), words=texts, whole=whole)
+    for row in cells:
+        table.add_row(*(_cell(value) for value in row))
+    return TitledTable(title, table)
+
+
+def _cell(value: str | float | None) -> str:
+    if isinstance(value, str):
+        return value
+    return "" if value is None else f"{value:,}"
 
 
 def print_table(title: str, table: RenderableType) -> None:
@@ -166,6 +220,15 @@ def print_table(title: str, table: RenderableType) -> None:
     console = Console(width=width, markup=False, highlight=False, emoji=False)
     console.print(title, soft_wrap=True)
     console.print(table)
+
+
+def print_lines(lines: Iterable[str | TitledTable]) -> None:
+    """Print texts and tables, one below the other."""
+    for line in lines:
+        if isinstance(line, str):
+            click.echo(line)
+        else:
+            print_table(line.title, line.table)
 
 
 def print_stderr(name: str, text: str) -> None:

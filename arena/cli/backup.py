@@ -6,21 +6,26 @@ import shlex
 from pathlib import Path
 
 import click
+import msgspec
 
 from arena.cli import _options as options
-from arena.cli import _output as output
-from arena.storage.backup import backup
-from arena.storage.store import Store
+from arena.cli._results import Found, result_command
+from arena.strength.figures import plural
 from protocol.errors import UsageError
 
 __all__ = ["command"]
 
 
-@click.command(name="backup")
+class _Copied(msgspec.Struct, frozen=True):
+    file: str
+    bytes: int
+    competitions: int
+
+
+@result_command("backup", prints=_Copied)
 @click.argument("file", type=click.Path(path_type=Path))
 @options.db_option("The database.")
-@options.json_option
-def command(file: Path, db: str, as_json: bool) -> None:
+def command(file: Path, db: str) -> Found:
     """Copy the database to FILE, which is not there yet.
 
     An arena that runs on the database goes on meanwhile; the copy has all matches that were written
@@ -28,23 +33,22 @@ def command(file: Path, db: str, as_json: bool) -> None:
     it. FILE appears when it is complete, not before.
 
     For a database in PostgreSQL it says how `pg_dump` makes the copy.
-
-    --json prints {file, bytes, competitions}.
     """
-    where = options.database(db)
-    if isinstance(where, str) and not where.startswith("sqlite:"):
+    from arena.storage.backup import backup
+    from arena.storage.store import Store
+
+    if "://" in db and not db.startswith("sqlite:"):
         raise UsageError(
-            f"expected a database of SQLite, {options.shown(where)} is PostgreSQL's, "
-            f"which is copied by: {_pg_dump(where, file)}"
+            f"expected a database of SQLite, {options.shown(db)} is PostgreSQL's, "
+            f"which is copied by: {_pg_dump(db, file)}"
         )
-    with Store(where, create=False) as store:
+    with Store(db, create=False) as store:
         backup(store, file)
     with Store(file, create=False) as copy:
         competitions = len(copy.competitions())
     size = file.stat().st_size
-    document = {"file": str(file), "bytes": size, "competitions": competitions}
-    text = f"{file}: {output.plural(competitions, 'competition')}, {size:,} bytes"
-    output.print_result(document, text, as_json=as_json)
+    text = f"{file}: {plural(competitions, 'competition')}, {size:,} bytes"
+    return _Copied(str(file), size, competitions), text
 
 
 def _pg_dump(where: str, file: Path) -> str:

@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import click
+import msgspec
 
-from arena.cli import _options as options
-from arena.cli import _output as output
 from arena.cli._bus_options import needs_nats
+from arena.cli._results import Found, ResultCommand
 from arena.hosts.bus import ARENA_USER
+from arena.strength.figures import plural
 from protocol.errors import UsageError
 
 __all__ = ["command"]
+
+
+class _BusFolder(msgspec.Struct, frozen=True):
+    folder: str
+    addresses: Sequence[str]
+    hosts: Sequence[str]
+    files: Sequence[str]
 
 
 @click.group(name="bus", invoke_without_command=True)
@@ -33,7 +42,7 @@ def _refuse(ctx: click.Context, option: click.Parameter, names: tuple[str, ...])
         raise UsageError(f"{gone} is gone: --host NAME gives a host its key; see also --address")
 
 
-@command.command(name="init")
+@command.command("init", cls=ResultCommand, prints=_BusFolder)
 @click.argument("folder", type=click.Path(path_type=Path, file_okay=False))
 @click.option(
     "--address",
@@ -51,8 +60,7 @@ def _refuse(ctx: click.Context, option: click.Parameter, names: tuple[str, ...])
 )
 @click.option("--worker", multiple=True, hidden=True, expose_value=False, callback=_refuse)
 @click.option("--bots-on", multiple=True, hidden=True, expose_value=False, callback=_refuse)
-@options.json_option
-def init(folder: Path, addresses: tuple[str, ...], hosts: tuple[str, ...], as_json: bool) -> None:
+def init(folder: Path, addresses: tuple[str, ...], hosts: tuple[str, ...]) -> Found:
     """Write certificates, keys and a configuration for nats-server into FOLDER.
 
     It has a CA of its own (ca.pem) and a certificate of the server for each --address, a key for
@@ -62,22 +70,16 @@ def init(folder: Path, addresses: tuple[str, ...], hosts: tuple[str, ...], as_js
     `nats-server --signal reload`.
 
     A host needs its own NAME.nk and ca.pem, and nothing else of FOLDER.
-
-    --json prints {folder, addresses, hosts, files}.
     """
     with needs_nats():
         from arena.hosts.bus_setup import set_up
     files = set_up(folder, addresses, hosts)
     names, all_addresses = files.hosts(), files.addresses()
-    document = {
-        "folder": str(folder),
-        "addresses": all_addresses,
-        "hosts": names,
-        "files": sorted(file.name for file in folder.iterdir() if file.is_file()),
-    }
+    written = sorted(file.name for file in folder.iterdir() if file.is_file())
+    document = _BusFolder(str(folder), all_addresses, names, written)
     url = f"tls://{all_addresses[0]}:4222"
     lines = [
-        f"{folder}: {', '.join(all_addresses)}; {output.plural(len(names), 'host')}",
+        f"{folder}: {', '.join(all_addresses)}; {plural(len(names), 'host')}",
         f"the bus:  nats-server -c {files.server_conf}",
         f"arenas:   --bus {url} --bus-key {files.key(ARENA_USER)} --bus-ca {files.ca}",
         *(
@@ -86,4 +88,4 @@ def init(folder: Path, addresses: tuple[str, ...], hosts: tuple[str, ...], as_js
             for name in names
         ),
     ]
-    output.print_result(document, "\n".join(lines), as_json=as_json)
+    return document, lines

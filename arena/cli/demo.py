@@ -5,42 +5,48 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
+import msgspec
 
 from arena.cli import Interrupted
 from arena.cli import _competition_report as report
-from arena.cli import _options as options
-from arena.cli import _output as output
+from arena.cli._output import TitledTable
+from arena.cli._results import Found, result_command
 from arena.cli._signals import stops_at_sigterm
-from arena.competitions.ledger import CompetitionReport
-from arena.lab.demo import demo, field
-from arena.storage.store import Store
+from arena.storage.models import CompetitionReport
 from protocol.errors import UsageError
+
+if TYPE_CHECKING:
+    from arena.storage.store import Store
 
 __all__ = ["command"]
 
 
-@click.command(name="demo")
+class _Played(msgspec.Struct, frozen=True):
+    competitions: list[CompetitionReport]
+
+
+@result_command("demo", prints=_Played)
 @click.option(
     "--keep",
     type=click.Path(dir_okay=False, path_type=Path),
     metavar="FILE",
     help="Keep the database, in a file that is not there yet.",
 )
-@options.json_option
-def command(keep: Path | None, as_json: bool) -> None:
+def command(keep: Path | None) -> Found:
     """Play a small class competition in every game.
 
     Starts a server on a free port of this machine and house bots as processes that connect to it,
     three of which misbehave, and prints who won and who was eliminated for what. The exit status is
     0 if the competitions were played to their ends: that rogues are eliminated is what the demo is
     about.
-
-    --json prints {competitions: [{game, form, players, standings, cross_table, ranking, verdicts,
-    played, seconds, unit, versions}]}; `unit` is that of the intervals in the standings.
     """
+    from arena.storage.store import Store
+
     if keep is not None and keep.exists():
         raise UsageError(f"{keep} exists; expected the name of a new file for --keep")
     with contextlib.ExitStack() as stack:
@@ -52,16 +58,19 @@ def command(keep: Path | None, as_json: bool) -> None:
         except (KeyboardInterrupt, asyncio.CancelledError):
             kept = "" if keep is None else f"; what was played is in {keep}"
             raise Interrupted(f"interrupted, all bots are stopped{kept}") from None
-    if as_json:
-        output.print_json({"competitions": reports})
-        return
+    return _Played(reports), _lines(reports, keep)
+
+
+def _lines(reports: list[CompetitionReport], keep: Path | None) -> Iterator[str | TitledTable]:
     for competition in reports:
-        report.show(competition)
+        yield from report.lines_of(competition)
     if keep is not None:
-        click.echo(f"The database is {keep}.")
+        yield f"The database is {keep}."
 
 
 async def _demo(store: Store) -> list[CompetitionReport]:
+    from arena.lab.demo import demo, field
+
     stops_at_sigterm()
     with report.watch() as board:
         contests = field()

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import webbrowser
+from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Thread
 from urllib.parse import urlsplit
 
 import click
+import msgspec
 from websockets.datastructures import Headers
 
-from arena.cli import _options as options
-from arena.cli import _output as output
+from arena.cli._results import Found, result_command
 from arena.server.reply import NO_STORE, Reply, text
 from arena.web.files import page_files
 from arena.web.manual_pages import MANUAL, ManualPages
@@ -23,7 +24,11 @@ _HOST = "127.0.0.1"
 _SCHEMES = {"ws": "http", "wss": "https", "http": "http", "https": "https"}
 
 
-@click.command(name="docs")
+class _Manual(msgspec.Struct, frozen=True):
+    url: str
+
+
+@result_command("docs", prints=_Manual)
 @click.option(
     "--url",
     metavar="URL",
@@ -36,34 +41,27 @@ _SCHEMES = {"ws": "http", "wss": "https", "http": "http", "https": "https"}
     help="Where to serve the manual of this installation [default: any free port].",
 )
 @click.option("--no-browser", is_flag=True, help="Print the address, and open nothing.")
-@options.json_option
-def command(url: str | None, port: int, no_browser: bool, as_json: bool) -> None:
+def command(url: str | None, port: int, no_browser: bool) -> Iterator[Found]:
     """Read the manual of this installation, without the Internet.
 
     It is served to this machine alone until Ctrl-C is pressed. With --url the browser opens the
     manual of an arena that runs, which is the manual of that arena's version, and the command ends
     at once.
-
-    --json prints {url}.
     """
+    # The address is printed before anything is opened or served, as a program may wait for it.
     if url is not None:
         address = _manual_of(url)
-        _print_address(address, as_json)
+        yield _Manual(address), f"the manual is at {address}"
         if not no_browser:
             webbrowser.open(address)
         return
     with _listen(port) as server:
         address = f"http://{_HOST}:{server.server_port}{MANUAL}"
-        _print_address(address, as_json)
+        yield _Manual(address), f"the manual is at {address}"
         if not no_browser:
             # In a thread, as a browser in the terminal returns only when it is closed.
             Thread(target=webbrowser.open, args=(address,), daemon=True).start()
         server.serve_forever()
-
-
-def _print_address(address: str, as_json: bool) -> None:
-    """Print the address before anything is opened or served, as a program may wait for it."""
-    output.print_result({"url": address}, f"the manual is at {address}", as_json=as_json)
 
 
 def _manual_of(url: str) -> str:

@@ -4,22 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-import click
-import msgspec
-
-from arena.cli import _options as options
 from arena.cli import _output as output
+from arena.cli._results import Found, result_command
 from arena.games import GAMES
-from arena.sandbox.doctor import Layer, examine
+from arena.sandbox.doctor import DoctorReport, Layer, examine
 from arena.sandbox.toolchains import installed
 from protocol.entry_points import first_left_out
 
 __all__ = ["command"]
 
 
-@click.command(name="doctor")
-@options.json_option
-def command(as_json: bool) -> None:
+@result_command("doctor", prints=DoctorReport)
+def command() -> Found:
     """See what is active on this machine to hold launched bots to their limits, and why not.
 
     It also says whether submissions are safe here, and in which languages they can be.
@@ -28,20 +24,12 @@ def command(as_json: bool) -> None:
     package, with the reason.
 
     The exit status is 0 whatever is found.
-
-    --json prints {layers: [{name, active, detail}]}.
     """
-    report = examine()
-    report = msgspec.structs.replace(report, layers=(*report.layers, *_languages(), *_games()))
-    if as_json:
-        output.print_json(report)
-        return
-    from rich.table import Column, Table
-
-    table = Table("layer", "", Column("detail", overflow="fold"))
-    for layer in report.layers:
-        table.add_row(layer.name, "yes" if layer.active else "no", layer.detail)
-    output.print_table("What is active on this machine", table)
+    report = DoctorReport((*examine().layers, *_languages(), *_games()))
+    active = ("", lambda layer: "yes" if layer.active else "no")
+    columns = (("layer", "name"), active, "detail")
+    title = "What is active on this machine"
+    return report, [output.table_of(title, report.layers, *columns, words=("",))]
 
 
 def _languages() -> Iterator[Layer]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import click
@@ -10,15 +11,21 @@ import msgspec
 from arena.cli import Interrupted
 from arena.cli import _options as options
 from arena.cli import _output as output
-from arena.results.audit_database import count
-from arena.results.export import Options, export
-from arena.storage.store import Store
+from arena.cli._results import Found, result_command
+from arena.results.manifest import ExportedCompetition
+from arena.strength.figures import plural
 from protocol.errors import ArenaError
 
 __all__ = ["command"]
 
 
-@click.command(name="export")
+class _Written(msgspec.Struct, frozen=True):
+    folder: str
+    files: Sequence[str]
+    competitions: Sequence[ExportedCompetition]
+
+
+@result_command("export", prints=_Written)
 @click.argument("folder", type=click.Path(path_type=Path))
 @options.db_option("The database.")
 @click.option(
@@ -56,19 +63,7 @@ __all__ = ["command"]
     is_flag=True,
     help="Replace an earlier export; other files in the folder stay as they are.",
 )
-@options.json_option
-def command(
-    folder: Path,
-    db: str,
-    chosen: tuple[str, ...],
-    matches: bool,
-    decisions: bool,
-    costs: bool,
-    unfinished: bool,
-    emails: bool,
-    force: bool,
-    as_json: bool,
-) -> None:
+def command(folder: Path, db: str, chosen: tuple[str, ...], **kinds: bool) -> Found:
     """Write competitions into FOLDER, all of them or those named.
 
     For each there are standings.csv, cross_table.csv (and marks.csv) or ranking.csv, verdicts.csv
@@ -89,36 +84,32 @@ def command(
     it took, and the luck of a round at the first decision of each seat. Programs such as pandas
     read it; lists and the like are JSON. Costs are empty where a game does not say them.
 
-    FOLDER appears when everything is in it, not before. --json prints {folder, files, competitions:
-    [{id, folder, files, matches, uncounted}]}.
+    FOLDER appears when everything is in it, not before.
     """
-    decisions = decisions or costs
-    kinds = Options(
-        matches=matches,
-        decisions=decisions,
-        costs=costs,
-        unfinished=unfinished,
-        emails=emails,
-        force=force,
-    )
-    where = options.database(db)
-    with Store(where, create=False) as store:
+    from arena.results.audit_database import count
+    from arena.results.export import Options, export
+    from arena.storage.store import Store
+
+    kinds["decisions"] |= kinds["costs"]
+    with Store(db, create=False) as store:
         found = [store.find(text) for text in chosen] if chosen else store.competitions()
         ids = [competition.id for competition in found]
         if not ids:
-            raise ArenaError(f"expected competitions in {options.shown(where)}, found none")
-        total = sum(count(store, competition) for competition in ids) * (matches + decisions)
+            raise ArenaError(f"expected competitions in {options.shown(db)}, found none")
+        times = kinds["matches"] + kinds["decisions"]
+        total = sum(count(store, competition) for competition in ids) * times
         try:
             with output.ticking("writing", total) as tick:
-                done = export(store, folder, ids, kinds, tick)
+                done = export(store, folder, ids, Options(**kinds), tick)
         except KeyboardInterrupt:
             raise Interrupted(f"interrupted; {folder} is as it was") from None
-    if as_json:
-        output.print_json({"folder": str(folder), **msgspec.structs.asdict(done)})
-        return
-    for written in done.competitions:
-        files = output.plural(len(written.files), "file")
-        records = f", {output.plural(written.matches, 'match')}" if written.matches else ""
-        uncounted = output.uncounted(written.uncounted)
-        click.echo(f"{folder / written.folder}: {files}{records}{uncounted}")
-    click.echo(f"{folder / done.files[0]} shows them")
+    written = _Written(str(folder), done.files, done.competitions)
+    return written, _lines(folder, written)
+
+
+def _lines(folder: Path, written: _Written) -> Iterator[str]:
+    for one in written.competitions:
+        records = f", {plural(one.matches, 'match')}" if one.matches else ""
+        uncounted = output.uncounted(one.uncounted)
+        yield f"{folder / one.folder}: {plural(len(one.files), 'file')}{records}{uncounted}"
+    yield f"{folder / written.files[0]} shows them"

@@ -2,99 +2,94 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
 import click
+import msgspec
 
 from arena.cli import _options as options
 from arena.cli import _output as output
-from arena.cli._charts import show_charts
-from arena.cli._found_match import FoundRecord, match_or_none
-from arena.games import game_named
+from arena.cli._results import Found, result_command
+from arena.engine.analysis import Chart
 from arena.records.habits import Habits, habits_of
-from arena.records.seat_matches import seat_match
-from arena.results.seat_records import played_by, seat_matches
-from arena.storage.store import CompetitionRow, Store
-from protocol.errors import ArenaError, NoAnalysis, UsageError, in_words
+from arena.strength.figures import plural
+from protocol.errors import UsageError
+
+if TYPE_CHECKING:
+    from arena.cli._found_match import FoundRecord
 
 __all__ = ["command"]
 
 
-@click.command(name="habits")
-@click.argument("where", metavar="MATCH|COMPETITION")
+class _BotHabits(msgspec.Struct, frozen=True):
+    name: str
+    matches: int
+    decisions: int
+    charts: tuple[Chart, ...]
+
+
+class _Shown(msgspec.Struct, frozen=True):
+    game: str
+    competition: str | None
+    match: str | None
+    bots: Sequence[_BotHabits]
+
+
+@result_command("habits", prints=_Shown)
+@click.argument("where", metavar="MATCH|COMPETITION", callback=options.read_id)
 @click.argument("bot")
 @click.argument("other", metavar="[BOT]", required=False)
 @options.db_option("The database that has the match or the competition.")
-@options.json_option
-@click.pass_context
-def command(
-    ctx: click.Context, where: str, bot: str, other: str | None, db: str, as_json: bool
-) -> None:
+def command(where: str, bot: str, other: str | None, db: str) -> Found:
     """Show what a bot did in a competition, counted from its records, or two bots side by side.
 
     COMPETITION is an id, the beginning of one, or the name of a [[run]]. MATCH is an id, `last`, or
     a file, as for `arena replay`, and there BOT may be the number of a seat. Every game has its own
     charts, such as how often a bot bets with each card. Where the best play is known it stands
     beside it, with what every spot costs. A spot that never came up is "not seen".
-
-    --json prints {game, competition, match, bots: [{name, matches, decisions, charts}]}, where
-    `competition` or `match` is null.
     """
-    is_told = ctx.get_parameter_source("db") is not click.core.ParameterSource.DEFAULT
-    bots = [bot] if other is None else [bot, other]
-    if (match := match_or_none(where, db, is_told=is_told)) is not None:
+    from arena.cli._found_match import match_or_none
+    from arena.results.seat_records import played_by, seat_matches
+    from arena.storage.store import Store
+
+    names = [bot] if other is None else [bot, other]
+    if (match := match_or_none(where, db)) is not None:
         game = match.rules()
-        seats = [match.seat_of(name, game) for name in bots]
-        bots = [match.names(game)[seat] for seat in seats]
-        found = [_in_match(match, seat) for seat in seats]
+        seats = [match.seat_of(name, game) for name in names]
+        bots = [_bot(match.names(game)[seat], _in_match(match, seat)) for seat in seats]
         is_stored = match.document is not None or match.seen is not None
-        about = {"competition": None, "match": match.name if is_stored else where}
-        _show(game.name, about, bots, found, as_json=as_json)
-        return
-    with Store(options.database(db), create=False) as store:
+        shown = _Shown(game.name, None, match.name if is_stored else where, bots)
+        return shown, _lines(bots)
+    with Store(db, create=False) as store:
         competition = store.find(where)
-        counts = [played_by(store, competition.id, name) for name in bots]
+        counts = [played_by(store, competition.id, name) for name in names]
+        game = competition.plan.rules
         with output.ticking("counting", sum(counts)) as tick:
-            found = [_counted(store, competition, name, tick) for name in bots]
-    about = {"competition": competition.id, "match": None}
-    _show(competition.plan.game, about, bots, found, as_json=as_json)
+            played = [seat_matches(store, competition.id, name, tick) for name in names]
+            bots = [
+                _bot(name, habits_of(game, each)) for name, each in zip(names, played, strict=True)
+            ]
+    return _Shown(competition.plan.game, competition.id, None, bots), _lines(bots)
 
 
-def _show(
-    game: str,
-    about: dict[str, str | None],
-    bots: Sequence[str],
-    found: Sequence[Habits],
-    *,
-    as_json: bool,
-) -> None:
-    if as_json:
-        habits = [
-            {"name": name, "matches": one.matches, "decisions": one.decisions, "charts": one.charts}
-            for name, one in zip(bots, found, strict=True)
-        ]
-        output.print_json({"game": game, **about, "bots": habits})
-        return
-    for name, one in zip(bots, found, strict=True):
-        decisions = output.plural(one.decisions, "decision")
-        click.echo(f"{name}: {decisions} in {output.plural(one.matches, 'match')}")
-    show_charts(bots, [one.charts for one in found])
+def _bot(name: str, habits: Habits) -> _BotHabits:
+    return _BotHabits(name, habits.matches, habits.decisions, habits.charts)
+
+
+def _lines(bots: Sequence[_BotHabits]) -> Iterator[str]:
+    from arena.cli._charts import show_charts
+
+    for bot in bots:
+        yield f"{bot.name}: {plural(bot.decisions, 'decision')} in {plural(bot.matches, 'match')}"
+    show_charts([bot.name for bot in bots], [bot.charts for bot in bots])
 
 
 def _in_match(match: FoundRecord, seat: int) -> Habits:
+    from arena.cli._found_match import playing_again
+    from arena.records.seat_matches import seat_match
+
     if match.seen is not None and seat + 1 != match.seen.seat:
         raise UsageError(f"expected seat {match.seen.seat}, whose view it is, got {seat + 1}")
-    try:
+    with playing_again(match.name):
         return habits_of(match.rules(), [seat_match(match.seen or match.record, seat)])
-    except NoAnalysis:
-        raise
-    except Exception as error:  # a file from anywhere may be wrong in any way
-        why = str(error) if isinstance(error, ArenaError) else in_words(error)
-        raise ArenaError(f"match {match.name} cannot be played again: {why}") from error
-
-
-def _counted(
-    store: Store, competition: CompetitionRow, bot: str, tick: Callable[[], None]
-) -> Habits:
-    matches = seat_matches(store, competition.id, bot, tick)
-    return habits_of(game_named(competition.plan.game, competition.plan.package), matches)

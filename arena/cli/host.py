@@ -14,23 +14,19 @@ import tempfile
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 import msgspec
 
-from arena.cli import _output as output
 from arena.cli._bus_options import BusAddress, bus_options, check_address, needs_nats
 from arena.hosts.bus import BusDown, checked_host, secret_files
-from arena.hosts.host_links import open_link
-from arena.hosts.host_machine import host_kind, shortage
-from arena.hosts.hosted_bots import BotHost
-from arena.hosts.messages import HostReport
-from arena.hosts.program_cache import ProgramCache
-from arena.sandbox.command import SYSTEM
-from arena.sandbox.safety import fitting_bots, machine_mib
-from arena.sandbox.worker_pool import usable_cores
-from arena.server.listener import allow_many_files
+from arena.strength.figures import plural
 from protocol.errors import Unreachable, UsageError
+
+if TYPE_CHECKING:
+    from arena.hosts.hosted_bots import BotHost
+    from arena.hosts.messages import HostReport
 
 __all__ = ["command"]
 
@@ -90,6 +86,11 @@ def command(
     --json prints lines {host, event, text}, and with the event `started` also {cores, memory_mib,
     kind}.
     """
+    from arena.hosts.host_machine import host_kind
+    from arena.hosts.messages import HostReport
+    from arena.sandbox.safety import machine_mib
+    from arena.sandbox.worker_pool import usable_cores
+
     name = checked_host(name or _default_name(bus))
     address = check_address(bus)
     cache = _unseen_cache(cache)
@@ -126,6 +127,13 @@ async def _run(
 ) -> None:
     with needs_nats():
         from arena.hosts.nats_connection import NatsConnection, serve
+    from arena.hosts.host_links import open_link
+    from arena.hosts.host_machine import shortage
+    from arena.hosts.hosted_bots import BotHost
+    from arena.hosts.program_cache import ProgramCache
+    from arena.sandbox.safety import fitting_bots
+    from arena.server.listener import allow_many_files
+
     allow_many_files()
     loop = asyncio.get_running_loop()
     cache.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -163,7 +171,7 @@ def _leave(host: BotHost, serving: asyncio.Task[None], say: Callable[..., None])
         serving.cancel()
         return
     host.leave()
-    here = output.plural(host.bots, "bot")
+    here = plural(host.bots, "bot")
     say("leaving", f"takes no more bots, and still has {here} · once more ends it at once")
 
 
@@ -172,7 +180,7 @@ def _say_started(report: HostReport, say: Callable[..., None]) -> None:
     how = kind.isolation or "not isolated, so only arenas that do not isolate bots either use it"
     say(
         "started",
-        f"runs bots on {output.plural(report.cores, 'core')}; {how}; "
+        f"runs bots on {plural(report.cores, 'core')}; {how}; "
         f"languages: {', '.join(kind.languages) or 'none'} · Ctrl-C ends it after their matches",
         cores=report.cores,
         memory_mib=report.memory_mib,
@@ -192,6 +200,8 @@ def _unseen_cache(cache: Path | None) -> Path:
 
     Raises `UsageError` if bots see it, as programs of others would be there.
     """
+    from arena.sandbox.command import SYSTEM
+
     home = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
     cache = cache or Path(home, "card-arena", "host")
     where = cache.expanduser().resolve()

@@ -14,10 +14,9 @@ import msgspec
 from arena.cli import Interrupted
 from arena.cli import _options as options
 from arena.cli import _output as output
-from arena.cli._found_match import match_or_none
+from arena.cli._results import Found, as_json, result_command
 from arena.engine.match import Record
 from arena.engine.rules import Game
-from arena.games import game_named
 from arena.records.luck import luck_of
 from arena.records.mistakes import (
     JudgedDecision,
@@ -29,18 +28,16 @@ from arena.records.mistakes import (
     badness,
 )
 from arena.records.seat_document import SeatDocument
-from arena.results.seat_records import played_by, seat_records
-from arena.storage.store import CompetitionRow, Store
-from arena.strength.figures import signed
+from arena.strength.figures import plural, several, signed
 from arena.strength.interval import LEVEL
-from protocol.errors import ArenaError, NoAnalysis, NoLuck, UsageError, in_words, one_line
+from protocol.errors import NoLuck, UsageError, one_line
 
 __all__ = ["command"]
 
 _PARTS = 20  # of a match, on the progress bar
 _LOST = 5
 _LONGEST_LINE = 400
-_MARKS = ("", "?!", "?", "??")
+_MARKS = ("", " ?!", " ?", " ??")
 _ERRORS = NormalDist().inv_cdf((1 + LEVEL) / 2)  # standard errors that an interval reaches
 
 
@@ -52,13 +49,17 @@ class _Judged(msgspec.Struct, frozen=True):
     """A match whose seat was judged."""
 
     match: str
-    player: str
     found: MatchMistakes
     units: tuple[int, ...]  # those that were judged, if not all were
 
 
 class _Mistake(msgspec.Struct, frozen=True):
-    """One mistake, as `--json` prints it."""
+    """A mistake.
+
+    Attributes:
+        error: the standard error of `cost`; null where that is exact.
+        times: how often it was made.
+    """
 
     match: str
     seat: int
@@ -87,8 +88,32 @@ class _SeatLuck(msgspec.Struct, frozen=True):
     luck: float
 
 
-@click.command(name="mistakes")
-@click.argument("where", metavar="MATCH|COMPETITION")
+class _Report(msgspec.Struct, frozen=True):
+    """The mistakes of a player.
+
+    Attributes:
+        of: how many matches there are.
+        games: of a single match the numbers of those that were judged, if not all were; else null.
+        totals: for each unit of costs how many mistakes cost how much.
+        luck: of a single match with all its cards; else null.
+        mistakes: the worst.
+    """
+
+    game: str
+    player: str
+    matches: int
+    of: int
+    version: int | None
+    decisions: int
+    judged: int
+    games: tuple[int, ...] | None
+    totals: Sequence[UnitTotal]
+    luck: _SeatLuck | None
+    mistakes: Sequence[_Mistake]
+
+
+@result_command("mistakes", prints=_Report)
+@click.argument("where", metavar="MATCH|COMPETITION", callback=options.read_id)
 @click.option(
     "--seat",
     "who",
@@ -115,17 +140,7 @@ class _SeatLuck(msgspec.Struct, frozen=True):
     help="Show the N worst mistakes, by their marks, then by what they cost.",
 )
 @options.db_option("The database that has the match or the competition.")
-@options.json_option
-@click.pass_context
-def command(
-    ctx: click.Context,
-    where: str,
-    who: str | None,
-    most_lost: int,
-    top: int,
-    db: str,
-    as_json: bool,
-) -> None:
+def command(where: str, who: str | None, most_lost: int, top: int, db: str) -> Iterator[Found]:
     """Show which decisions of a seat cost most, what would have been better, and by how much.
 
     MATCH is an id, `last`, or a file, as for `arena replay`. COMPETITION is an id, the beginning of
@@ -138,15 +153,12 @@ def command(
     takes long has a progress bar, begins with the games that were lost highest, and says what was
     worst so far; Ctrl-C shows what was found until then. The same mistake in the same situation
     stands once, with how many times it was made.
-
-    --json prints {game, player, matches, of, version, decisions, judged, games, totals, luck,
-    mistakes}, a line for each player: `totals` has for each unit of costs {unit, count, total}, how
-    many mistakes cost how much, and the worst of them are in `mistakes`, each with how many `times`
-    it was made. Of a single match `games` are the numbers of those that were judged, if not all
-    were, and with all its cards there is `luck`: {unit, gain, luck}; else both are null.
     """
-    is_told = ctx.get_parameter_source("db") is not click.core.ParameterSource.DEFAULT
-    found = match_or_none(where, db, is_told=is_told)
+    from arena.cli._found_match import match_or_none
+    from arena.results.seat_records import played_by, seat_records
+    from arena.storage.store import Store
+
+    found = match_or_none(where, db)
     if found is not None:
         game = found.rules()
         seats = found.own_seats(game) if who is None else (found.seat_of(who, game),)
@@ -154,86 +166,64 @@ def command(
             raise UsageError(f"expected seat {found.seen.seat}, whose view it is, got {who}")
         name = where if found.document is None and found.seen is None else found.name
         for seat in seats:
-            one: _Played = (name, seat, found.seen or found.record)
-            player = found.names(game)[seat]
-            _run(game, player, [one], 1, top, most_lost, as_json=as_json)
-            if seat != seats[-1] and not as_json:
-                click.echo()
+            judging = _Judging(game, found.names(game)[seat], 1, most_lost)
+            ends = [] if seat == seats[-1] else [""]
+            yield from judging.run([(name, seat, found.seen or found.record)], top, ends)
         return
     if who is None:
         raise UsageError(f"expected --seat with the name of a player of {where}")
-    with Store(options.database(db), create=False) as store:
-        competition = _competition(store, where)
-        game = game_named(competition.plan.game, competition.plan.package)
-        total = played_by(store, competition.id, who)
+    with Store(db, create=False) as store:
+        try:
+            competition = store.find(where)
+        except UsageError as error:
+            raise UsageError(f"{where!r} is no match in the database: {error}") from None
         played = (
             (one.match.id, one.seat, one.record) for one in seat_records(store, competition.id, who)
         )
-        _run(game, who, played, total, top, most_lost, as_json=as_json)
-
-
-def _competition(store: Store, where: str) -> CompetitionRow:
-    try:
-        return store.find(where)
-    except UsageError as error:
-        raise UsageError(f"{where!r} is no match in the database: {error}") from None
-
-
-def _run(
-    game: Game,
-    player: str,
-    records: Iterable[_Played],
-    total: int,
-    top: int,
-    most_lost: int,
-    *,
-    as_json: bool,
-) -> None:
-    """Judge all records and print the costliest mistakes, on Ctrl-C those found so far."""
-    judging = _Judging(game, player, most_lost, is_silent=as_json, has_match=total > 1)
-    is_interrupted = False
-    try:
-        with output.ticking("judging", total * _PARTS) as tick:
-            for match, seat, record in records:
-                judging.judge(match, record, seat, _ticks(tick))
-    except KeyboardInterrupt:
-        is_interrupted = True
-    done = judging.done
-    if done or not is_interrupted:
-        luck = _luck(*records[0][1:]) if isinstance(records, list) else None
-        _show(game, player, done, total, top, luck, as_json=as_json)
-    if is_interrupted:
-        what = f"{judging.whole:,} of {output.plural(total, 'match')}"
-        if total == 1 and done:
-            found = done[0].found
-            what = f"{found.judged:,} of {output.plural(found.decisions, 'decision')}"
-        raise Interrupted(f"interrupted after {what}")
+        total = played_by(store, competition.id, who)
+        yield from _Judging(competition.plan.rules, who, total, most_lost).run(played, top)
 
 
 class _Judging:
-    """Judges matches one after the other, and says on stderr what was worst so far.
+    """Judges a player's matches one after the other, and says on stderr what was worst so far."""
 
-    `done` has those that are judged, of the last one as far as it was judged; `whole` of them were
-    judged to their end.
-    """
-
-    def __init__(
-        self, game: Game, player: str, most_lost: int, *, is_silent: bool, has_match: bool
-    ) -> None:
-        self.done: list[_Judged] = []
-        self.whole = 0
+    def __init__(self, game: Game, player: str, total: int, most_lost: int) -> None:
         self._game = game
         self._player = player
+        self._total = total
         self._most_lost = most_lost
+        self._done: list[_Judged] = []  # of the last one what was judged
+        self._whole = 0  # of them are judged to their end
         self._worst: JudgedDecision | None = None
         unit = game.unit
         # Only a game of several rounds takes long enough that some of a match are chosen.
         self._is_slow = game.judging is not None and game.judging.is_slow and unit is not None
         self._is_slow &= unit is not None and unit.closes is not game.vocabulary.closes
-        self._is_silent = is_silent or not self._is_slow
-        self._has_match = has_match
+        self._is_silent = as_json() or not self._is_slow
 
-    def judge(
+    def run(
+        self, records: Iterable[_Played], top: int, ends: Sequence[str] = ()
+    ) -> Iterator[Found]:
+        """Judge all records and give the costliest mistakes, on Ctrl-C those found so far."""
+        is_interrupted = False
+        try:
+            with output.ticking("judging", self._total * _PARTS) as tick:
+                for match, seat, record in records:
+                    self._judge(match, record, seat, _ticks(tick))
+        except KeyboardInterrupt:
+            is_interrupted = True
+        if self._done or not is_interrupted:
+            luck = _luck(*records[0][1:]) if isinstance(records, list) else None
+            report = self._report(top, luck)
+            yield report, (one_line(line, _LONGEST_LINE) for line in [*self._lines(report), *ends])
+        if is_interrupted:
+            what = f"{self._whole:,} of {plural(self._total, 'match')}"
+            if self._total == 1 and self._done:
+                found = self._done[0].found
+                what = f"{found.judged:,} of {plural(found.decisions, 'decision')}"
+            raise Interrupted(f"interrupted after {what}")
+
+    def _judge(
         self,
         match: str,
         record: Record | SeatDocument,
@@ -241,45 +231,34 @@ class _Judging:
         on_progress: Callable[[int, int], object],
     ) -> None:
         """Judge a seat of a match; raises as `JudgedSeat` does, or an `ArenaError` in its place."""
+        from arena.cli._found_match import playing_again
+
         found: list[JudgedDecision] = []
-        try:
+        with playing_again(match):
             judged = JudgedSeat(record, seat)
             units = judged.units
             if self._is_slow:
                 units = judged.lost_first[: self._most_lost or None]
             if not self._is_silent:
                 click.echo(self._begins(match, judged, units), err=True)
-            for decision in judged.judged(units, on_progress):
-                found.append(decision)
-                self._look(match, decision)
-        except KeyboardInterrupt:
-            if found:
-                self._add(match, judged, units, found)
-            raise
-        except NoAnalysis:
-            raise
-        except Exception as error:  # a file from anywhere may be wrong in any way
-            why = str(error) if isinstance(error, ArenaError) else in_words(error)
-            raise ArenaError(f"match {match} cannot be played again: {why}") from error
-        self._add(match, judged, units, found)
-        self.whole += 1
-
-    def _add(
-        self,
-        match: str,
-        judged: JudgedSeat,
-        units: Sequence[JudgedUnit],
-        found: Sequence[JudgedDecision],
-    ) -> None:
-        chosen = units if len(units) < len(judged.units) else ()
-        numbers = tuple(sorted(unit.number for unit in chosen))
-        self.done.append(_Judged(match, self._player, judged.mistakes(found), numbers))
+            is_whole = False
+            try:
+                for decision in judged.judged(units, on_progress):
+                    found.append(decision)
+                    self._look(match, decision)
+                is_whole = True
+            finally:
+                if is_whole or found:
+                    chosen = units if len(units) < len(judged.units) else ()
+                    numbers = tuple(sorted(unit.number for unit in chosen))
+                    self._done.append(_Judged(match, judged.mistakes(found), numbers))
+        self._whole += 1
 
     def _begins(self, match: str, judged: JudgedSeat, units: Sequence[JudgedUnit]) -> str:
         unit = self._game.unit
         assert unit is not None, "others are judged silently"
-        where = f" in match {match}" if self._has_match else ""
-        what = output.plural(len(judged.units), unit.name)
+        where = f" in match {match}" if self._total > 1 else ""
+        what = plural(len(judged.units), unit.name)
         if len(units) < len(judged.units):
             return f"judging the {len(units)} of {what} that {self._player} lost highest{where}"
         return f"judging {what} of {self._player}{where}, those lost highest first"
@@ -292,7 +271,7 @@ class _Judging:
         self._worst = decision
         vocabulary, question = self._game.vocabulary, decision.question
         words, judgement = vocabulary.asked_words(question), decision.judgement
-        where = f"match {match}, " if self._has_match else ""
+        where = f"match {match}, " if self._total > 1 else ""
         line = (
             f"worst so far: {where}{vocabulary.round} {decision.round:,}, "
             f"question {decision.number:,}: "
@@ -301,6 +280,78 @@ class _Judging:
             f"costs {output.amount(judgement.cost)} {judgement.unit}"
         )
         click.echo(one_line(line, _LONGEST_LINE), err=True)
+
+    def _report(self, top: int, luck: _SeatLuck | None) -> _Report:
+        done = self._done
+        pairs = [(judged, mistake) for judged in done for mistake in judged.found.mistakes]
+        pairs.sort(key=lambda pair: badness(pair[1]))
+        described = (_described(self._game, self._player, *pair) for pair in pairs)
+        return _Report(
+            game=self._game.name,
+            player=self._player,
+            matches=len(done),
+            of=self._total,
+            version=done[0].found.version if done else None,
+            decisions=sum(judged.found.decisions for judged in done),
+            judged=sum(judged.found.judged for judged in done),
+            games=done[0].units or None if self._total == 1 and done else None,
+            totals=added(each for judged in done for each in judged.found.totals),
+            luck=luck,
+            mistakes=list(islice(_gathered(described), top)),
+        )
+
+    def _lines(self, report: _Report) -> Iterator[str]:
+        yield self._summary(report)
+        if report.games is not None:
+            yield self._chosen(report.games)
+        elif any(judged.units for judged in self._done):
+            assert self._game.unit is not None, "it has units"
+            yield (
+                f"Of long matches only the {several(self._game.unit.name)} that were lost highest "
+                "were judged; `--lost 0` judges all."
+            )
+        if (luck := report.luck) is not None:
+            gain, cards, without = (
+                signed(value, 2) for value in (luck.gain, luck.luck, luck.gain - luck.luck)
+            )
+            yield f"It won {gain} {luck.unit}s, of which {cards} is luck: {without} without it."
+        for place, mistake in enumerate(report.mistakes, start=1):
+            yield ""
+            where = f"match {mistake.match}, " if self._total > 1 else ""
+            yield from _told(place, mistake, where + self._game.vocabulary.round)
+        if report.mistakes:
+            yield ""
+            yield "Each is judged by what its seat knew at that moment, whatever cards came then."
+        if any(mistake.interval is not None for mistake in report.mistakes):
+            yield (
+                f"[low, high] is a {100 * LEVEL:.0f} % interval of an estimate. The costliest of "
+                "many estimates are more often too high than too low."
+            )
+
+    def _summary(self, report: _Report) -> str:
+        done = self._done
+        where = f"match {done[0].match}" if len(done) == 1 else plural(len(done), "match")
+        title = f"{self._game.vocabulary.title}, {where}, {self._player}"
+        if not report.judged:
+            return f"{title}: none of {plural(report.decisions, 'decision')} can be judged."
+        judged = plural(report.judged, "judged decision")
+        if report.judged < report.decisions:
+            judged += f" of {report.decisions:,}"
+        if not report.totals:
+            return f"{title}: no mistake in {judged}."
+        count = plural(sum(each.count for each in report.totals), "mistake")
+        cost = " and ".join(f"{output.amount(each.total)} {each.unit}" for each in report.totals)
+        return f"{title}: {count} in {judged}, together {cost}."
+
+    def _chosen(self, units: Sequence[int]) -> str:
+        """Which games of a match were judged."""
+        assert self._game.unit is not None, "it has units"
+        name = self._game.unit.name
+        which, were = f"{name} {units[0]}", "was judged, which was lost highest"
+        if len(units) > 1:
+            which = f"the {len(units)} {several(name)} that were lost highest"
+            were = f"were judged, {', '.join(map(str, units[:-1]))} and {units[-1]}"
+        return f"Only {which} {were}; `--lost 0` judges all."
 
 
 def _luck(seat: int, record: Record | SeatDocument) -> _SeatLuck | None:
@@ -327,101 +378,7 @@ def _ticks(tick: Callable[[], None]) -> Callable[[int, int], None]:
     return progressed
 
 
-def _show(
-    game: Game,
-    player: str,
-    done: Sequence[_Judged],
-    total: int,
-    top: int,
-    luck: _SeatLuck | None,
-    *,
-    as_json: bool,
-) -> None:
-    pairs = [(judged, mistake) for judged in done for mistake in judged.found.mistakes]
-    pairs.sort(key=lambda pair: badness(pair[1]))
-    described = (_described(game, judged, mistake) for judged, mistake in pairs)
-    mistakes = list(islice(_gathered(described), top))
-    counts = {
-        name: sum(getattr(judged.found, name) for judged in done)
-        for name in ("decisions", "judged")
-    }
-    totals = added(each for judged in done for each in judged.found.totals)
-    if as_json:
-        output.print_json(
-            {
-                "game": game.name,
-                "player": player,
-                "matches": len(done),
-                "of": total,
-                "version": done[0].found.version if done else None,
-                **counts,
-                "games": done[0].units or None if total == 1 and done else None,
-                "totals": totals,
-                "luck": luck,
-                "mistakes": mistakes,
-            }
-        )
-        return
-    click.echo(one_line(_summary(game, player, done, counts, totals), _LONGEST_LINE))
-    if total == 1 and done and done[0].units:
-        click.echo(_chosen(game, done[0].units))
-    elif any(judged.units for judged in done):
-        assert game.unit is not None, "it has units"
-        click.echo(
-            f"Of long matches only the {output.several(game.unit.name)} that were lost highest "
-            "were judged; `--lost 0` judges all."
-        )
-    if luck is not None:
-        gain, cards, without = (
-            signed(value, 2) for value in (luck.gain, luck.luck, luck.gain - luck.luck)
-        )
-        click.echo(f"It won {gain} {luck.unit}s, of which {cards} is luck: {without} without it.")
-    for place, mistake in enumerate(mistakes, start=1):
-        click.echo()
-        round_word = game.vocabulary.round
-        for line in _lines(place, mistake, round_word, has_match=total > 1):
-            click.echo(one_line(line, _LONGEST_LINE))
-    if mistakes:
-        click.echo()
-        for line in _notes(mistakes):
-            click.echo(line)
-
-
-def _summary(
-    game: Game,
-    player: str,
-    done: Sequence[_Judged],
-    counts: dict[str, Any],
-    totals: Sequence[UnitTotal],
-) -> str:
-    where = f"match {done[0].match}" if len(done) == 1 else output.plural(len(done), "match")
-    title = f"{game.vocabulary.title}, {where}, {player}"
-    if not counts["judged"]:
-        return f"{title}: none of {output.plural(counts['decisions'], 'decision')} can be judged."
-    judged = output.plural(counts["judged"], "judged decision")
-    if counts["judged"] < counts["decisions"]:
-        judged += f" of {counts['decisions']:,}"
-    if not totals:
-        return f"{title}: no mistake in {judged}."
-    count = output.plural(sum(each.count for each in totals), "mistake")
-    cost = " and ".join(f"{output.amount(each.total)} {each.unit}" for each in totals)
-    return f"{title}: {count} in {judged}, together {cost}."
-
-
-def _chosen(game: Game, units: Sequence[int]) -> str:
-    """Which games of a match were judged."""
-    assert game.unit is not None, "it has units"
-    name = game.unit.name
-    if len(units) == 1:
-        return f"Only {name} {units[0]} was judged, which was lost highest; `--lost 0` judges all."
-    numbers = f"{', '.join(map(str, units[:-1]))} and {units[-1]}"
-    return (
-        f"Only the {len(units)} {output.several(name)} that were lost highest were judged, "
-        f"{numbers}; `--lost 0` judges all."
-    )
-
-
-def _described(game: Game, judged: _Judged, mistake: JudgedDecision) -> _Mistake:
+def _described(game: Game, player: str, judged: _Judged, mistake: JudgedDecision) -> _Mistake:
     question, judgement = mistake.question, mistake.judgement
     words = game.vocabulary.asked_words(question)
     interval = None
@@ -435,7 +392,7 @@ def _described(game: Game, judged: _Judged, mistake: JudgedDecision) -> _Mistake
         number=mistake.number,
         index=mistake.index,
         kind=question.kind,
-        question=words.asked(judged.player, question),
+        question=words.asked(player, question),
         answer=mistake.answer,
         answer_text=words.answered(question, mistake.answer),
         best=judgement.best,
@@ -463,29 +420,19 @@ def _gathered(mistakes: Iterable[_Mistake]) -> Iterator[_Mistake]:
         yield msgspec.structs.replace(first, times=times[key])
 
 
-def _lines(place: int, mistake: _Mistake, round_word: str, *, has_match: bool) -> Iterator[str]:
-    cost = output.amount(mistake.cost)
+def _told(place: int, mistake: _Mistake, where: str) -> Iterator[str]:
     how_sure = "exact"
     if mistake.interval is not None:
         low, high = map(output.amount, mistake.interval)
         how_sure = f"estimate, [{low}, {high}]"
-    mark = f" {_MARKS[mistake.grade]}" if mistake.grade else ""
-    where = f"match {mistake.match}, " if has_match else ""
-    times = first = ""
+    cost = f"costs {output.amount(mistake.cost)} {mistake.unit} ({how_sure})"
+    first = ""
     if mistake.times > 1:
         together = output.amount(mistake.cost * mistake.times)
-        times, first = f", {mistake.times:,} times: {together} together", "first in "
-    yield f"{place}.{mark} costs {cost} {mistake.unit} ({how_sure}){times}"
-    yield f"   {first}{where}{round_word} {mistake.round:,}, its question {mistake.number:,}"
+        cost += f", {mistake.times:,} times: {together} together"
+        first = "first in "
+    yield f"{place}.{_MARKS[mistake.grade]} {cost}"
+    yield f"   {first}{where} {mistake.round:,}, its question {mistake.number:,}"
     yield f"   {mistake.question}"
     yield f"   it {mistake.answer_text}"
     yield f"   better: {mistake.best_text}"
-
-
-def _notes(mistakes: Sequence[_Mistake]) -> Iterator[str]:
-    yield "Each is judged by what its seat knew at that moment, whatever cards came then."
-    if any(mistake.interval is not None for mistake in mistakes):
-        yield (
-            f"[low, high] is a {100 * LEVEL:.0f} % interval of an estimate. The costliest of many "
-            "estimates are more often too high than too low."
-        )

@@ -11,21 +11,16 @@ from typing import TYPE_CHECKING, Any
 import click
 import msgspec
 
-from arena.cli import _lab_runs as lab_runs
 from arena.cli import _options as options
 from arena.cli import _output as output
-from arena.cli._found_match import FoundRecord, find_match
 from arena.engine.names import versioned
 from arena.engine.rules import Game
-from arena.lab.in_process import entrant
-from arena.records import narrative
-from arena.records.alternatives import NO_ANSWER
-from arena.records.seat_transcript import conversation
-from arena.sandbox.command import read_program
-from protocol.errors import ArenaError, UsageError, in_words, one_line
+from arena.strength.figures import plural
+from protocol.errors import ArenaError, UsageError, one_line
 from protocol.vocabulary import Question
 
 if TYPE_CHECKING:
+    from arena.cli._found_match import FoundRecord
     from arena.lab.replay_to_bot import ReplayOutcome
 
 __all__ = ["command"]
@@ -34,7 +29,7 @@ _LONGEST_LINE = 2000
 
 
 @click.command(name="replay")
-@click.argument("match", metavar="MATCH")
+@click.argument("match", metavar="MATCH", callback=options.read_id)
 @options.db_option("The database that has the match.")
 @click.option("--seat", metavar="NAME", help="Show only what this seat saw: a name or a number.")
 @click.option(
@@ -54,9 +49,7 @@ _LONGEST_LINE = 2000
     "as in protocol/vectors/transcripts/.",
 )
 @options.json_option
-@click.pass_context
 def command(
-    ctx: click.Context,
     match: str,
     db: str,
     seat: str | None,
@@ -69,10 +62,10 @@ def command(
     """Step through a match as text, show what a bot was sent, or put its questions to a bot again.
 
     MATCH is the id of a match in the database, as a bot is told it or without the seat behind its
-    dot, or a file as `arena export`, the page and this command's --json write it. `last` is the
-    match that `arena play` or `arena compare` played last on this machine, `last-2` the one before,
-    up to 20; with --db, or where the database in this folder has a later one, the last in the
-    database. A long match begins with an index of its rounds.
+    dot, the link to its page, or a file as `arena export`, the page and this command's --json write
+    it. `last` is the match that `arena play` or `arena compare` played last on this machine,
+    `last-2` the one before, up to 20; with --db, or where the database in this folder has a later
+    one, the last in the database. A long match begins with an index of its rounds.
 
     With --seat and --bot a bot on this machine is started, and asked what that seat was asked, with
     the same news. After an answer that differs the recorded history goes on: the recorded answer
@@ -93,12 +86,13 @@ def command(
     brought, would}, where `brought` and `would` are null if that is not known, `differs` the first
     or null, and `failed` null or {text, number, question, stderr}.
     """
+    from arena.cli._found_match import find_match
+
     if seed is not None and bot is None:
         raise UsageError("expected --bot with --seed")
     if bot is not None and round_number is not None:
         raise UsageError("expected no --round with --bot: it is asked everything")
-    is_told = ctx.get_parameter_source("db") is not click.core.ParameterSource.DEFAULT
-    found = find_match(match, db, is_told=is_told)
+    found = find_match(match, db)
     if found.seen is not None and seat is None:
         seat = str(found.seen.seat)
     if bot is not None and seat is None:
@@ -119,14 +113,16 @@ def command(
     elif as_json:
         _print_record(found)
     else:
-        _show(_lines(found, place, round_number))
+        _show(_told(found, place, round_number))
 
 
 def _print_record(found: FoundRecord) -> None:
     click.echo((found.seen or found.document or found.record).to_json())
 
 
-def _lines(found: FoundRecord, seat: int | None, round_number: int | None) -> Iterator[str]:
+def _told(found: FoundRecord, seat: int | None, round_number: int | None) -> Iterator[str]:
+    from arena.records import narrative
+
     if found.seen is not None:
         yield from narrative.tell_seat(found.seen, round_number=round_number)
         return
@@ -146,8 +142,7 @@ def _lines(found: FoundRecord, seat: int | None, round_number: int | None) -> It
 def _show(lines: Iterator[str]) -> None:
     shown = (one_line(line, _LONGEST_LINE) for line in lines)
     if not sys.stdout.isatty():
-        for line in shown:
-            click.echo(line)
+        output.print_lines(shown)
         return
     text = list(shown)
     if len(text) < shutil.get_terminal_size().lines:
@@ -158,7 +153,10 @@ def _show(lines: Iterator[str]) -> None:
 
 def _show_frames(found: FoundRecord, game: Game, seat: int) -> None:
     """Print a seat's conversation; raises `ArenaError` if the record cannot be played again."""
-    try:
+    from arena.cli._found_match import playing_again
+    from arena.records.seat_transcript import conversation
+
+    with playing_again(found.name):
         transcript = conversation(
             found.record,
             found.names(game),
@@ -168,9 +166,6 @@ def _show_frames(found: FoundRecord, game: Game, seat: int) -> None:
             verdict=found.verdict,
             about=_about(found, seat),
         )
-    except Exception as error:  # a file from anywhere may be wrong in any way
-        why = str(error) if isinstance(error, ArenaError) else in_words(error)
-        raise ArenaError(f"match {found.name} cannot be played again: {why}") from None
     click.echo(transcript.to_bytes(), nl=False)
 
 
@@ -187,7 +182,9 @@ def _about(found: FoundRecord, seat: int) -> str:
 def _ask_bot(
     found: FoundRecord, game: Game, seat: int, bot: str, seed: str | None, *, as_json: bool
 ) -> None:
+    from arena.cli import _lab_runs as lab_runs
     from arena.lab import replay_to_bot
+    from arena.records.narrative import seat_names
 
     players = found.names(game)
     start = _program(game, bot, seed)
@@ -198,7 +195,7 @@ def _ask_bot(
         )
 
     done = lab_runs.run(lambda _: ask(), "asking", 1, "bot", "questions")
-    name = narrative.seat_names(players, game.seats)[seat]
+    name = seat_names(players, game.seats)[seat]
     if done.failed is not None:
         output.print_stderr(name, done.failed.stderr)
     if as_json:
@@ -209,12 +206,14 @@ def _ask_bot(
     if done.failed is not None:
         raise ArenaError(f"the bot failed: {done.failed.text}")
     if done.differences:
-        count = output.plural(len(done.differences), "question")
+        count = plural(len(done.differences), "question")
         raise ArenaError(f"{count} answered differently")
 
 
 def _replayed(game: Game, name: str, done: ReplayOutcome) -> Iterator[str]:
-    same = output.plural(done.same, "answer")
+    from arena.records.alternatives import NO_ANSWER
+
+    same = plural(done.same, "answer")
     if not done.differences and done.failed is None:
         yield f"{same}, all as recorded"
         return
@@ -255,6 +254,8 @@ def _is_file(bot: str) -> bool:
 def _program(game: Game, bot: str, seed: str | None) -> Any:
     """What gives the bot's command line; raises `UsageError` if `bot` cannot be started."""
     from arena.lab import replay_to_bot
+    from arena.lab.in_process import entrant
+    from arena.sandbox.command import read_program
     from protocol.strategy import house_bots
 
     if bot in house_bots(game.name, slow=True) or _is_file(bot):

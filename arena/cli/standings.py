@@ -4,24 +4,25 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
+from typing import TYPE_CHECKING
 
 import click
-import msgspec
 
 from arena.cli import Interrupted
 from arena.cli import _competition_report as report
 from arena.cli import _options as options
 from arena.cli import _output as output
-from arena.competitions.ledger import CompetitionReport
+from arena.cli._results import Found, as_json, result_command
 from arena.formats.intervals import with_interval
 from arena.formats.settled import settled_note
-from arena.formats.spec import Plan
 from arena.results.luck_table import LuckLine, LuckTable
-from arena.storage.live_results import LiveResults
-from arena.storage.store import CompetitionRow, Store
-from arena.strength.figures import time_of
+from arena.storage.models import CompetitionReport
+from arena.strength.figures import plural, several, signed, time_of
 from protocol.messages import Progress, Verdict
+
+if TYPE_CHECKING:
+    from arena.storage.live_results import LiveResults
 
 __all__ = ["command"]
 
@@ -32,77 +33,54 @@ _WITHOUT_LUCK = (
 INTERVAL_S = 1.0  # between two looks of `--follow`: nobody reads faster
 
 
-@click.command(name="standings")
-@click.argument("competition", required=False)
+class Standings(CompetitionReport, frozen=True, kw_only=True):
+    """How a competition stands.
+
+    Attributes:
+        progress: how far it is.
+        luck: what each bot won per match with and without luck, as far as that was measured.
+    """
+
+    progress: Progress
+    luck: Mapping[str, LuckLine]
+
+
+@result_command("standings", prints=Standings)
+@click.argument("competition", required=False, callback=options.read_id)
 @options.db_option("The database.")
 @click.option(
     "--follow", is_flag=True, help="Show them again as they change, until the competition is over."
 )
-@options.json_option
-def command(competition: str | None, db: str, follow: bool, as_json: bool) -> None:
+def command(competition: str | None, db: str, follow: bool) -> Found:
     """Print how a competition stands: its table, and who was eliminated by what.
 
     COMPETITION is an id, the beginning of one, or the name of a [[run]], of which it is the latest.
     Without it, and with several in the database, they are listed. Nothing is changed, and an arena
     that runs on the database is not held up.
-
-    --json prints the fields that `arena demo --json` has, `progress`, and `luck`: what each bot won
-    per match with and without luck, as far as that was measured.
     """
-    with Store(options.database(db), create=False) as store:
+    from arena.storage.live_results import LiveResults
+    from arena.storage.store import Store
+
+    with Store(db, create=False) as store:
         if competition is None:
-            competitions = store.competitions()
-            if len(competitions) != 1:
-                _list(store, competitions, as_json)
-                return
-            found = competitions[0]
+            ids = [each.id for each in store.competitions()]
+            if len(ids) != 1:
+                return _listed([LiveResults(store, id_) for id_ in ids])
         else:
-            found = store.find(competition)
-        results = LiveResults(store, found.id)
+            ids = [store.find(competition).id]
+        results = LiveResults(store, ids[0])
         if follow:
-            _follow(results, as_json)
-        _print(results, LuckTable(results.luck(), results.unranked).lines(), as_json)
+            _follow(results)
+        standings = _standings(results)
+        if results.missing is not None and not (standings.standings or standings.ranking):
+            click.echo(f"arena: {results.missing}", err=True)
+        return standings, list(_lines(standings, results))
 
 
-def _print(results: LiveResults, luck: Mapping[str, LuckLine], as_json: bool) -> None:
-    done = _report_of(results)
-    is_unranked = results.missing is not None and not (done.standings or done.ranking)
-    if as_json:
-        document = {**msgspec.structs.asdict(done), "progress": results.progress, "luck": luck}
-        output.print_json(document)
-    elif is_unranked:
-        click.echo(_title(done, results.progress))
-    else:
-        output.print_table(_title(done, results.progress), report.table_of(done))
-        report.show_unit(done)
-    if is_unranked:
-        click.echo(f"arena: {results.missing}", err=True)
-    if as_json:
-        return
-    if note := settled_note(done.standings):
-        click.echo(note)
-    if luck:
-        _print_luck(luck, results.plan)
-    for verdict in done.verdicts:
-        click.echo(_evidence(verdict))
-
-
-def _print_luck(luck: Mapping[str, LuckLine], plan: Plan) -> None:
-    measure = None if plan.missing is not None else plan.rules.luck
-    unit = "point" if measure is None else measure.unit
-    table = output.new_table("bot", "matches", "per match", "without luck", words=("bot",))
-
-    for name, line in sorted(luck.items(), key=lambda entry: -entry[1].mean):
-        without = with_interval(line.mean, line.interval, output.signed, 3)
-        table.add_row(name, f"{line.matches:,}", output.signed(line.gain, 3), without)
-    output.print_table(f"{output.several(unit)} per match, without luck", table)
-    click.echo(_WITHOUT_LUCK)
-
-
-def _report_of(results: LiveResults) -> CompetitionReport:
+def _standings(results: LiveResults) -> Standings:
     """The report that the arena itself prints at the end."""
     competition, ranking = results.competition, results.ranking
-    return CompetitionReport(
+    return Standings(
         competition=competition.id,
         run=competition.plan.run,
         game=competition.plan.game,
@@ -118,11 +96,43 @@ def _report_of(results: LiveResults) -> CompetitionReport:
         not_there=competition.plan.not_there,
         unit=results.unit,
         versions=results.versions,
+        progress=results.progress,
+        luck=LuckTable(results.luck(), results.unranked).lines(),
     )
 
 
-def _title(done: CompetitionReport, progress: Progress) -> str:
-    return f"{done.competition} · {report.title_of(done)} · {_how_far(progress)}"
+def _lines(standings: Standings, results: LiveResults) -> Iterator[str | output.TitledTable]:
+    title = _title(standings)
+    if results.missing is not None and not (standings.standings or standings.ranking):
+        yield title
+    else:
+        yield output.TitledTable(title, report.table_of(standings))
+        yield from report.unit_of(standings)
+    if note := settled_note(standings.standings):
+        yield note
+    if standings.luck:
+        measure = None if results.plan.missing is not None else results.plan.rules.luck
+        unit = "point" if measure is None else measure.unit
+        yield output.table_of(
+            f"{several(unit)} per match, without luck",
+            sorted(standings.luck.items(), key=lambda entry: -entry[1].mean),
+            ("bot", lambda entry: entry[0]),
+            ("matches", lambda entry: entry[1].matches),
+            ("per match", lambda entry: signed(entry[1].gain, 3)),
+            ("without luck", _without_luck),
+            words=("bot",),
+        )
+        yield _WITHOUT_LUCK
+    yield from map(_evidence, standings.verdicts)
+
+
+def _without_luck(entry: tuple[str, LuckLine]) -> str:
+    return with_interval(entry[1].mean, entry[1].interval, signed, 3)
+
+
+def _title(standings: Standings) -> str:
+    how_far = _how_far(standings.progress)
+    return f"{standings.competition} · {report.title_of(standings)} · {how_far}"
 
 
 def _how_far(progress: Progress) -> str:
@@ -146,27 +156,27 @@ def _evidence(verdict: Verdict) -> str:
     return " ".join(text.split())
 
 
-def _list(store: Store, competitions: Sequence[CompetitionRow], as_json: bool) -> None:
-    rows = [(row, LiveResults(store, row.id).progress) for row in competitions]
-    if as_json:
-        output.print_json([progress for _, progress in rows])
-        return
-    from rich.table import Column, Table
+def _listed(found: list[LiveResults]) -> Found:
+    """The competitions of a database, each with how far it is."""
+    table = output.table_of(
+        plural(len(found), "competition"),
+        [(results.competition, results.progress) for results in found],
+        ("competition", lambda row: row[0].id),
+        ("run", lambda row: row[0].plan.run),
+        ("game", lambda row: row[1].game),
+        ("form", lambda row: row[1].form.replace("_", " ")),
+        ("began", lambda row: time_of(row[0].started_at)),
+        ("how far", lambda row: _how_far(row[1])),
+        words=("competition", "run", "game", "form", "began", "how far"),
+        whole=("competition",),  # ids are to be typed
+    )
+    return [results.progress for results in found], [table]
 
-    # Ids are whole on the narrowest terminal: they are to be typed.
-    id_column = Column("competition", no_wrap=True, overflow="fold")
-    others = (Column(name, overflow="fold") for name in ("run", "game", "form", "began", "how far"))
-    table = Table(id_column, *others)
-    for row, progress in rows:
-        began, form = time_of(row.started_at), progress.form.replace("_", " ")
-        table.add_row(row.id, row.plan.run, progress.game, form, began, _how_far(progress))
-    output.print_table(output.plural(len(rows), "competition"), table)
 
-
-def _follow(results: LiveResults, as_json: bool) -> None:
+def _follow(results: LiveResults) -> None:
     """Wait for the end, and show the standings on a terminal; Ctrl-C raises `Interrupted`."""
     try:
-        if as_json or not sys.stdout.isatty():
+        if as_json() or not sys.stdout.isatty():
             _wait(results, lambda: None)
         else:
             _watch(results)
@@ -180,10 +190,10 @@ def _watch(results: LiveResults) -> None:
     from rich.text import Text
 
     def view() -> Group:
-        done = _report_of(results)
-        title = Text(_title(done, results.progress))
-        is_ranked = done.standings or done.ranking
-        return Group(title, report.table_of(done)) if is_ranked else Group(title)
+        standings = _standings(results)
+        title = Text(_title(standings))
+        is_ranked = standings.standings or standings.ranking
+        return Group(title, report.table_of(standings)) if is_ranked else Group(title)
 
     console = Console(markup=False, highlight=False, emoji=False)
     with Live(view(), console=console, auto_refresh=False, transient=True) as live:

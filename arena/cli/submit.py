@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import click
 
 from arena.cli import Interrupted
-from arena.cli import _options as options
-from arena.cli._submission_progress import SubmissionProgress
-from arena.cli._submitter import SubmitterConnection, submitter_options
-from arena.sandbox.archive import pack
+from arena.cli._arena_connection import (
+    Entering,
+    SubmissionOutcome,
+    SubmissionProgress,
+    SubmitterConnection,
+    submitter_options,
+)
+from arena.cli._results import Found, as_json, result_command
 from protocol.submitting import Got, Piece, Progressing, Send, Submit, ToSubmitter, UploadTurn
 
 __all__ = ["command"]
@@ -18,12 +23,11 @@ __all__ = ["command"]
 _MIB = 1 << 20
 
 
-@click.command(name="submit")
+@result_command("submit", prints=SubmissionOutcome)
 @click.argument("path", type=click.Path(exists=True, path_type=Path), metavar="DIR|FILE")
 @click.option("--message", default="", metavar="TEXT", help="What is new, for yourself.")
 @submitter_options
-@options.json_option
-def command(path: Path, message: str, arena: SubmitterConnection, as_json: bool) -> None:
+def command(path: Path, message: str, arena: Entering) -> Iterator[Found]:
     """Hand a bot in: a FILE.py with a strategy, or a folder or zip archive with a program.
 
     The arena finds out what it is: a `bot.toml` says so, or the folder is laid out as `arena new`
@@ -33,19 +37,18 @@ def command(path: Path, message: str, arena: SubmitterConnection, as_json: bool)
 
     The exit status is 0 only if it was accepted. After Ctrl-C the submission goes on: `arena
     submissions` shows what became of it.
-
-    --json prints {submission, state, version, text, steps: [{step, status, text}]}.
     """
+    from arena.sandbox.archive import pack
+
     name, data = pack(path)
-    progress = SubmissionProgress(quiet=as_json)
-    with arena:
+    progress = SubmissionProgress(quiet=as_json())
+    with arena as connection:
         try:
-            _upload(arena, Submit(name, len(data), message), data, progress)
+            _upload(connection, Submit(name, len(data), message), data, progress)
         except KeyboardInterrupt:
             progress.clear()
             raise Interrupted("interrupted before all was sent: nothing was handed in") from None
-        progress.follow(arena)
-    progress.finish(as_json=as_json)
+        yield from progress.follow(connection)
 
 
 def _upload(

@@ -3,22 +3,17 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from pathlib import Path
 
 import click
 import msgspec
 
 from arena.cli import DONE, UNVERIFIED
-from arena.cli import _options as options
 from arena.cli import _output as output
-from arena.games import other_rules
-from arena.records import check_transcript, transcript, verify
-from arena.records import document as sheet
-from arena.records.seat_document import SeatDocument
-from arena.results import audit_database
+from arena.cli._results import Found, as_json, result_command
 from arena.results.audit import Flaw
-from arena.results.export import MATCHES, manifest_of
+from arena.strength.figures import plural
 from protocol.errors import ArenaError, UsageError, one_line
 from protocol.text_files import text_lines
 
@@ -30,7 +25,7 @@ _LONGEST_LINE = 1000
 
 
 class _Findings(msgspec.Struct):
-    """What was found so far, as `--json` prints it."""
+    """What was found so far, and printed at once but as a document."""
 
     matches: int = 0
     uncounted: int = 0
@@ -39,24 +34,40 @@ class _Findings(msgspec.Struct):
     failed: list[Flaw] = []
     notes: list[str] = []
 
+    def add_flaw(self, flaw: Flaw) -> None:
+        self.failed.append(flaw)
+        where = f"competition {flaw.competition}"
+        if flaw.match is not None:
+            where = f"match {flaw.match}"
+        _say(f"{where}: {flaw.text}")
+
+    def add_note(self, text: str) -> None:
+        self.notes.append(text)
+        _say(f"note: {text}")
+
     @property
     def summary(self) -> str:
-        what = output.plural(self.matches, "match") + output.uncounted(self.uncounted)
+        what = plural(self.matches, "match") + output.uncounted(self.uncounted)
         if self.competitions:
-            what += f" of {output.plural(self.competitions, 'competition')}"
+            what += f" of {plural(self.competitions, 'competition')}"
         if not self.failed and self.unverified:
             return f"{what}: {self.unverified:,} not verified"
         if not self.failed:
             return f"{what}: fits" if self.matches == 1 else f"{what}: all fit"
         matches = len({flaw.match for flaw in self.failed if flaw.match is not None})
         others = sum(flaw.match is None for flaw in self.failed)
-        parts = [output.plural(matches, "match")] if matches or not others else []
+        parts = [plural(matches, "match")] if matches or not others else []
         if others:
-            parts.append(output.plural(others, "other flaw"))
+            parts.append(plural(others, "other flaw"))
         return f"{what}: {' and '.join(parts)} not as recorded"
 
 
-@click.command(name="verify")
+def _say(line: str) -> None:
+    if not as_json():
+        click.echo(one_line(line, _LONGEST_LINE))
+
+
+@result_command("verify", prints=_Findings)
 @click.argument("places", nargs=-1, required=True, metavar="DATABASE|URL|FOLDER|FILE...")
 @click.option(
     "--competition",
@@ -64,8 +75,7 @@ class _Findings(msgspec.Struct):
     help="Check this competition of a database alone: its id, "
     "the beginning of it, or the name of its run.",
 )
-@options.json_option
-def command(places: tuple[str, ...], competition: str | None, as_json: bool) -> int:
+def command(places: tuple[str, ...], competition: str | None) -> Generator[Found, None, int]:
     """Recompute every deal and every result, and say which match is not what its record says, and
     why.
 
@@ -81,30 +91,23 @@ def command(places: tuple[str, ...], competition: str | None, as_json: bool) -> 
 
     Prints a line for every match that does not fit; the exit status is 0 if all do, 1 if one does
     not, and 3 if nothing is wrong and some could not be verified.
-
-    --json prints {matches, uncounted, unverified, competitions, failed: [{competition, match,
-    text}], notes}.
     """
-    check = _Check(shows=not as_json)
+    found = _Findings()
     for place in places:
         path = Path(place)
         if not path.is_dir() and not _is_json(place):
-            check.database(place, competition)
+            _check_database(found, place, competition)
         elif competition is not None:
             raise UsageError(f"expected a database with --competition, got {place}")
         elif path.is_dir():
-            check.export(path)
+            _check_export(found, path)
         elif _is_transcript(path):
-            check.transcript(path)
+            _check_transcript(found, path)
         else:
-            check.documents(path)
-    found = check.findings
-    if as_json:
-        output.print_json(found)
+            _check_documents(found, path)
+    yield found, () if found.failed else found.summary
     if found.failed:
         raise ArenaError(found.summary)
-    if not as_json:
-        click.echo(found.summary)
     return UNVERIFIED if found.unverified else DONE
 
 
@@ -116,110 +119,105 @@ def _is_json(place: str) -> bool:
 
 
 def _is_transcript(path: Path) -> bool:
+    from arena.records import transcript
+
     return transcript.is_transcript(next(text_lines(path), b""))
 
 
-class _Check:
-    """Checks one place after another; if it `shows`, it prints at once what it finds."""
+def _check_database(found: _Findings, place: str, competition: str | None) -> None:
+    from arena.results import audit_database
 
-    def __init__(self, *, shows: bool) -> None:
-        self.findings = _Findings()
-        self._shows = shows
+    with audit_database.opened(place) as store:
+        which = None if competition is None else audit_database.named(store, competition)
+        with output.ticking("checking", audit_database.count(store, which)) as tick:
+            for audited in audit_database.examine(store, which, tick):
+                found.competitions += 1
+                found.matches += audited.matches
+                found.uncounted += audited.uncounted
+                found.unverified += audited.unverified
+                for note in audited.notes:
+                    found.add_note(f"competition {audited.competition}: {note}")
+                for flaw in audited.flaws:
+                    found.add_flaw(flaw)
+        known = {flaw.match for flaw in found.failed}
+        for flaw in audit_database.loose_ends(store):
+            # A match that does not fit has a line already.
+            if which in (None, flaw.competition) and flaw.match not in known - {None}:
+                found.add_flaw(flaw)
 
-    def _flaw(self, flaw: Flaw) -> None:
-        self.findings.failed.append(flaw)
-        if self._shows:
-            where = f"competition {flaw.competition}"
-            if flaw.match is not None:
-                where = f"match {flaw.match}"
-            click.echo(one_line(f"{where}: {flaw.text}", _LONGEST_LINE))
 
-    def _note(self, text: str) -> None:
-        self.findings.notes.append(text)
-        if self._shows:
-            click.echo(one_line(f"note: {text}", _LONGEST_LINE))
+def _check_transcript(found: _Findings, path: Path) -> None:
+    from arena.games import other_rules
+    from arena.records import check_transcript, transcript
 
-    def database(self, place: str, competition: str | None) -> None:
-        findings = self.findings
-        with audit_database.opened(place) as store:
-            which = None if competition is None else audit_database.named(store, competition)
-            with output.ticking("checking", audit_database.count(store, which)) as tick:
-                for audited in audit_database.examine(store, which, tick):
-                    findings.competitions += 1
-                    findings.matches += audited.matches
-                    findings.uncounted += audited.uncounted
-                    findings.unverified += audited.unverified
-                    for note in audited.notes:
-                        self._note(f"competition {audited.competition}: {note}")
-                    for flaw in audited.flaws:
-                        self._flaw(flaw)
-            known = {flaw.match for flaw in findings.failed}
-            for flaw in audit_database.loose_ends(store):
-                # A match that does not fit has a line already.
-                if which in (None, flaw.competition) and flaw.match not in known - {None}:
-                    self._flaw(flaw)
+    found.matches += 1
+    try:
+        said = transcript.read(text_lines(path))
+    except UsageError as error:
+        found.add_flaw(Flaw("", str(path), str(error)))
+        return
+    if (why := other_rules(said.heading.game, said.heading.package)) is not None:
+        found.unverified += 1
+        found.add_note(f"{path}: cannot be verified: {why}")
+        return
+    reasons = check_transcript.check(said)
+    if reasons:
+        found.add_flaw(Flaw("", str(path), "; ".join(reasons)))
 
-    def transcript(self, path: Path) -> None:
-        self.findings.matches += 1
+
+def _check_export(found: _Findings, folder: Path) -> None:
+    from arena.results.manifest import MATCHES, manifest_of
+
+    for competition in manifest_of(folder).competitions:
+        found.competitions += 1
+        found.uncounted += competition.uncounted
+        if MATCHES not in competition.files:
+            text = "the export has no records of its matches"
+            found.add_note(f"competition {competition.id}: {text}")
+            continue
+        path, before = folder / competition.folder / MATCHES, found.matches
+        if path.is_file() and path.stat().st_size:
+            _check_documents(found, path)
+        here = found.matches - before
+        if here != competition.matches:
+            expected = plural(competition.matches, "match")
+            text = f"expected {expected} in {path}, found {here}"
+            found.add_flaw(Flaw(competition.id, None, text))
+
+
+def _check_documents(found: _Findings, path: Path) -> None:
+    from arena.records import document as sheet
+    from arena.records import verify
+    from arena.records.seat_document import SeatDocument
+
+    reasons: dict[str, None] = {}  # why some could not be verified, in order
+    for where, data in _split(path):
+        found.matches += 1
         try:
-            said = transcript.read(text_lines(path))
+            document = sheet.read(data)
         except UsageError as error:
-            self._flaw(Flaw("", str(path), str(error)))
-            return
-        if (why := other_rules(said.heading.game, said.heading.package)) is not None:
-            self.findings.unverified += 1
-            self._note(f"{path}: cannot be verified: {why}")
-            return
-        reasons = check_transcript.check(said)
-        if reasons:
-            self._flaw(Flaw("", str(path), "; ".join(reasons)))
-
-    def export(self, folder: Path) -> None:
-        for competition in manifest_of(folder).competitions:
-            self.findings.competitions += 1
-            self.findings.uncounted += competition.uncounted
-            if MATCHES not in competition.files:
-                text = "the export has no records of its matches"
-                self._note(f"competition {competition.id}: {text}")
-                continue
-            path, before = folder / competition.folder / MATCHES, self.findings.matches
-            if path.is_file() and path.stat().st_size:
-                self.documents(path)
-            found = self.findings.matches - before
-            if found != competition.matches:
-                expected = output.plural(competition.matches, "match")
-                text = f"expected {expected} in {path}, found {found}"
-                self._flaw(Flaw(competition.id, None, text))
-
-    def documents(self, path: Path) -> None:
-        reasons: dict[str, None] = {}  # why some could not be verified, in order
-        for where, data in _split(path):
-            self.findings.matches += 1
-            try:
-                document = sheet.read(data)
-            except UsageError as error:
-                self._flaw(Flaw("", where, str(error)))
-                continue
-            if isinstance(document, SeatDocument):
-                text = f"expected a record, got what seat {document.seat} saw of a match"
-                self._flaw(Flaw("", where, text))
-                continue
-            if isinstance(document, sheet.MatchDocument):
-                checked = verify.check(document)
-                flaw = Flaw(document.competition, document.match, "; ".join(checked.reasons))
-            else:
-                checked = verify.check_record(document)
-                flaw = Flaw("", where, "; ".join(checked.reasons))
-            if checked.reasons:
-                self._flaw(flaw)
-                continue
-            if checked.unverified is not None:
-                self.findings.unverified += 1
-                reasons[f"cannot be verified: {checked.unverified}"] = None
-            if checked.is_dealt and not checked.is_committed:
-                self._note(f"match {flaw.match} has no commitment")
-        for why in reasons:
-            self._note(f"{path}: {why}")
+            found.add_flaw(Flaw("", where, str(error)))
+            continue
+        if isinstance(document, SeatDocument):
+            text = f"expected a record, got what seat {document.seat} saw of a match"
+            found.add_flaw(Flaw("", where, text))
+            continue
+        if isinstance(document, sheet.MatchDocument):
+            checked = verify.check(document)
+            flaw = Flaw(document.competition, document.match, "; ".join(checked.reasons))
+        else:
+            checked = verify.check_record(document)
+            flaw = Flaw("", where, "; ".join(checked.reasons))
+        if checked.reasons:
+            found.add_flaw(flaw)
+            continue
+        if checked.unverified is not None:
+            found.unverified += 1
+            reasons[f"cannot be verified: {checked.unverified}"] = None
+        if checked.is_dealt and not checked.is_committed:
+            found.add_note(f"match {flaw.match} has no commitment")
+    for why in reasons:
+        found.add_note(f"{path}: {why}")
 
 
 def _split(path: Path) -> Iterator[tuple[str, bytes]]:

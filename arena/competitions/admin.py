@@ -20,7 +20,7 @@ from arena.competitions.competition import Competition
 from arena.competitions.ledger import Ledger
 from arena.competitions.live_arena import LiveArena
 from arena.competitions.scheduler import Scheduler
-from arena.engine.names import alike, spelled
+from arena.engine.names import alike, owner_of, spelled
 from arena.formats.spec import Form
 from arena.hosts.directory import HostDirectory
 from arena.storage.live_results import LiveResults
@@ -321,9 +321,18 @@ class AdminCommands:
             return self._remove_afterwards(message, name, over, who)
         chosen = [each for each in self._chosen(message.competition) if each.is_in(name)]
         if not chosen:
+            theirs = sorted(
+                {
+                    bot
+                    for each in self._chosen(message.competition)
+                    for bot in (*each.plan.players, *self._arena.here.taken)
+                    if owner_of(bot) == name and each.is_in(bot)
+                }
+            )
+            others = f"its owner has {', '.join(theirs)} there" if theirs else ""
             raise UsageError(
                 f"expected a bot that is in a competition, got {name!r}; "
-                "one that is over has to be named"
+                f"{others or 'one that is over has to be named'}"
             )
         for competition in chosen:
             act = self._act(message, who, competition.id, f"removed by {who}")

@@ -31,7 +31,7 @@ from arena.games import competition_settings, game_named
 from arena.sandbox.bot_spec import BotSpec, check_name
 from arena.sandbox.command import read_program
 from arena.sandbox.languages import Language
-from arena.server.origin import Origins, read_base_path
+from arena.server.origin import Origins, is_loopback, read_base_path
 from arena.server.proxies import Proxies
 from arena.strength.settle import Goal
 from arena.submissions.settings import SubmissionSettings
@@ -56,22 +56,31 @@ T = TypeVar("T")
 
 
 class ServeSection(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What `arena serve` does; the one place where its defaults stand.
+    """What `arena serve` does; the one place where its defaults stand, and what its options say.
 
     Attributes:
-        port: 0 takes a free one.
-        players: how many bots of a game start its competition; None for as many as it has seats.
+        host: the interface.
+        port: the port; 0 takes a free one.
+        db: the database, made if it is not there. A URL such as postgresql+psycopg://user@host/name
+            is a database elsewhere.
+        players: start a game's competition when N bots that play it are there [default: as many as
+            it has seats].
         matches: how often each two meet, or each bot the dealer.
-        once: to stop after one competition in each game.
-        practice: to refuse illegal answers, and eliminate nobody for them.
-        open: to accept bots without tokens from other machines.
-        page: to show browsers what is played.
-        origin: other sites whose pages may open WebSockets here: the addresses of a proxy in front.
-        trusted_proxy: addresses or networks of proxies in front, whose word about the client's
-            address is believed; every bot needs a token then.
-        base_path: the path of the page for browsers, if a proxy in front has other pages too.
-        tls_cert: the file with the certificate and its chain; None for no TLS.
-        log: a file that gets a line for every match, or `-` for stderr; None for none.
+        once: stop after one competition in each game.
+        practice: refuse an illegal answer with the reason and what is legal, and put nobody out for
+            it; the clock runs on.
+        open: let anybody in who can reach this machine; without it everybody from elsewhere needs a
+            token.
+        page: show browsers at the arena's address what is played, and let people play.
+        origin: where browsers find the arena if a proxy is in front of it, as
+            https://arena.example.org. May be repeated.
+        trusted_proxy: a proxy in front of the arena, whose X-Forwarded-For says who connects;
+            everybody needs a token then. May be repeated.
+        base_path: below which path browsers find the arena, as /arena/, if a proxy in front has
+            other pages too and passes it on unchanged.
+        tls_cert: speak wss:// with this certificate, and those that vouch for it.
+        tls_key: the key of that certificate.
+        log: add a line for every match to FILE; - is stderr.
     """
 
     host: Annotated[str, Meta(min_length=1)] = "127.0.0.1"
@@ -89,6 +98,16 @@ class ServeSection(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     tls_cert: Annotated[str, Meta(min_length=1)] | None = None
     tls_key: Annotated[str, Meta(min_length=1)] | None = None
     log: Annotated[str, Meta(min_length=1)] | None = None
+
+    @property
+    def is_near(self) -> bool:
+        """Whether the arena listens on loopback, so that only this machine can connect."""
+        return is_loopback(self.host)
+
+    @property
+    def requires_token(self) -> bool:
+        """Whether a client must show a token: not if it is open, nor if all are on this machine."""
+        return not (self.open or (self.is_near and not self.trusted_proxy))
 
 
 class BusSection(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

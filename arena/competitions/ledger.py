@@ -10,7 +10,6 @@ from __future__ import annotations
 import asyncio
 import math
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from typing import Any
 
 import msgspec
 
@@ -18,9 +17,8 @@ from arena.competitions.storage_watch import read_again
 from arena.engine.match import MatchResult, Result
 from arena.engine.names import versioned
 from arena.engine.verdict import Finding, were_away
-from arena.formats.intervals import IntervalUnit
 from arena.formats.ladder import Ladder
-from arena.formats.schedule import Pairing, Ranking, RankingPlace
+from arena.formats.schedule import Pairing, Ranking
 from arena.formats.scorebook import ScheduleRun, Scorebook
 from arena.formats.spec import Form, Plan
 from arena.storage.models import (
@@ -29,6 +27,7 @@ from arena.storage.models import (
     RESTORED,
     VERSION,
     Act,
+    CompetitionReport,
     CompetitionState,
     MatchRow,
     Outage,
@@ -44,41 +43,6 @@ __all__ = ["CompetitionReport", "Ledger"]
 
 _LATEST = 100  # verdicts of a ladder in memory; the database has them all
 _OUT, _IN = "out", "in"  # acts of the arena: an offence between matches, and that it is excused
-
-
-class CompetitionReport(msgspec.Struct, frozen=True, kw_only=True):
-    """How a competition ended.
-
-    Attributes:
-        run: the name of its run, or empty.
-        state: `finished`, or `stopped` by the instructor.
-        standings: rows, best first, the eliminated at the end; empty for an elimination.
-        cross_table: the results of each player against each other one, in a round robin.
-        ranking: the places of an elimination.
-        played: how many matches count or ended by an offence.
-        seconds: how long it took, since the arena was last started.
-        not_there: names of the roster that had not come when it started.
-        unit: of what the intervals in the standings are made; None where there are none.
-        versions: by bot, the latest that has played, of bots that have one.
-        is_written: whether all of it has reached the disk; if not, the arena keeps trying.
-    """
-
-    competition: str
-    run: str
-    game: str
-    form: Form
-    players: tuple[str, ...]
-    state: CompetitionState
-    standings: tuple[Any, ...]
-    cross_table: dict[str, dict[str, Any]]
-    ranking: tuple[RankingPlace, ...]
-    verdicts: tuple[Verdict, ...]
-    played: int
-    seconds: float
-    not_there: tuple[str, ...] = ()
-    unit: IntervalUnit | None = None
-    versions: dict[str, str] = {}
-    is_written: bool = True
 
 
 class Ledger:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from typing import TYPE_CHECKING
 
-from arena.competitions.ledger import Ledger
 from arena.engine.match import Result
 from arena.formats.eta import Left
 from arena.formats.schedule import Pairing
 from protocol.messages import Verdict
+
+if TYPE_CHECKING:  # which loads a database's client, and a command that only shows has none
+    from arena.competitions.ledger import Ledger
 
 __all__ = ["Listener"]
 

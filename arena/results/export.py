@@ -24,6 +24,7 @@ from arena.records.document import UNREADABLE, decoding_failure
 from arena.results import csv_tables
 from arena.results.html_report import page
 from arena.results.luck_table import LuckLine, LuckTable
+from arena.results.manifest import MANIFEST, MATCHES, Exported, ExportedCompetition, manifest_of
 from arena.storage.live_results import LiveResults, Summary
 from arena.storage.name_history import NameHistory
 from arena.storage.reader import document_of
@@ -31,19 +32,8 @@ from arena.storage.roster import Member, Roster
 from arena.storage.store import Store
 from protocol.errors import ArenaError, IllegalAnswer, NoAnalysis, UsageError
 
-__all__ = [
-    "DECISIONS",
-    "MANIFEST",
-    "MATCHES",
-    "Exported",
-    "ExportedCompetition",
-    "Options",
-    "export",
-    "manifest_of",
-]
+__all__ = ["DECISIONS", "Options", "export"]
 
-MANIFEST = "export.json"  # lists the files of an export, which tells them from those of others
-MATCHES = "matches.jsonl"  # of a competition, a document in every line
 DECISIONS = "decisions.csv"  # of a competition, if they were asked for
 _PAGE = "index.html"
 _UNSAFE = re.compile(r"[^\w.-]+|^\.+")
@@ -63,26 +53,6 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     unfinished: bool = False
     emails: bool = True
     force: bool = False
-
-
-class ExportedCompetition(msgspec.Struct, frozen=True, kw_only=True):
-    """The folder of one competition; `matches` is the number of lines in its `MATCHES`.
-
-    Of these `uncounted` are void or taken back: no table counts them.
-    """
-
-    id: str
-    folder: str
-    files: tuple[str, ...]
-    matches: int
-    uncounted: int = 0
-
-
-class Exported(msgspec.Struct, frozen=True, kw_only=True):
-    """The manifest: the files in the folder itself, and the folders of the competitions."""
-
-    files: tuple[str, ...]
-    competitions: tuple[ExportedCompetition, ...]
 
 
 def export(
@@ -128,16 +98,6 @@ def export(
         _check(folder, options)  # again, as all this may have taken a while
         _put(partial, folder)
     return done
-
-
-def manifest_of(folder: Path) -> Exported:
-    """Read the manifest of an export; raises UsageError if the folder has none."""
-    try:
-        return msgspec.json.decode((folder / MANIFEST).read_bytes(), type=Exported)
-    except (OSError, *UNREADABLE):
-        raise UsageError(
-            f"expected a folder that arena export has written, {folder} has no {MANIFEST} of one"
-        ) from None
 
 
 # ---- One competition

@@ -1,18 +1,20 @@
-"""The rows of the database as its readers get them: competitions, matches, and acts."""
+"""What a database says of competitions, matches, acts and people, as its readers get it."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from enum import StrEnum
+from typing import Any
 
 import msgspec
 
 from arena.engine.match import Result
 from arena.engine.statistics import UnitSums
+from arena.formats.intervals import IntervalUnit
 from arena.formats.schedule import RankingPlace
-from arena.formats.spec import Plan
+from arena.formats.spec import Form, Plan
 from arena.records.luck import LuckSums
-from protocol.messages import Action, Ending, Termination
+from protocol.messages import Action, Ending, Termination, Verdict
 
 __all__ = [
     "ARENA",
@@ -20,10 +22,14 @@ __all__ = [
     "RESTORED",
     "VERSION",
     "Act",
+    "CompetitionReport",
     "CompetitionRow",
     "CompetitionState",
+    "Imported",
+    "Issued",
     "MatchRow",
     "MatchSums",
+    "Member",
     "Outage",
     "VersionChange",
     "in_order",
@@ -144,6 +150,69 @@ class VersionChange(msgspec.Struct, frozen=True):
     bot: str
     match: str | None  # the latest match that was written before; None if there was none
     after: int  # the number of that match; 0 if there was none
+
+
+class CompetitionReport(msgspec.Struct, frozen=True, kw_only=True):
+    """How a competition ended.
+
+    Attributes:
+        run: the name of its run, or empty.
+        state: `finished`, or `stopped` by the instructor.
+        standings: rows, best first, the eliminated at the end; empty for an elimination.
+        cross_table: the results of each player against each other one, in a round robin.
+        ranking: the places of an elimination.
+        played: how many matches count or ended by an offence.
+        seconds: how long it took, since the arena was last started.
+        not_there: names of the roster that had not come when it started.
+        unit: of what the intervals in the standings are made; None where there are none.
+        versions: by bot, the latest that has played, of bots that have one.
+        is_written: whether all of it has reached the disk; if not, the arena keeps trying.
+    """
+
+    competition: str
+    run: str
+    game: str
+    form: Form
+    players: tuple[str, ...]
+    state: CompetitionState
+    standings: tuple[Any, ...]
+    cross_table: dict[str, dict[str, Any]]
+    ranking: tuple[RankingPlace, ...]
+    verdicts: tuple[Verdict, ...]
+    played: int
+    seconds: float
+    not_there: tuple[str, ...] = ()
+    unit: IntervalUnit | None = None
+    versions: dict[str, str] = {}
+    is_written: bool = True
+
+
+class Member(msgspec.Struct, frozen=True, kw_only=True):
+    """Somebody on the roster; times in Unix seconds, `revoked_at` None while the token is valid."""
+
+    name: str
+    email: str | None
+    team: str | None
+    made_at: float
+    revoked_at: float | None
+
+
+class Issued(msgspec.Struct, frozen=True, kw_only=True):
+    """A token that was made just now; it cannot be read again later."""
+
+    name: str
+    email: str | None
+    team: str | None
+    token: str
+
+
+class Imported(msgspec.Struct, frozen=True, kw_only=True):
+    """What importing a list did; `revoked` names those on it whose token stays revoked."""
+
+    new: tuple[Issued, ...]
+    changed: int
+    same: int
+    revoked: tuple[str, ...]
 
 
 def in_order(

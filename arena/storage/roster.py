@@ -22,7 +22,7 @@ import sqlalchemy as sa
 
 from arena.engine.names import alike, owner_of, spelled
 from arena.formats.spec import Form, Plan
-from arena.storage.models import Act, CompetitionState
+from arena.storage.models import Act, CompetitionState, Imported, Issued, Member
 from arena.storage.name_history import Change, NameHistory
 from arena.storage.roster_csv import Student, check_name
 from arena.storage.schema import ACTIONS, COMPETITIONS, INSTRUCTORS, MATCHES, META, ROSTER, SEATS
@@ -41,34 +41,6 @@ _TOKEN_BYTES = 24  # random ones, in 32 letters
 _REVISION = "roster"  # of the table `meta`
 
 
-class Member(msgspec.Struct, frozen=True, kw_only=True):
-    """Somebody on the roster; times in Unix seconds, `revoked_at` None while the token is valid."""
-
-    name: str
-    email: str | None
-    team: str | None
-    made_at: float
-    revoked_at: float | None
-
-
-class Issued(msgspec.Struct, frozen=True, kw_only=True):
-    """A token that was made just now; it cannot be read again later."""
-
-    name: str
-    email: str | None
-    team: str | None
-    token: str
-
-
-class Imported(msgspec.Struct, frozen=True, kw_only=True):
-    """What importing a list did; `revoked` names those on it whose token stays revoked."""
-
-    new: tuple[Issued, ...]
-    changed: int
-    same: int
-    revoked: tuple[str, ...]
-
-
 class Roster:
     """Reads and writes the roster in an arena's database; `now` gives Unix seconds.
 
@@ -78,7 +50,7 @@ class Roster:
     """
 
     def __init__(self, engine: sa.Engine, now: Callable[[], float] = time.time) -> None:
-        self._engine = engine
+        self.engine = engine
         self._now = now
 
     def take(
@@ -186,33 +158,33 @@ class Roster:
     def members(self) -> tuple[Member, ...]:
         """All on the roster, by name."""
         columns = [ROSTER.c[name] for name in Member.__struct_fields__]
-        with reading(self._engine) as connection:
+        with reading(self.engine) as connection:
             rows = connection.execute(sa.select(*columns).order_by(ROSTER.c.name))
             return tuple(Member(**row) for row in rows.mappings())
 
     def taking_part(self, name: str) -> tuple[tuple[str, str], ...]:
         """The bots of somebody that are in competitions which are not over, each with its id."""
-        with reading(self._engine) as connection:
+        with reading(self.engine) as connection:
             return tuple(_unfinished(connection, self._known(connection, name).name))
 
     def teams(self) -> dict[str, str]:
         return {member.name: member.team for member in self.members() if member.team}
 
     def revision(self) -> int:
-        with reading(self._engine) as connection:
+        with reading(self.engine) as connection:
             return _revision(connection)
 
     def history(self) -> NameHistory[Member]:
         """The members and the changes of their names, which tell whose a name in results is."""
         changed = ACTIONS.c.what.in_((Action.RENAME.value, Action.UNLIST.value))
         query = sa.select(ACTIONS).where(changed).order_by(ACTIONS.c.number)
-        with reading(self._engine) as connection:
+        with reading(self.engine) as connection:
             rows = connection.execute(query).all()
         changes = tuple(Change(row.at, row.bot, row.text or None) for row in rows)
         return NameHistory({member.name: member for member in self.members()}, changes)
 
     def access(self) -> Access:
-        with reading(self._engine) as connection:
+        with reading(self.engine) as connection:
             revision = _revision(connection)  # first: a change from now on is read once more
             rows = connection.execute(sa.select(ROSTER)).all()
             instructors = connection.execute(sa.select(INSTRUCTORS)).all()
@@ -275,7 +247,7 @@ class Roster:
 
     @contextmanager
     def _changes(self) -> Iterator[sa.Connection]:
-        with writing(self._engine) as connection:
+        with writing(self.engine) as connection:
             raise_revision(connection)
             yield connection
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from arena.cli._addresses import urls_for_others
+from arena.cli._serving import urls_for_others
 from arena.storage.store import Store
 from tests.support.in_process import run_here
 

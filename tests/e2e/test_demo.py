@@ -115,7 +115,7 @@ def test_the_command(
 ) -> None:
     path = tmp_path / "kept.db"
     contests = (SMALL[0], OTHER)
-    monkeypatch.setattr("arena.cli.demo.field", lambda: contests)
+    monkeypatch.setattr("arena.lab.demo.field", lambda: contests)
     status = main(["demo", "--json", "--keep", str(path)])
     out, err = capsys.readouterr()
 

@@ -241,13 +241,13 @@ def test_a_signal_ends_an_arena_in_the_middle_of_matches_with_its_bots(
 
 SLOW_START = """
 import os, signal, sys
-import arena.cli.serve as serve
+import arena.cli._serving as serving
 from arena.cli import main
-opened = serve.Store
+opened = serving.Store
 def opens(*words, **options):
     os.kill(os.getpid(), signal.SIGTERM)
     return opened(*words, **options)
-serve.Store = opens
+serving.Store = opens
 sys.exit(main(["serve", "--port", "0"]))
 """
 

@@ -38,6 +38,19 @@ def test_the_list_of_commands_imports_none_of_them() -> None:
     assert done.stdout.splitlines()[-1] == "[]"
 
 
+def test_help_loads_no_client_of_a_database_or_an_arena() -> None:
+    """What these take to load is what the help of a command would wait for."""
+    slow = ("analyse", "bench", "connect", "docs", "luck", "tournament")
+    code = (
+        "import sys, arena.cli as c; "
+        f"[c.main([name, '--help']) for name in c.COMMANDS if name not in {slow}]; "
+        "print([m for m in ('sqlalchemy', 'websockets', 'rich') if m in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+
+    assert (done.stdout.splitlines()[-1], done.stderr) == ("[]", "")
+
+
 def test_a_name_that_the_output_cannot_encode(tmp_path: Path) -> None:
     path = write_bot(tmp_path / "ж.py")
     done = ran("cross", "akq", path, "--hands", "2", env={"PYTHONIOENCODING": "ascii"})

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from arena.cli._submitter import SubmitterConnection
+from arena.cli._arena_connection import Entering, SubmitterConnection, entered
 from arena.storage.roster import Roster
 from arena.storage.roster_csv import Student
 from arena.storage.store import Store
@@ -86,8 +86,8 @@ class SubmissionArena:
         assert done.status == status, done.err
         return json.loads(done.out) if done.out else done.err
 
-    def enters(self, owner: str) -> SubmitterConnection:
-        return SubmitterConnection(self.url, self.tokens[owner])
+    def enters(self, owner: str) -> Entering:
+        return entered(self.url, self.tokens[owner])
 
 
 def upload(connection: SubmitterConnection, data: bytes, name: str) -> int:
@@ -140,10 +140,7 @@ def test_a_bot_is_handed_in_from_a_terminal_and_played_as_a_version(arena: Submi
     assert zipfile.ZipFile(arena.folder / "submission-1.zip").namelist() == ["bot.py"]
     assert disabled["in_play"] == []
     assert theirs == "arena: there is no submission 1\n"
-    with (
-        pytest.raises(ArenaError, match="expected a token"),
-        SubmitterConnection(arena.url, "guessed"),
-    ):
+    with pytest.raises(ArenaError, match="expected a token"), entered(arena.url, "guessed"):
         pass
 
 

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import click
 import msgspec
 import pytest
 
-from arena.cli import _lab_runs, instruct, main, tournament
+from arena.cli import _arena_connection, _lab_runs, _serving, instruct, main, tournament
 from arena.formats.formats import schedule_of
 from arena.formats.schedule import Pairing
 from arena.formats.spec import Form
@@ -23,6 +26,7 @@ from arena.storage.store import Store
 from protocol.errors import ArenaError, Unreachable
 from protocol.instructions import HostView, LostBot, TimedVerdict
 from protocol.messages import Action, Done, Ending, Instruct, Progress, Termination
+from protocol.submitting import EntryOf, Rules, SubmissionList, ToSubmitter, encode_to_submitter
 from tests.arena.results.test_match_sums import written
 from tests.support import sample_database
 from tests.support.analysed import analysing, bluffer_db
@@ -67,6 +71,10 @@ def bot_file(tmp_path: Path) -> Callable[..., str]:
 
 
 # ---- What the `*.cram` need: a command that only shows what it was asked, or `class.db`
+
+
+def _ignored(*_: object, **__: object) -> None:
+    pass
 
 
 def _nothing(*_: object, **__: object) -> None:
@@ -147,6 +155,64 @@ def answering_arena(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(instruct, "_ask", answer)
     monkeypatch.setenv("ARENA_INSTRUCTOR", "secret")
     monkeypatch.delenv("ARENA_URL", raising=False)
+
+
+def _changed(struct: msgspec.Struct) -> dict[str, Any]:
+    """The fields that are not as by default."""
+    default = type(struct)()
+    names = struct.__struct_fields__
+    return {
+        name: getattr(struct, name)
+        for name in names
+        if getattr(struct, name) != getattr(default, name)
+    }
+
+
+@pytest.fixture
+def served(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Show what `arena serve` would have run."""
+
+    async def show(store: Store, plan: Any, stop: object) -> bool:
+        section, bus = plan.config.serve, plan.bus
+        document = {
+            "serve": _changed(section),
+            "needs_token": section.requires_token,
+            "limits": _changed(plan.config.limits),
+            "games": {
+                game.plan.game: {"least": game.least, **msgspec.to_builtins(game.plan)}
+                for game in plan.games
+            },
+            "bots": {bot.name: bot.program.words[1:] for bot in plan.bots},
+            "runs": [run.name for run in plan.config.runs],
+            "bus": None if bus is None else f"{bus.url} {bus.key} {bus.ca}",
+            "hidden": [str(file) for file in plan.hidden],
+        }
+        click.echo(json.dumps(document))
+        return False
+
+    monkeypatch.setattr(_serving, "serve", show)
+    monkeypatch.delenv("ARENA_PORT", raising=False)
+
+
+@pytest.fixture
+def listing_arena(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An arena with two submissions, one of which was refused."""
+    entry = EntryOf(
+        7, "ann", 3, "ann.zip", "faster", "", 9, "python", "accepted", 1.8e9, None, (), (), ""
+    )
+    why = (
+        f"hello: expected a hello; got the process ended. {'x' * 90} It wrote: no module named 'np'"
+    )
+    refused = msgspec.structs.replace(entry, submission=8, version=None, state="refused", text=why)
+    rules = Rules(None, 9, (), (), None, None, None)
+    answers: tuple[ToSubmitter, ...] = (rules, SubmissionList((refused, entry)))
+    frames = map(encode_to_submitter, answers)
+
+    @contextmanager
+    def connected(url: str, path: str) -> Iterator[Any]:
+        yield SimpleNamespace(send=_ignored, recv=lambda *_, **__: next(frames))
+
+    monkeypatch.setattr(_arena_connection, "connected_to", connected)
 
 
 @pytest.fixture

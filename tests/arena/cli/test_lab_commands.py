@@ -324,7 +324,7 @@ def test_export_leaves_everything_as_it_was(
     run: Run, two_courses_db: None, db: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     write: Callable[..., Any] = export
-    monkeypatch.setattr("arena.cli.export.export", lambda *args: write(*args[:-1], interrupted))
+    monkeypatch.setattr("arena.results.export.export", lambda *args: write(*args[:-1], interrupted))
     folder = tmp_path / "results"
     said = run("export", str(folder), "--db", db).refusal(130)
 

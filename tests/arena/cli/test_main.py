@@ -10,7 +10,6 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from http.client import HTTPConnection
-from typing import Any
 from urllib.parse import urlsplit
 from urllib.request import urlopen
 
@@ -121,25 +120,15 @@ def test_main_reads_the_process_arguments(
     assert capsys.readouterr().out.startswith("arena ")
 
 
-def test_every_layer_is_shown_with_why_not(run: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_layer_is_shown_with_why_not(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(bubblewrap, "probe", lambda **_: "bubblewrap is not installed")
-    ran = run("doctor")
+    out, layers = run("doctor").text, run("doctor", "--json").document["layers"]
 
-    assert (ran.status, ran.err) == (0, "")
-    assert "not isolated: bubblewrap is not installed" in ran.out
-    assert "sampler" in ran.out
-    assert "cgroup v2" in ran.out
-
-
-def test_the_document_has_a_field_for_all_that_is_shown(run: Any) -> None:
-    document = run("doctor", "--json").document
-
-    assert list(document) == ["layers"]
-    assert len(document["layers"]) == 9 + len(Language)
-    for layer in document["layers"]:
-        assert list(layer) == ["name", "active", "detail"]
-        assert isinstance(layer["active"], bool)
-        assert layer["detail"]
+    assert "not isolated: bubblewrap is not installed" in out
+    assert len(layers) == 9 + len(Language)
+    for layer in layers:
+        assert layer["name"] in out
+        assert (type(layer["active"]), bool(layer["detail"])) == (bool, True)
 
 
 @pytest.fixture
@@ -162,19 +151,12 @@ def served() -> Iterator[tuple[subprocess.Popen[str], str]]:
         process.kill()
 
 
-@pytest.mark.parametrize(
-    ("url", "address"),
-    [
-        ("ws://127.0.0.1:7700", "http://127.0.0.1:7700/docs/"),
-        ("wss://school.example/arena/", "https://school.example/arena/docs/"),
-        ("http://[::1]:80", "http://[::1]:80/docs/"),
-    ],
-)
-def test_the_manual_of_an_arena_is_opened(
-    run: Run, opened: list[str], url: str, address: str
-) -> None:
-    assert run("docs", "--url", url) == (0, f"the manual is at {address}\n", "")
-    assert run("docs", "--url", url, "--no-browser", "--json").document == {"url": address}
+def test_the_manual_of_an_arena_is_opened(run: Run, opened: list[str]) -> None:
+    address = "https://school.example/arena/docs/"
+
+    assert (
+        run("docs", "--url", "wss://school.example/arena/").text == f"the manual is at {address}\n"
+    )
     assert opened == [address]
 
 

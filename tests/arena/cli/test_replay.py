@@ -151,29 +151,6 @@ for frame in frames:
     assert given.startswith(("  given: bets", "  given: calls"))
 
 
-@pytest.mark.parametrize(
-    ("bot", "is_file"),
-    [
-        ("mybot.py", True),
-        ("./bots/mybot.py", True),
-        ("python3 mybot.py", False),
-        ("stdio: python3 mybot.py", False),
-        ("stdio:./mybot.py", False),
-        (" stdio:./mybot.py", False),
-        ("java -cp . MyBot", False),
-        ("my bots/one.py", True),
-    ],
-)
-def test_a_file_is_told_from_a_command(
-    bot: str, is_file: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "my bots").mkdir()
-    (tmp_path / "my bots" / "one.py").touch()
-
-    assert replay._is_file(bot) == is_file
-
-
 # ---- As frames
 
 

@@ -3,218 +3,25 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable
+import socket
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, cast
 
 import msgspec
 import pytest
 
-from arena.cli import _submissions, serve
-from arena.cli._addresses import Endpoint
+from arena.cli import _serving
 from arena.cli._launched_bots import BotNotices, launched
-from arena.cli._submissions import cache_folder, check_safety
+from arena.cli._serving import cache_folder, check_safety, page_at, urls_for_others
+from arena.competitions.config import Config, ServeSection
 from arena.competitions.live_arena import LiveArena
-from arena.games import GAMES
-from arena.hosts.bus import BusAddress
 from arena.sandbox.bot_spec import BotSpec
 from arena.storage.store import Store
 from protocol.errors import UsageError
 from protocol.messages import Ending, Limits, Verdict
 from tests.support.databases import Server
 from tests.support.in_process import Run
-
-
-class Call(msgspec.Struct):
-    """What `arena serve` would have run."""
-
-    endpoint: Any
-    plan: Any
-    db: str
-
-    @property
-    def plans(self) -> list[Any]:
-        return [game.plan for game in self.plan.games]
-
-    @property
-    def bots(self) -> list[str]:
-        return [bot.name for bot in self.plan.bots]
-
-
-@pytest.fixture
-def called(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Call]:
-    """Call `arena serve` in a folder of its own; what it would have run."""
-    calls: list[Call] = []
-
-    async def record(store: Store, endpoint: Any, plan: Any, stop: object) -> bool:
-        calls.append(Call(endpoint, plan, Path(str(store.file)).name))
-        return False
-
-    monkeypatch.setattr(serve, "_serve", record)
-    monkeypatch.delenv("ARENA_PORT", raising=False)
-    monkeypatch.chdir(tmp_path)
-
-    def call(*words: str, config: str | None = None) -> Call:
-        if config is not None:
-            Path("class.toml").write_text(config)
-            words = (*words, "--config", "class.toml")
-        assert run("serve", *words)[::2] == (0, "")
-        return calls.pop()
-
-    return call
-
-
-def test_without_anything_all_is_as_the_defaults_say(called: Callable[..., Call]) -> None:
-    call = called()
-    endpoint, plan = call.endpoint, call.plan
-
-    assert (endpoint.host, endpoint.port, call.db) == ("127.0.0.1", 7700, "arena.db")
-    assert (plan.config.limits, endpoint.practice) == (Limits(), False)
-    assert [plan.limits for plan in call.plans] == [Limits()] * len(GAMES)
-    assert [game.least for game in plan.games] == [game.seats for game in GAMES.values()]
-    assert (plan.bots, plan.config.runs) == ((), ())
-    assert not plan.once
-
-    other = called(config="")
-    assert [file.name for file in other.endpoint.hidden] == ["class.toml"]
-    assert other.plans == call.plans
-    assert msgspec.structs.replace(other.endpoint, hidden=()) == endpoint
-
-
-def test_the_bus_of_a_file_is_used_and_its_key_is_hidden(
-    called: Callable[..., Call], tmp_path: Path
-) -> None:
-    file = "[bus]\nurl = 'tls://one:4222'\nkey = 'bus/arena.nk'"
-    by_file, by_option = called(config=file), called("--bus", "nats://two:4222", config=file)
-
-    key = tmp_path / "bus" / "arena.nk"
-    assert by_file.plan.bus == BusAddress("tls://one:4222", key)
-    assert by_option.plan.bus == BusAddress("nats://two:4222", key)
-    assert key in by_file.endpoint.hidden
-    assert called().plan.bus is None
-
-
-def test_a_file_changes_the_defaults(called: Callable[..., Call]) -> None:
-    call = called(
-        *("akq", "gin", "three_card_poker"),
-        config="""
-        [serve]
-        host = "::1"
-        port = 1
-        db = "class.db"
-        players = 5
-        matches = 3
-        once = true
-        practice = true
-        [limits]
-        bank_ms = 0
-        [games.akq]
-        hands = 10
-        [games.gin]
-        target = 30
-        [[bot]]
-        command = "sh"
-        """,
-    )
-
-    assert (call.endpoint.host, call.endpoint.port, call.db) == ("::1", 1, "class.db")
-    assert (call.plan.config.limits, call.endpoint.practice) == (Limits(bank_ms=0), True)
-    assert [game.least for game in call.plan.games] == [5] * 3
-    assert call.plan.once
-    for plan in call.plans:
-        assert (plan.matches, plan.limits) == (3, Limits(bank_ms=0))
-    akq, gin, poker = call.plans
-    assert (akq.settings["hands"], gin.settings["target"]) == (10, 30)
-    assert (poker.settings["stake"], poker.settings["goal"]) == (1000, 1125)
-    assert (akq.with_itself, gin.with_itself) == (True, False)
-    assert call.bots == ["sh"]
-
-
-def test_options_win_over_the_file(
-    called: Callable[..., Call], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    config = """
-        [serve]
-        port = 1
-        db = "class.db"
-        matches = 3
-        once = true
-        practice = true
-        [limits]
-        bank_ms = 0
-        memory_mib = 64
-        [games.gin]
-        target = 30
-        max_turns = 40
-        [[bot]]
-        name = "ann"
-        command = "sh"
-        """
-    words = "gin --port 2 --db my.db --matches 4 --no-once --no-practice --bank-ms 7"
-    more = ("--set", "target=20", "--bot", "ben=sh")
-    call = called(*words.split(), *more, config=config)
-
-    assert (call.endpoint.port, call.db, call.endpoint.practice) == (2, "my.db", False)
-    assert call.plan.config.limits == Limits(bank_ms=7, memory_mib=64)
-    [gin] = call.plans
-    assert (gin.settings["target"], gin.settings["max_turns"]) == (20, 40)
-    assert gin.matches == 4
-    assert not call.plan.once
-    assert call.bots == ["ann", "ben"]
-
-    monkeypatch.setenv("ARENA_PORT", "3")
-    assert called("gin", config=config).endpoint.port == 3
-
-
-@pytest.mark.parametrize(
-    ("words", "config", "needs_token"),
-    [
-        ("--host 0.0.0.0", None, True),
-        ("--host ::", None, True),
-        ("--host 0.0.0.0 --open", None, False),
-        ("", '[serve]\nhost = "0.0.0.0"\nopen = true', False),
-        ("--host 127.0.0.1", None, False),
-        ("--host ::1", None, False),
-        ("--host localhost", None, False),
-    ],
-)
-def test_who_comes_from_elsewhere_needs_a_token_unless_all_may_come(
-    called: Callable[..., Call], words: str, config: str | None, needs_token: bool
-) -> None:
-    assert called(*words.split(), config=config).endpoint.requires_token is needs_token
-
-
-RUNS = """
-    [[run]]
-    game = "akq"
-    [[run]]
-    game = "gin"
-    name = "cup"
-    """
-
-
-def test_with_runs_only_they_are_played_and_games_that_are_named(
-    called: Callable[..., Call],
-) -> None:
-    call = called(config=RUNS)
-    assert [run.name for run in call.plan.config.runs] == ["ace_king_queen", "cup"]
-    assert call.plan.games == ()
-
-    call = called("blackjack", config=RUNS)
-    assert len(call.plan.config.runs) == 2
-    assert [plan.game for plan in call.plans] == ["blackjack"]
-
-
-def test_bots_of_other_games_are_not_launched(called: Callable[..., Call]) -> None:
-    config = "".join(
-        f'[[bot]]\ncommand = "sh"\nname = "{game}"\ngame = "{game}"\n'
-        for game in ("akq", "gin", "blackjack")
-    )
-    config += '[[bot]]\ncommand = "sh"\nname = "any"\n'
-
-    assert called("gin", config=config).bots == ["gin", "any"]
-    assert len(called(config=config).bots) == 4
-    assert called(config=config + RUNS).bots == ["akq", "gin", "any"]
 
 
 @pytest.mark.parametrize(
@@ -238,12 +45,12 @@ def test_how_it_ended_is_a_line_and_the_exit_status(
     status: int,
     said: str,
 ) -> None:
-    async def serves(store: Store, endpoint: Any, plan: Any, stop: object) -> bool:
+    async def serves(store: Store, plan: Any, stop: object) -> bool:
         if isinstance(ends, KeyboardInterrupt):
             raise ends
         return ends
 
-    monkeypatch.setattr(serve, "_serve", serves)
+    monkeypatch.setattr(_serving, "serve", serves)
     monkeypatch.chdir(tmp_path)
 
     assert run("serve", "--db", "class.db").refusal(status) == said
@@ -332,17 +139,6 @@ def test_no_more_is_kept_than_fits_into_a_frame() -> None:
     assert " 599 x" in lines[-2]
 
 
-def test_a_strategy_in_a_file_is_launched_like_any_bot(called: Callable[..., Call]) -> None:
-    Path("ann").mkdir()
-    Path("ann/bot.py").write_text("class Bot: ...")
-    [entry] = called("akq", config='[[bot]]\ncommand = "ann/bot.py"').plan.bots
-    [other] = called("akq", "--bot", "ann/bot.py").plan.bots
-
-    assert entry.name == other.name == "ann"
-    assert entry.program.words[1:5] == ("-P", "-m", "bots", "ann/bot.py")
-    assert entry.program == other.program
-
-
 class HostWithABotThatEnds:
     """Launches anything; every bot has ended before it connected."""
 
@@ -372,39 +168,39 @@ async def test_a_bot_that_has_ended_is_reported_before_the_block_begins(
         ]
 
 
-NEAR = Endpoint("127.0.0.1", 0, False, False, None, (), True, (), ())
+NEAR = Config()
 
 
 @pytest.fixture
 def unsafe(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_submissions, "unsafe_because", lambda limits: ("no isolation: buy one",))
+    monkeypatch.setattr(_serving, "unsafe_because", lambda limits: ("no isolation: buy one",))
 
 
 @pytest.mark.usefixtures("unsafe")
 def test_an_arena_that_cannot_isolate_takes_no_submissions() -> None:
     with pytest.raises(UsageError, match="not safe on this machine: no isolation: buy one; "):
-        check_safety(Limits(), NEAR, without_isolation=False)
+        check_safety(NEAR, without_isolation=False)
 
 
 @pytest.mark.usefixtures("unsafe")
 def test_on_loopback_it_may_say_what_everybody_could_read() -> None:
-    text = check_safety(Limits(), NEAR, without_isolation=True)
+    text = check_safety(NEAR, without_isolation=True)
 
     assert "other students' programs too (no isolation: buy one)" in text
 
 
-@pytest.mark.parametrize("changes", [{"host": "0.0.0.0"}, {"proxies": ("127.0.0.1",)}])
-def test_without_isolation_nobody_else_may_connect(changes: dict[str, object]) -> None:
-    elsewhere = msgspec.structs.replace(NEAR, **changes)
+@pytest.mark.parametrize("changes", [{"host": "0.0.0.0"}, {"trusted_proxy": ["127.0.0.1"]}])
+def test_without_isolation_nobody_else_may_connect(changes: dict[str, Any]) -> None:
+    elsewhere = Config(serve=ServeSection(**changes))
 
     with pytest.raises(UsageError, match="only where the arena listens on this machine alone"):
-        check_safety(Limits(), elsewhere, without_isolation=True)
+        check_safety(elsewhere, without_isolation=True)
 
 
 def test_where_it_is_safe_nothing_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_submissions, "unsafe_because", lambda limits: ())
+    monkeypatch.setattr(_serving, "unsafe_because", lambda limits: ())
 
-    assert check_safety(Limits(), NEAR, without_isolation=False) == ""
+    assert check_safety(NEAR, without_isolation=False) == ""
 
 
 def test_programs_are_built_beside_the_file_of_the_database(tmp_path: Path) -> None:
@@ -425,10 +221,65 @@ def test_of_a_server_s_database_they_are_built_in_the_user_s_cache(
 @pytest.mark.parametrize("language", ["rust", ""])
 def test_a_starter_is_in_a_language_that_there_is(language: str) -> None:
     with pytest.raises(UsageError, match="expected one of python, "):
-        _submissions._starter("akq", language)
+        _serving._starter("akq", language)
 
 
 def test_a_starter_says_which_file_is_to_be_changed() -> None:
-    made = _submissions._starter("akq", "go")
+    made = _serving._starter("akq", "go")
 
     assert made.edit in made.files
+
+
+# --- where it is found ---
+
+
+@pytest.mark.parametrize(
+    ("listens", "name", "v4", "reached"),
+    [
+        ("ws://0.0.0.0:7700", "desk", "10.1.2.3", ("ws://desk:7700", "ws://10.1.2.3:7700")),
+        ("wss://0.0.0.0:81", "desk", "10.1.2.3", ("wss://desk:81", "wss://10.1.2.3:81")),
+        ("ws://[::]:7700", "desk", "10.1.2.3", ("ws://desk:7700", "ws://[fd00::7]:7700")),
+        ("ws://:7700", "desk", "10.1.2.3", ("ws://desk:7700", "ws://10.1.2.3:7700")),
+        ("ws://0.0.0.0:1", "desk", "", ("ws://desk:1",)),
+        ("ws://0.0.0.0:1", "localhost.localdomain", "10.1.2.3", ("ws://10.1.2.3:1",)),
+        ("ws://0.0.0.0:1", "localhost", "", ()),
+        # On one interface the arena's own address is enough.
+        ("ws://127.0.0.1:7700", "desk", "10.1.2.3", ()),
+        ("ws://[::1]:1", "desk", "10.1.2.3", ()),
+        ("ws://10.1.2.3:1", "desk", "10.1.2.3", ()),
+        ("wss://arena.school:1", "desk", "10.1.2.3", ()),
+    ],
+)
+def test_others_reach_it_by_this_machines_name_and_address(
+    monkeypatch: pytest.MonkeyPatch, listens: str, name: str, v4: str, reached: tuple[str, ...]
+) -> None:
+    addresses = {socket.AF_INET: v4, socket.AF_INET6: "fd00::7"}
+    monkeypatch.setattr(socket, "gethostname", lambda: name)
+    monkeypatch.setattr(_serving, "_outward", addresses.__getitem__)
+
+    assert urls_for_others(listens) == reached
+
+
+def test_the_address_that_leads_out_is_one_that_can_be_listened_on() -> None:
+    address = _serving._outward(socket.AF_INET)
+    with socket.socket() as here:
+        here.bind((address, 0))
+        bound, _ = here.getsockname()
+
+    assert bound == (address or "0.0.0.0"), "it is empty on a machine without a network"
+
+
+@pytest.mark.parametrize(
+    ("url", "page"),
+    [
+        ("ws://127.0.0.1:7700", "http://127.0.0.1:7700"),
+        ("wss://arena.example.org:7700", "https://arena.example.org:7700"),
+        ("ws://[::1]:7700", "http://[::1]:7700"),
+        ("ws://0.0.0.0:7700", "http://localhost:7700"),
+        ("wss://[::]:7700", "https://localhost:7700"),
+        ("ws://127.0.0.1:7700/arena/", "http://127.0.0.1:7700/arena/"),
+        ("wss://0.0.0.0:7700/arena/", "https://localhost:7700/arena/"),
+    ],
+)
+def test_a_browser_on_this_machine_finds_the_page(url: str, page: str) -> None:
+    assert page_at(url) == page

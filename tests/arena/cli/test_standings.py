@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import re
 import threading
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -23,9 +22,8 @@ def db(tmp_path: Path) -> str:
 
 
 @pytest.fixture
-def store(db: str) -> Iterator[Store]:
-    with Store(db) as store:
-        yield store
+def store(empty_db: Store) -> Store:
+    return empty_db
 
 
 def akq(store: Store, id_: str = "akq-1", **more: Any) -> WrittenCompetition:

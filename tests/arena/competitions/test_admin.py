@@ -54,6 +54,8 @@ class FakeHostDirectory:
 class AdminArena:
     """A host with the competitions of a fake one, and its store."""
 
+    taken: Sequence[str] = ()
+
     def __init__(self, host: FakeHost) -> None:
         self.host = host
         self.storage = WorkingStorage()
@@ -285,6 +287,15 @@ async def test_what_is_not_there_or_not_named_is_refused(
     arena: AdminArena, action: Action, about: dict[str, str], said: str
 ) -> None:
     assert arena.refuses(action, **about).startswith(f"expected {said}")
+
+
+async def test_an_owner_of_bots_that_take_part_is_told_their_names(arena: AdminArena) -> None:
+    arena.host.come("mallory/b", "mallory/a", plays=silent)
+    _, task = await arena.host.begin("mallory/b", "mallory/a", competition="three")
+    arena.tasks.append(task)
+
+    said = arena.refuses(Action.REMOVE, bot="mallory")
+    assert said.endswith("got 'mallory'; its owner has mallory/a, mallory/b there")
 
 
 async def test_what_goes_on_and_has_nothing_that_waits_is_not_resumed(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import errno
-import json
 import math
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -13,7 +12,7 @@ from typing import Any, cast
 
 import pytest
 
-from arena.cli._submission_progress import SubmissionProgress
+from arena.cli._arena_connection import SubmissionProgress, SubmissionStep
 from arena.competitions import scheduler
 from arena.competitions.config import read_config
 from arena.competitions.live_arena import LiveArena
@@ -172,10 +171,8 @@ async def test_what_is_begun_again_waits_and_says_why(
     assert follower.states == [*2 * ("waiting", "building", "checking"), "accepted"]
     assert follower.told[-1].text == "v1 is in play in ace_king_queen"
     shown, told = SubmissionProgress(quiet=True), iter(follower.told)
-    shown.follow(cast(Any, SimpleNamespace(receive=lambda _: next(told))))
-    shown.finish(as_json=True)
-    steps = json.loads(capsys.readouterr().out)["steps"]
-    assert steps == [{"step": "starts", "status": "ok", "text": "at once"}]
+    [(outcome, _)] = shown.follow(cast(Any, SimpleNamespace(receive=lambda _: next(told))))
+    assert outcome.steps == (SubmissionStep("starts", "ok", "at once"),)
 
 
 COURSE = """
