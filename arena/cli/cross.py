@@ -14,9 +14,9 @@ from arena.cli._bus_options import no_bus_options
 from arena.cli._lab_runs import SeriesOptions, SeriesPlan
 from arena.cli._limit_options import LimitsCommand
 from arena.lab import intervals
-from arena.lab.crosstable import CrossTable, check_entrants, tables
-from arena.lab.in_process import table_seeds
-from arena.lab.series import Sitting, unit
+from arena.lab.crosstable import CrossTable, check_entrants, table_seeds
+from arena.lab.matches import unit
+from arena.lab.sittings import Sitting
 from arena.strength.interval import Interval
 from protocol.errors import UsageError
 from protocol.strategy import house_bots
@@ -79,7 +79,9 @@ def command(series: SeriesOptions) -> None:
     if series.duplicate:
         planned = _in_all_seats(planned, series)
     seed = None if series.commands else options.fresh_seed(series.seed)
-    table = _play(planned, series, names, seed)
+    bots = len(names) + len(series.commands)
+    seeds = table_seeds(game, bots, seed or 0, duplicate=planned.duplicate)
+    table = lab_runs.crossed(planned, series, names, seeds, seed)
     if series.as_json:
         output.print_json(_document(planned, table, seed))
     else:
@@ -87,17 +89,6 @@ def command(series: SeriesOptions) -> None:
     out = [lab_runs.out(table.names[bot], why) for bot, why in table.offences.items()]
     if out:
         raise output.Eliminated("; ".join(out))
-
-
-def _play(
-    planned: SeriesPlan, series: SeriesOptions, names: tuple[str, ...], seed: int | None
-) -> CrossTable:
-    count = len(names) + len(series.commands)
-    pairings = tables(series.game.seats, count, itself=series.game.meets_itself)
-    if seed is None:
-        return CrossTable(*lab_runs.launched(planned, series, names, pairings))
-    seeds = table_seeds(series.game, pairings, seed, duplicate=planned.duplicate)
-    return CrossTable(names, lab_runs.in_process(planned, names, seeds, seed, series.jobs))
 
 
 def _in_all_seats(planned: SeriesPlan, series: SeriesOptions) -> SeriesPlan:
@@ -140,7 +131,7 @@ def _document(planned: SeriesPlan, table: CrossTable, seed: int | None) -> dict[
                 **output.interval_fields(standing.interval),
                 "eliminated": lab_runs.offence_document(standing.offence, names),
             }
-            for standing in table.standings(planned.game)
+            for standing in table.standings()
         ],
         "tables": [
             {
@@ -163,7 +154,7 @@ def _document(planned: SeriesPlan, table: CrossTable, seed: int | None) -> dict[
 
 
 def _show(planned: SeriesPlan, table: CrossTable, seed: int | None) -> None:
-    standings = table.standings(planned.game)
+    standings = table.standings()
     order = [standing.bot for standing in standings]
     pairs = planned.game.seats == 2
     what = unit(planned.game)

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from arena.engine.statistics import Sample
 from arena.lab.compare import Matchup, MatchupPart
 from arena.lab.comparison import Comparison, Standpoint
+from arena.lab.matches import Offence, unit
 from arena.lab.recent_matches import LabMatches
-from arena.lab.series import Offence, unit
 from arena.strength.figures import plural, several, with_interval
 
 __all__ = ["LEVEL", "MOST_BLOCKS", "ComparisonSoFar", "notes_of", "sentence_of"]

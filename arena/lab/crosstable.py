@@ -1,7 +1,6 @@
 """Every bot against every bot: who meets whom, and standings with intervals (A10, G16).
 
-A bot that offends is out: its sittings stay in the table and count for nobody (J3). The sittings
-are played by `arena/lab/in_process.py` or `arena/lab/launched.py`.
+A bot that offends is out: its sittings stay in the table and count for nobody (J3).
 """
 
 from __future__ import annotations
@@ -14,12 +13,14 @@ import msgspec
 from arena.engine.rules import Game
 from arena.engine.statistics import error_of_sum
 from arena.lab import intervals
-from arena.lab.series import Offence, Sitting
+from arena.lab.in_process import derived_seed
+from arena.lab.matches import Offence
+from arena.lab.sittings import Sitting
 from arena.strength.figures import plural
 from arena.strength.interval import Interval
 from protocol.errors import UsageError
 
-__all__ = ["CrossTable", "Standing", "check_entrants", "tables"]
+__all__ = ["CrossTable", "Standing", "check_entrants", "table_seeds", "tables"]
 
 
 class Standing(msgspec.Struct, frozen=True):
@@ -46,11 +47,21 @@ class Standing(msgspec.Struct, frozen=True):
     interval: Interval | None
 
 
-class CrossTable(msgspec.Struct, frozen=True):
-    """All sittings that were played."""
+class CrossTable:
+    """All sittings that were played, added up by table as they come."""
 
-    names: tuple[str, ...]
-    sittings: tuple[Sitting, ...]
+    def __init__(self, game: Game, names: Sequence[str]) -> None:
+        self.game, self.names = game, tuple(names)
+        self._sittings: dict[tuple[int, ...], Sitting] = {}
+
+    def add(self, sitting: Sitting) -> None:
+        before = self._sittings.get(sitting.bots)
+        added = sitting if before is None else before.followed_by(sitting)
+        self._sittings[sitting.bots] = added
+
+    @property
+    def sittings(self) -> tuple[Sitting, ...]:
+        return tuple(self._sittings.values())
 
     @property
     def offences(self) -> dict[int, Offence]:
@@ -62,7 +73,7 @@ class CrossTable(msgspec.Struct, frozen=True):
         out = self.offences.keys()
         return (sitting for sitting in self.sittings if not out & set(sitting.bots))
 
-    def standings(self, game: Game) -> list[Standing]:
+    def standings(self) -> list[Standing]:
         """Every bot, best total first, offenders last.
 
         A sitting of instances of one bot does not count: what one wins the other loses.
@@ -70,9 +81,32 @@ class CrossTable(msgspec.Struct, frozen=True):
         counted = [s for s in self.counting() if len(s.bots) == 1 or len(set(s.bots)) > 1]
         offences = self.offences
         standings = [
-            _standing(game, bot, counted, offences.get(bot)) for bot in range(len(self.names))
+            self._standing(bot, counted, offences.get(bot)) for bot in range(len(self.names))
         ]
         return sorted(standings, key=lambda s: (s.offence is not None, -s.total))
+
+    def _standing(self, bot: int, sittings: Sequence[Sitting], offence: Offence | None) -> Standing:
+        mine = [
+            (sitting, place)
+            for sitting in sittings
+            for place, sitter in enumerate(sitting.bots)
+            if sitter == bot
+        ]
+        samples = [sitting.samples[place] for sitting, place in mine]
+        units = sum(sample.count for sample in samples)
+        total = sum(sitting.scores[place] for sitting, place in mine)
+        error = error_of_sum(sample.error_of_total for sample in samples)
+        return Standing(
+            bot=bot,
+            units=units,
+            won=sum(sitting.won[place] for sitting, place in mine),
+            total=total,
+            total_error=error,
+            mean=total / units if units else None,
+            mean_error=None if error is None or not units else error / units,
+            offence=offence,
+            interval=intervals.of_mean(self.game, mine),
+        )
 
 
 def tables(seats: int, bots: int, *, itself: bool) -> list[tuple[int, ...]]:
@@ -87,6 +121,15 @@ def tables(seats: int, bots: int, *, itself: bool) -> list[tuple[int, ...]]:
     return [table for table in every if len(set(table)) >= fewest]
 
 
+def table_seeds(game: Game, bots: int, seed: int, *, duplicate: bool) -> dict[tuple[int, ...], int]:
+    """Each table of so many bots with its seed; against the dealer duplicates are the same."""
+    alone = duplicate and game.seats == 1
+    return {
+        table: derived_seed(seed, "table", *(() if alone else table))
+        for table in tables(game.seats, bots, itself=game.meets_itself)
+    }
+
+
 def check_entrants(game: Game, names: Sequence[str], more: int = 0) -> None:
     """Raise `UsageError` if a name comes twice, or there are too few with the `more` others."""
     for name in names:
@@ -97,29 +140,3 @@ def check_entrants(game: Game, names: Sequence[str], more: int = 0) -> None:
         raise UsageError(
             f"a cross table of {game.name} needs at least {plural(fewest, 'bot')}, got {got}"
         )
-
-
-def _standing(
-    game: Game, bot: int, sittings: Sequence[Sitting], offence: Offence | None
-) -> Standing:
-    mine = [
-        (sitting, place)
-        for sitting in sittings
-        for place, sitter in enumerate(sitting.bots)
-        if sitter == bot
-    ]
-    samples = [sitting.samples[place] for sitting, place in mine]
-    units = sum(sample.count for sample in samples)
-    total = sum(sitting.scores[place] for sitting, place in mine)
-    error = error_of_sum(sample.error_of_total for sample in samples)
-    return Standing(
-        bot=bot,
-        units=units,
-        won=sum(sitting.won[place] for sitting, place in mine),
-        total=total,
-        total_error=error,
-        mean=total / units if units else None,
-        mean_error=None if error is None or not units else error / units,
-        offence=offence,
-        interval=intervals.of_mean(game, mine),
-    )

@@ -16,14 +16,14 @@ import msgspec
 
 from arena.engine.rules import Game
 from arena.games import competition_settings, game_named
-from arena.lab import compare as comparing
 from arena.lab.compare import Matchup
 from arena.lab.comparison import Standpoint
 from arena.lab.comparison_report import LEVEL, MOST_BLOCKS, ComparisonSoFar, notes_of, sentence_of
-from arena.lab.crosstable import CrossTable, check_entrants, tables
+from arena.lab.crosstable import CrossTable, check_entrants, table_seeds
 from arena.lab.file_versions import bot_path, entrants_of
-from arena.lab.in_process import Entrant, seeded, sittings, table_seeds
-from arena.lab.series import Offence, unit
+from arena.lab.in_process import Entrant, play_parts, seeded
+from arena.lab.matches import Offence, unit, units_per_match
+from arena.lab.sittings import TableMatches
 from arena.strength.figures import plural, with_interval
 from arena.strength.interval import Interval
 from protocol.errors import UnknownBot, UsageError
@@ -150,29 +150,21 @@ def cross(
     check_entrants(rules, named, len(chosen) - len(named))
     with ExitStack() as stack:
         entrants = _entrants(rules, chosen, stack)
-        names = tuple(each.name for each in entrants)
-        seeds = table_seeds(
-            rules,
-            tables(rules.seats, len(names), itself=rules.meets_itself),
-            seed,
-            duplicate=duplicate,
-        )
+        seeds = table_seeds(rules, len(entrants), seed, duplicate=duplicate)
+        table = CrossTable(rules, [each.name for each in entrants])
+        experiment = TableMatches(rules, read, duplicate=duplicate)
         with _random_kept():
-            played = sittings(
-                rules,
+            play_parts(
+                experiment,
                 entrants,
-                list(seeds),
-                seeds=seeds.values(),
-                matches=count,
-                settings=read,
-                report=lambda units: None,
+                experiment.parts(seeds, count),
+                table.add,
+                units=len(seeds) * count * units_per_match(rules, read),
                 jobs=jobs,
-                duplicate=duplicate,
             )
-    table = CrossTable(names, played)
     scores = (
         BotScore(
-            names[each.bot],
+            table.names[each.bot],
             unit(rules),
             each.units,
             each.won,
@@ -181,7 +173,7 @@ def cross(
             each.interval,
             each.offence,
         )
-        for each in table.standings(rules)
+        for each in table.standings()
     )
     return CrossScores(rules.name, read, count, seed, tuple(scores), table)
 
@@ -209,14 +201,14 @@ def compare(
     """
     rules = game_named(game)
     seed = _fresh(seed)
-    matchup = Matchup(rules, competition_settings(rules, settings or {}))
+    matchup = Matchup(rules, competition_settings(rules, settings or {}), seed)
     most = most or MOST_BLOCKS * (1 if rules.unit is None else rules.unit.block)
     with ExitStack() as stack:
         entrants = _entrants(rules, (first, second), stack)
         names = entrants[0].name, entrants[1].name
         run = ComparisonSoFar(matchup, names, seed, level=level / 100, most=most)
         with _random_kept():
-            comparing.compare(matchup, entrants, run.add, seed=seed, jobs=jobs)
+            play_parts(matchup, entrants, range(most), run.add, units=most, jobs=jobs)
     gain, of = matchup.gain_of
     text = "\n".join((sentence_of(run), *notes_of(run)))
     if run.offence is not None:

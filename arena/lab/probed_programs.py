@@ -16,7 +16,7 @@ from arena.competitions.live_arena import LiveArena
 from arena.engine.analysis import Analyser, Analysis, ProbedMatch, ProbeMatch, SeatDecision
 from arena.engine.match import MatchState
 from arena.engine.rules import EVERYONE, Game
-from arena.lab.bot_pool import private_arena
+from arena.lab.launched import private_arena
 from arena.lab.probe import OnMatch, ProbeFailed, ProbeSteps, begin, play_probe
 from arena.lab.seat_referee import AskedSeat, BotFailed, SeatReferee, arrived, referee_of
 from arena.referee.bot_session import BotSession

@@ -17,7 +17,7 @@ from arena.engine.match import MatchState, MatchStep, Record, questions_of
 from arena.engine.shuffle import commitment
 from arena.games import game_named
 from arena.games.replay import reopened
-from arena.lab.bot_pool import private_arena
+from arena.lab.launched import private_arena
 from arena.lab.seat_referee import AskedSeat, BotFailed, arrived, referee_of
 from arena.records.alternatives import NO_ANSWER, brought
 from arena.records.seat_document import SeatDocument

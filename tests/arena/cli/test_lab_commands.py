@@ -23,8 +23,8 @@ from arena.cli import _lab_runs as lab_runs
 from arena.cli import _output as output
 from arena.engine.rules import Rules, Scoreboard
 from arena.games import GAMES
+from arena.lab.matches import Offence
 from arena.lab.recent_matches import LabMatches
-from arena.lab.series import Offence
 from arena.records.luck import luck_of
 from arena.records.mistakes import JudgedDecision, JudgedSeat
 from arena.records.seat_document import seat_document
@@ -130,7 +130,7 @@ def test_ctrl_c_says_how_far_it_came(how: Any) -> None:
         return play()
 
     with pytest.raises(Interrupted) as caught:
-        lab_runs.run(playing, "Blackjack", 5000, "trial", "--trials")
+        lab_runs.run(playing, lab_runs.Bar("Blackjack", 5000, "trial", "--trials"))
 
     assert str(caught.value) == (
         "interrupted after 2 of 5,000 trials, all bots are stopped; "
