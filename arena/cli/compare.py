@@ -188,7 +188,6 @@ def _document(run: ComparisonSoFar) -> dict[str, Any]:
     standpoint = comparison.standpoint
     is_better = standpoint in (Standpoint.FIRST, Standpoint.SECOND)
     verdict = "better" if is_better else str(standpoint)
-    gain, of = matchup.gain_of
     return {
         "game": matchup.game.name,
         "settings": matchup.settings,
@@ -199,7 +198,7 @@ def _document(run: ComparisonSoFar) -> dict[str, Any]:
         "unit": unit(matchup.game),
         "units": run.units,
         "value": comparison.values.mean,
-        "counted_in": "share" if matchup.is_share else f"{gain} per {of}",
+        "counted_in": matchup.counted_in,
         **output.interval_fields(comparison.interval),
         "level_within": comparison.level,
         "more": run.more() if standpoint is Standpoint.OPEN else 0,

@@ -80,6 +80,11 @@ class Matchup(Experiment[int, MatchupPart]):
         return "chip", "match" if self.game.unit is None else self.game.unit.name
 
     @property
+    def counted_in(self) -> str:
+        """What a value is: `share`, or `chip per hand`."""
+        return "share" if self.is_share else " per ".join(self.gain_of)
+
+    @property
     def seatings(self) -> tuple[tuple[int, ...], ...]:
         """Who sits where in the matches of a part: the number of the bot, 0 or 1, by seat."""
         seats = self.game.seats

@@ -14,37 +14,48 @@ from arena.engine.rules import Game
 from arena.engine.statistics import error_of_sum
 from arena.lab import intervals
 from arena.lab.in_process import derived_seed
-from arena.lab.matches import Offence
+from arena.lab.matches import Offence, unit
 from arena.lab.sittings import Sitting
-from arena.strength.figures import plural
+from arena.strength.figures import plural, with_interval
 from arena.strength.interval import Interval
 from protocol.errors import UsageError
 
-__all__ = ["CrossTable", "Standing", "check_entrants", "table_seeds", "tables"]
+__all__ = ["BotScore", "CrossTable", "check_entrants", "table_seeds", "tables"]
 
 
-class Standing(msgspec.Struct, frozen=True):
-    """The result of one bot over all its sittings that count.
+class BotScore(msgspec.Struct, frozen=True, kw_only=True):
+    """How a bot did over all its tables that count.
 
     Attributes:
         bot: its number among the entrants.
-        units: how many units or matches it played.
+        unit: what one unit is called.
+        units: how many of them it played.
         won: as in `Sitting`.
         total: the score over all units; `total_error` is its standard error.
-        mean: the score per unit; `mean_error` is its standard error.
-        offence: why it is out; then nothing counts.
+        mean: the score per unit; None if it met nobody. `mean_error` is its standard error.
         interval: of `mean`; None if there are too few units.
+        offence: why it is out; then nothing counts.
     """
 
     bot: int
+    name: str
+    unit: str
     units: int
     won: int
     total: int
     total_error: float | None
     mean: float | None
     mean_error: float | None
-    offence: Offence | None
     interval: Interval | None
+    offence: Offence | None = None
+
+    def __repr__(self) -> str:
+        if self.offence is not None:
+            return f"{self.name} is out: {self.offence.kind}"
+        if self.mean is None:
+            return f"{self.name} –"
+        mean = with_interval(f"{self.mean:.3f}", self.interval, "{:.3f}".format)
+        return f"{self.name} {mean} per {self.unit}"
 
 
 class CrossTable:
@@ -73,19 +84,16 @@ class CrossTable:
         out = self.offences.keys()
         return (sitting for sitting in self.sittings if not out & set(sitting.bots))
 
-    def standings(self) -> list[Standing]:
+    def scores(self) -> tuple[BotScore, ...]:
         """Every bot, best total first, offenders last.
 
         A sitting of instances of one bot does not count: what one wins the other loses.
         """
         counted = [s for s in self.counting() if len(s.bots) == 1 or len(set(s.bots)) > 1]
-        offences = self.offences
-        standings = [
-            self._standing(bot, counted, offences.get(bot)) for bot in range(len(self.names))
-        ]
-        return sorted(standings, key=lambda s: (s.offence is not None, -s.total))
+        scores = [self._score(bot, name, counted) for bot, name in enumerate(self.names)]
+        return tuple(sorted(scores, key=lambda score: (score.offence is not None, -score.total)))
 
-    def _standing(self, bot: int, sittings: Sequence[Sitting], offence: Offence | None) -> Standing:
+    def _score(self, bot: int, name: str, sittings: Sequence[Sitting]) -> BotScore:
         mine = [
             (sitting, place)
             for sitting in sittings
@@ -96,16 +104,18 @@ class CrossTable:
         units = sum(sample.count for sample in samples)
         total = sum(sitting.scores[place] for sitting, place in mine)
         error = error_of_sum(sample.error_of_total for sample in samples)
-        return Standing(
+        return BotScore(
             bot=bot,
+            name=name,
+            unit=unit(self.game),
             units=units,
             won=sum(sitting.won[place] for sitting, place in mine),
             total=total,
             total_error=error,
             mean=total / units if units else None,
             mean_error=None if error is None or not units else error / units,
-            offence=offence,
             interval=intervals.of_mean(self.game, mine),
+            offence=self.offences.get(bot),
         )
 
 

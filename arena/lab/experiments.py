@@ -19,7 +19,7 @@ from arena.games import competition_settings, game_named
 from arena.lab.compare import Matchup
 from arena.lab.comparison import Standpoint
 from arena.lab.comparison_report import LEVEL, MOST_BLOCKS, ComparisonSoFar, notes_of, sentence_of
-from arena.lab.crosstable import CrossTable, check_entrants, table_seeds
+from arena.lab.crosstable import BotScore, CrossTable, check_entrants, table_seeds
 from arena.lab.file_versions import bot_path, entrants_of
 from arena.lab.in_process import Entrant, play_parts, seeded
 from arena.lab.matches import Offence, unit, units_per_match
@@ -34,30 +34,6 @@ __all__ = ["Bot", "BotScore", "ComparedBots", "CrossScores", "compare", "cross"]
 
 Bot: TypeAlias = str | Callable[[], Strategy]
 """A house bot's name, a FILE.py, a FILE.py@COMMIT, or a class or function that makes a strategy."""
-
-
-class BotScore(msgspec.Struct, frozen=True):
-    """How a bot did over all its tables; `interval` is of `mean`, the score per unit.
-
-    `mean` is None if it met nobody, `interval` if the units are too few to say; `offence` says why
-    it is out.
-    """
-
-    name: str
-    unit: str
-    units: int
-    won: int
-    total: int
-    mean: float | None
-    interval: Interval | None
-    offence: Offence | None = None
-
-    def __repr__(self) -> str:
-        if self.offence is not None:
-            return f"{self.name} is out: {self.offence.kind}"
-        if self.mean is None:
-            return f"{self.name} –"
-        return f"{self.name} {_figure(self.mean, self.interval)} per {self.unit}"
 
 
 class CrossScores(msgspec.Struct, frozen=True):
@@ -162,20 +138,7 @@ def cross(
                 units=len(seeds) * count * units_per_match(rules, read),
                 jobs=jobs,
             )
-    scores = (
-        BotScore(
-            table.names[each.bot],
-            unit(rules),
-            each.units,
-            each.won,
-            each.total,
-            each.mean,
-            each.interval,
-            each.offence,
-        )
-        for each in table.standings()
-    )
-    return CrossScores(rules.name, read, count, seed, tuple(scores), table)
+    return CrossScores(rules.name, read, count, seed, table.scores(), table)
 
 
 def compare(
@@ -209,7 +172,6 @@ def compare(
         run = ComparisonSoFar(matchup, names, seed, level=level / 100, most=most)
         with _random_kept():
             play_parts(matchup, entrants, range(most), run.add, units=most, jobs=jobs)
-    gain, of = matchup.gain_of
     text = "\n".join((sentence_of(run), *notes_of(run)))
     if run.offence is not None:
         text = f"{names[run.offence.bot]} is out: {run.offence.text}"
@@ -222,7 +184,7 @@ def compare(
         unit=unit(rules),
         units=run.units,
         value=run.comparison.values.mean,
-        counted_in="share" if matchup.is_share else f"{gain} per {of}",
+        counted_in=matchup.counted_in,
         interval=run.comparison.interval,
         more=run.more() if run.comparison.standpoint is Standpoint.OPEN else 0,
         offence=run.offence,

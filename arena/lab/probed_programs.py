@@ -9,8 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import msgspec
-
 from arena.competitions.live_arena import LiveArena
 from arena.engine.analysis import Analyser, Analysis, ProbedMatch, ProbeMatch, SeatDecision
 from arena.engine.match import MatchState
@@ -19,29 +17,24 @@ from arena.lab.launched import private_arena
 from arena.lab.probe import OnMatch, ProbeFailed, begin, go_on, play_probe
 from arena.lab.seat_referee import AskedSeat, BotFailed, Script, arrived, referee_of
 from arena.referee.bot_session import BotSession
-from arena.sandbox.command import Program
+from arena.sandbox.bot_spec import BotSpec
 from protocol.messages import Limits, Over, Termination
 from protocol.strategy import Strategy
 from protocol.vocabulary import News
 
-__all__ = ["ProbedProgram", "ProbedSeat", "analyse_programs"]
-
-
-class ProbedProgram(msgspec.Struct, frozen=True):
-    """A bot that is a process: its name, and its command line."""
-
-    name: str
-    program: Program
+__all__ = ["ProbedSeat", "analyse_programs"]
 
 
 async def analyse_programs(
     game: Game,
     analyser: Analyser,
-    bots: Sequence[Strategy | ProbedProgram],
+    bots: Sequence[Strategy | BotSpec],
     limits: Limits,
     on_match: OnMatch = lambda probed: None,
 ) -> Analysis:
     """Run an analysis of `bots[0]`, against the others; programs are started, and then stopped.
+
+    Each program has a name.
 
     Raises:
         ProbeFailed: one of them offends.
@@ -51,7 +44,7 @@ async def analyse_programs(
     async with private_arena(limits) as arena:
         referee = referee_of(arena)
         there = [
-            await _started(arena, number, bot, limits) if isinstance(bot, ProbedProgram) else bot
+            await _started(arena, number, bot, limits) if isinstance(bot, BotSpec) else bot
             for number, bot in enumerate(bots)
         ]
         step, played = go_on(analyser, None), 0
@@ -71,8 +64,8 @@ async def analyse_programs(
         return step
 
 
-async def _started(arena: LiveArena, number: int, bot: ProbedProgram, limits: Limits) -> BotSession:
-    name = f"{bot.name}-{number}" if number else bot.name  # it may be analysed against itself
+async def _started(arena: LiveArena, number: int, bot: BotSpec, limits: Limits) -> BotSession:
+    name = f"{bot.name}-{number}" if number else bot.name or ""  # it may be analysed against itself
     await arena.supervisor.launch_program(bot.program, name)
     player = await arrived(arena, name, limits)
     if isinstance(player, BotFailed):

@@ -73,14 +73,14 @@ def test_J3_an_offender_counts_for_nobody_and_plays_no_more(made: Made) -> None:
     assert table.offences.keys() == {2}
     assert [sitting.bots for sitting in table.sittings] == [(0, 0), (0, 1), (0, 2), (1, 1)]
     assert [sitting.bots for sitting in table.counting()] == [(0, 0), (0, 1), (1, 1)]
-    last = table.standings()[-1]
+    last = table.scores()[-1]
     assert (last.bot, last.units, last.total) == (2, 0, 0)
     assert last.mean is last.total_error is last.mean_error is None
     assert last.offence is not None
 
 
 def test_A9_against_itself_a_bot_is_two_instances(made: Made) -> None:
-    [alone] = crossed(AKQ, [made.entrant("a")], hands=20).standings()
+    [alone] = crossed(AKQ, [made.entrant("a")], hands=20).scores()
 
     assert (alone.units, alone.total, alone.mean) == (0, 0, None)
     assert len(made.strategies["a"]) == 2
@@ -91,7 +91,7 @@ def test_totals_are_sums_and_errors_join(made: Made) -> None:
     entrants = [made.entrant("a"), made.entrant("b", -1), made.entrant("c", -1)]
     table = crossed(AKQ, entrants, hands=50)
 
-    best = table.standings()[0]
+    best = table.scores()[0]
     mine = [s for s in table.counting() if s.bots in [(0, 1), (0, 2)]]
     errors = [s.samples[0].error_of_total or 0 for s in mine]
     assert best.bot == 0
@@ -105,7 +105,7 @@ def test_totals_are_sums_and_errors_join(made: Made) -> None:
 def test_two_bots_fill_a_table_of_high_low() -> None:
     table = crossed(HIGH_LOW, house(HIGH_LOW, "timid", "bold"), max_shuffles=1)
 
-    assert [standing.units for standing in table.standings()] == [6, 6]
+    assert [standing.units for standing in table.scores()] == [6, 6]
 
 
 OFFENDS = """
