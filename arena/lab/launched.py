@@ -126,22 +126,28 @@ class PartPlayer(Generic[Part, Sums]):
         """Play them; if one fails, or this is cancelled, the others are stopped."""
         left = enumerate(parts)
         try:
-            self._begin(left, at_once)
-            while self._running:
+            while not self._hand_on(on_sums):
+                self._begin(left, at_once)
+                if not self._running:
+                    assert not self._waiting, "every bot has a table free"
+                    self._hand_on(on_sums)  # what an offence has left out was waited for
+                    return
                 await asyncio.wait(self._running, return_when=asyncio.FIRST_COMPLETED)
                 for task in [task for task in self._running if task.done()]:
                     self._ended(task)
-                while self._next in self._sums:
-                    sums = self._sums.pop(self._next)
-                    self._next += 1
-                    if sums is not None and on_sums(sums):
-                        return
-                self._begin(left, at_once)
         finally:
             for task in self._running:
                 task.cancel()
             await asyncio.gather(*self._running, return_exceptions=True)
-        assert not self._waiting, "with nothing running, every bot has a table free"
+
+    def _hand_on(self, on_sums: Callable[[Sums], bool | None]) -> bool:
+        """Hand on the sums of all parts whose turn has come; returns whether it was the last."""
+        while self._next in self._sums:
+            sums = self._sums.pop(self._next)
+            self._next += 1
+            if sums is not None and on_sums(sums):
+                return True
+        return False
 
     def _begin(self, left: Iterator[tuple[int, Part]], at_once: int | None) -> None:
         """Begin what can be played; a part whose bots are busy holds up no other."""

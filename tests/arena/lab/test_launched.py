@@ -258,6 +258,13 @@ async def test_J3_an_offender_plays_no_more() -> None:
     assert (offence.bot, offence.place, offence.match) == (2, 1, 1)
 
 
+async def test_what_an_offence_leaves_out_holds_up_no_result() -> None:
+    schedule: list[Step] = [(("0-1", "3-4"), {"3-4": None}), (("0-1",), {"0-1": 0})]
+    played = await played_by([(0, 1), (0, 2), (3, 4)], schedule)
+
+    assert [sitting.bots for sitting in played] == [(0, 1), (3, 4)]
+
+
 async def test_an_offence_at_two_tables_at_once_is_one() -> None:
     both = ("0-2", "1-2")
     played = await played_by([(0, 2), (1, 2)], [(both, dict.fromkeys(both, 1))], each=2)
