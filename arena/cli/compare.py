@@ -18,7 +18,7 @@ from arena.engine.rules import Game
 from arena.games import GAMES, competition_settings, game_named
 from arena.lab.compare import Matchup
 from arena.lab.comparison import Standpoint
-from arena.lab.comparison_report import LEVEL, MOST_BLOCKS, ComparisonSoFar, notes_of, sentence_of
+from arena.lab.comparison_report import LEVEL, MOST_BLOCKS, ComparisonSoFar
 from arena.lab.file_versions import bot_path, entrants_of, game_of, is_file
 from arena.lab.matches import unit
 from arena.sandbox.bot_spec import BotSpec
@@ -96,9 +96,7 @@ def command(
             game = _game(game_name, bots, paths)
         seed = None if commands else options.fresh_seed(seed)
         matchup = Matchup(game, competition_settings(game, settings), seed or 0)
-        per_unit = 1 if game.unit is None else game.unit.block
-        most = most or MOST_BLOCKS * per_unit
-        run = ComparisonSoFar(matchup, bots, seed, level=level / 100, most=most)
+        run = ComparisonSoFar(matchup, bots, seed, level=level, most=most)
         try:
             _play(run, paths, commands, jobs, limits)
         except Interrupted:
@@ -148,11 +146,11 @@ def _play(
             run.names += tuple(bot.name for bot in bots[len(run.names) :])
             at_once = jobs or usable_cores()
             copies = matchup.copies * at_once
-            lab_runs.play_launched(matchup, bots, parts, run.add, bar, limits, copies, at_once)
+            lab_runs.play_launched(matchup, bots, parts, run.add_part, bar, limits, copies, at_once)
         else:
             names = run.names
             lab_runs.play_here(
-                *(matchup, lambda: entrants_of(game, names, paths), parts, run.add, bar),
+                *(matchup, lambda: entrants_of(game, names, paths), parts, run.add_part, bar),
                 *(run.seed, jobs),
             )
     finally:
@@ -178,14 +176,13 @@ def _show(run: ComparisonSoFar, *, as_json: bool) -> None:
     click.echo(f"{game.vocabulary.title}{lab_runs.seed_shown(seed)}")
     if run.offence is not None:
         return
-    click.echo(sentence_of(run))
-    for line in notes_of(run):
+    click.echo(run.sentence())
+    for line in run.notes():
         click.echo(line)
 
 
 def _document(run: ComparisonSoFar) -> dict[str, Any]:
-    comparison, matchup = run.comparison, run.matchup
-    standpoint = comparison.standpoint
+    matchup, standpoint = run.matchup, run.standpoint
     is_better = standpoint in (Standpoint.FIRST, Standpoint.SECOND)
     verdict = "better" if is_better else str(standpoint)
     return {
@@ -197,10 +194,10 @@ def _document(run: ComparisonSoFar) -> dict[str, Any]:
         "better": int(standpoint is Standpoint.SECOND) if is_better else None,
         "unit": unit(matchup.game),
         "units": run.units,
-        "value": comparison.values.mean,
+        "value": run.values.mean,
         "counted_in": matchup.counted_in,
-        **output.interval_fields(comparison.interval),
-        "level_within": comparison.level,
+        **output.interval_fields(run.interval),
+        "level_within": run.level,
         "more": run.more() if standpoint is Standpoint.OPEN else 0,
         "measures": run.measured,
         "eliminated": lab_runs.offence_document(run.offence, run.names),

@@ -18,7 +18,7 @@ from arena.engine.rules import Game
 from arena.games import competition_settings, game_named
 from arena.lab.compare import Matchup
 from arena.lab.comparison import Standpoint
-from arena.lab.comparison_report import LEVEL, MOST_BLOCKS, ComparisonSoFar, notes_of, sentence_of
+from arena.lab.comparison_report import LEVEL, ComparisonSoFar
 from arena.lab.crosstable import BotScore, CrossTable, check_entrants, table_seeds
 from arena.lab.file_versions import bot_path, entrants_of
 from arena.lab.in_process import Entrant, play_parts, seeded
@@ -165,14 +165,13 @@ def compare(
     rules = game_named(game)
     seed = _fresh(seed)
     matchup = Matchup(rules, competition_settings(rules, settings or {}), seed)
-    most = most or MOST_BLOCKS * (1 if rules.unit is None else rules.unit.block)
     with ExitStack() as stack:
         entrants = _entrants(rules, (first, second), stack)
         names = entrants[0].name, entrants[1].name
-        run = ComparisonSoFar(matchup, names, seed, level=level / 100, most=most)
+        run = ComparisonSoFar(matchup, names, seed, level=level, most=most)
         with _random_kept():
-            play_parts(matchup, entrants, range(most), run.add, units=most, jobs=jobs)
-    text = "\n".join((sentence_of(run), *notes_of(run)))
+            play_parts(matchup, entrants, range(run.most), run.add_part, units=run.most, jobs=jobs)
+    text = "\n".join((run.sentence(), *run.notes()))
     if run.offence is not None:
         text = f"{names[run.offence.bot]} is out: {run.offence.text}"
     return ComparedBots(
@@ -180,13 +179,13 @@ def compare(
         settings=matchup.settings,
         seed=seed,
         bots=names,
-        verdict=run.comparison.standpoint,
+        verdict=run.standpoint,
         unit=unit(rules),
         units=run.units,
-        value=run.comparison.values.mean,
+        value=run.values.mean,
         counted_in=matchup.counted_in,
-        interval=run.comparison.interval,
-        more=run.more() if run.comparison.standpoint is Standpoint.OPEN else 0,
+        interval=run.interval,
+        more=run.more() if run.standpoint is Standpoint.OPEN else 0,
         offence=run.offence,
         text=text,
     )
