@@ -140,7 +140,8 @@ class HeldMatches:
         self.playing: dict[str, asyncio.Future[int | None]] = {}
 
     def seats(self, bots: Iterable[int]) -> tuple[str, ...] | None:
-        names = tuple(map(str, bots))
+        taken = tuple(bots)
+        names = tuple(str(bot) + "'" * taken[:place].count(bot) for place, bot in enumerate(taken))
         if any(self.busy.count(name) >= self.tables for name in names):
             return None
         self.busy += names
@@ -206,13 +207,13 @@ async def stepwise(
 
 
 async def played_by(
-    tables: Sequence[tuple[int, ...]], schedule: Sequence[Step], **more: Any
+    tables: Sequence[tuple[int, ...]], schedule: Sequence[Step], matches: int = 1, **more: Any
 ) -> list[Sitting]:
-    """The sittings of these tables, of one match each, when a schedule ends their matches."""
+    """The sittings of these tables when a schedule ends their matches."""
     game = GAMES["ace_king_queen"]
     experiment = TableMatches(game, game.vocabulary.read_settings({"hands": 2}))
     played: list[Sitting] = []
-    parts = experiment.parts(dict.fromkeys(tables, 0), 1)
+    parts = experiment.parts(dict.fromkeys(tables, 0), matches)
     await stepwise(experiment, parts, played.append, schedule, **more)
     return played
 
@@ -284,30 +285,11 @@ async def test_what_stops_a_table_stops_all(
         await played_by([(0, 1), (2, 3)], [(("0-1", "2-3"), ends)], is_cancelled=not ends)
 
 
-async def test_an_instance_of_a_bot_keeps_its_number_when_seats_rotate() -> None:
-    game = GAMES["ace_king_queen"]
-    experiment = TableMatches(game, game.vocabulary.read_settings({"hands": 2}))
-    seated: list[tuple[str, ...]] = []
+async def test_a_process_keeps_its_number_at_the_table_when_seats_rotate() -> None:
+    ends = {"0-0'": None}, {"0'-0": None}, {"0-0'": None}
+    [sitting] = await played_by([(0, 0)], [(tuple(end), end) for end in ends], matches=3)
 
-    class RotatingSeats(HeldMatches):
-        async def play(
-            self, spec: MatchSpec, settings: Settings, names: Sequence[str], tick: object
-        ) -> PlayedMatch:
-            seated.append(tuple(names))
-            self.playing = {}
-            match = MatchState(game, settings, seed=bytes(32), start=False)
-            match.end(Ending.COMPLETED, None, "")
-            return PlayedMatch(spec, match.result(), [])
-
-        def seats(self, bots: Iterable[int]) -> tuple[str, ...]:
-            return ("ann", "ann-2")
-
-        def release(self, names: Iterable[str]) -> None: ...
-
-    player = PartPlayer(experiment, cast(BotPool, RotatingSeats()), lambda: None)
-    await player.play(experiment.parts({(0, 0): 0}, 3), lambda sitting: None)
-
-    assert seated == [("ann", "ann-2"), ("ann-2", "ann"), ("ann", "ann-2")]
+    assert sitting.matches == 3
 
 
 async def test_what_comes_after_the_last_part_that_was_needed_is_stopped() -> None:

@@ -137,7 +137,7 @@ def test_T10_every_trial_ends_at_the_goal_or_broke() -> None:
 
 
 def test_T10_no_win_in_a_few_trials_still_has_an_error() -> None:
-    result = tried(strategy=Folder, trials=10)
+    result = tried(Folder, trials=10)
 
     assert (result.wins, result.broke) == (0, 10)
     assert result.standard_error == pytest.approx(sqrt(1 / 12 * 11 / 12 / 10))
@@ -146,25 +146,21 @@ def test_T10_no_win_in_a_few_trials_still_has_an_error() -> None:
 @pytest.mark.parametrize(("more", "is_decided"), [({}, True), ({"rounds": 1}, False)])
 def test_T10_a_trial_stops_at_the_goal(more: dict[str, int], is_decided: bool) -> None:
     """One round of all or nothing: going on would ruin everybody; the last round counts, too."""
-    result = tried(strategy=AllIn, trials=100, **more)
+    result = tried(AllIn, trials=100, **more)
 
     assert 20 < result.wins < 70
     assert (result.undecided == 0) is is_decided  # the dealer did not qualify: 150 chips
 
 
-def test_T10_a_trial_that_is_given_up_is_undecided_and_counts_among_the_trials() -> None:
-    result = tried(strategy=Folder, rounds=5, trials=10)
-
-    assert (result.wins, result.broke, result.undecided, result.share) == (0, 0, 10, 0)
-
-
-def test_T10_a_blackjack_bankroll_below_the_minimum_is_broke() -> None:
-    """Bets of 20 and what is left of 23: 3 chips are not enough to go on."""
+def test_T10_a_trial_that_is_given_up_is_undecided_and_one_below_the_least_is_broke() -> None:
+    given_up = tried(Folder, rounds=5, trials=10)
+    # Bets of 20 and what is left of 23: 3 chips are not enough to go on.
     bold = partial(stands_on_everything, 20)
-    result = tried(game="blackjack", strategy=bold, stake=23, goal=24, trials=50)
+    broke = tried(bold, game="blackjack", stake=23, goal=24, trials=50)
 
-    assert result.undecided == 0
-    assert result.broke > 0
+    counts = given_up.wins, given_up.broke, given_up.undecided, given_up.share
+    assert counts == (0, 0, 10, 0)
+    assert broke.undecided == 0 < broke.broke
 
 
 @pytest.mark.parametrize(
@@ -242,7 +238,7 @@ def chance_of(goal: int, stake: int, ante: int) -> float:
 @pytest.mark.stats
 @pytest.mark.parametrize(("ante", "trials"), [(10, 1000), (25, 2000)])
 def test_T10_an_ante_doubles_a_stake_as_often_as_theory_says(ante: int, trials: int) -> None:
-    result = tried(strategy=lambda: Q64(ante), trials=trials)
+    result = tried(lambda: Q64(ante), trials=trials)
 
     exact = chance_of(goal=200, stake=100, ante=ante)
     assert result.share == pytest.approx(exact, abs=4 * result.standard_error)
