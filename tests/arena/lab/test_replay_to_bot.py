@@ -188,33 +188,29 @@ async def test_a_bot_that_is_gone_fails() -> None:
     assert replayed.result == ReplayOutcome(0, failed=BotFailed("crashed: exit status 3"))
 
 
-async def test_a_bot_that_takes_too_long_fails() -> None:
+@pytest.mark.parametrize(
+    ("is_ready", "limit_s", "text"),
+    [
+        (False, 10, "not ready within 10,000 ms after match"),
+        (True, 30, "did not answer within 30,000 ms"),
+    ],
+)
+async def test_a_bot_that_takes_too_long_fails(is_ready: bool, limit_s: int, text: str) -> None:
     replayed = ReplayedBot(play("gin_rummy", 6).record, 0)
-    replayed.now += 9.9
-    replayed.referee.tick()
-    assert not replayed.outcome.done()
+    question = None
+    if is_ready:
+        replayed.reads()
+        [ask] = replayed.bot.asks()
+        replayed.bot.player.chairs[ask.match].asked_at = replayed.now
+        question = ask.question
 
-    replayed.now += 0.2
-    replayed.referee.tick()
-
-    assert replayed.result == ReplayOutcome(
-        0, failed=BotFailed("not ready within 10,000 ms after match")
-    )
-
-
-async def test_a_bot_that_never_answers_fails() -> None:
-    replayed = ReplayedBot(play("gin_rummy", 6).record, 0)
-    replayed.reads()
-    [ask] = replayed.bot.asks()
-    replayed.bot.player.chairs[ask.match].asked_at = replayed.now
-
-    replayed.now += 29.9
+    replayed.now += limit_s - 0.1
     replayed.referee.tick()
     assert not replayed.outcome.done()
     replayed.now += 0.2
     replayed.referee.tick()
 
-    assert replayed.result.failed == BotFailed("did not answer within 30,000 ms", 1, ask.question)
+    assert replayed.result == ReplayOutcome(0, failed=BotFailed(text, int(is_ready), question))
 
 
 @pytest.mark.parametrize("has_core", [True, False])
