@@ -11,18 +11,18 @@ from itertools import islice
 from math import factorial
 from typing import Any
 
+import msgspec
 import pytest
 
 from arena.engine.drive import drive
-from arena.engine.match import MatchState
+from arena.engine.match import MatchResult, MatchState
 from arena.engine.rules import Game
-from arena.engine.statistics import Sample
 from arena.games import GAMES
 from arena.lab import sittings
 from arena.lab.in_process import Entrant, play_parts
 from arena.lab.intervals import ahead, is_ahead_for_sure, of_mean, sampled_unit
-from arena.lab.matches import Offence, SampledGame, unit, units_per_match
-from arena.lab.sittings import MATCHES_AT_ONCE, Sitting, TableMatches, seatings
+from arena.lab.matches import MatchSpec, Offence, PlayedMatch, SampledGame, unit, units_per_match
+from arena.lab.sittings import MATCHES_AT_ONCE, Sitting, TableMatches, TablePart, seatings
 from arena.strength.interval import student_quantile, wilson
 from protocol.messages import Ending, Limits, Termination, Verdict
 from protocol.strategy import find
@@ -334,40 +334,24 @@ def test_without_a_verdict_there_is_only_what_happened() -> None:
 # ---- Intervals
 
 
-def sample(values: list[float]) -> Sample:
-    made = Sample()
-    for value in values:
-        made.add(value)
-    return made
-
-
-def sitting(*units: list[float], block: int = 1) -> Sitting:
-    """What places got in unit after unit."""
-    blocks = [
-        [sum(scores[at : at + block]) for at in range(0, len(scores) - block + 1, block)]
-        for scores in units
-    ]
-    gaps = [
-        sample([a - b for a, b in zip(first, second, strict=True)])
-        for at, first in enumerate(blocks)
-        for second in blocks[at + 1 :]
-    ]
-    return Sitting(
-        bots=tuple(range(len(units))),
-        matches=1,
-        scores=tuple(int(sum(scores)) for scores in units),
-        points=(0,) * len(units),
-        won=(0,) * len(units),
-        samples=tuple(map(sample, units)),
-        offence=None,
-        blocks=tuple(map(sample, blocks)),
-        gaps=tuple(gaps),
-        blocked=block * len(blocks[0]),
+def sitting(game: Game, *units: list[float]) -> Sitting:
+    """What places got in unit after unit of one match."""
+    places = tuple(range(len(units)))
+    no_record: Any = None
+    result = MatchResult(
+        tuple(int(sum(scores)) for scores in units),
+        (0,) * len(units),
+        Termination(Ending.COMPLETED),
+        record=no_record,
     )
+    spec = MatchSpec(bots=places, numbers=places, cards=b"", instances=0)
+    match = PlayedMatch(spec, result, [*zip(*units, strict=True)])
+    experiment = TableMatches(game, game.vocabulary.read_settings({}))
+    return experiment.summed(TablePart(places, 0, range(1)), [match])
 
 
 def test_a_share_of_games_has_wilsons() -> None:
-    played = sitting([1.0] * 13 + [0.0] * 7, [0.0] * 13 + [1.0] * 7)
+    played = sitting(GIN, [1.0] * 13 + [0.0] * 7, [0.0] * 13 + [1.0] * 7)
 
     found = not_none(of_mean(GIN, [(played, 0)]))
     assert (found.low, found.high) == pytest.approx((wilson(0.65, 20).low, wilson(0.65, 20).high))
@@ -375,7 +359,10 @@ def test_a_share_of_games_has_wilsons() -> None:
 
 def test_chips_are_sampled_in_blocks_for_bots_that_adapt() -> None:
     scores = [1.0, 1.0, -1.0, -1.0, 1.0, 2.0, 1.0, 2.0]
-    found = not_none(of_mean(AKQ, [(sitting(scores, [-score for score in scores], block=2), 0)]))
+    assert AKQ.unit is not None
+    pairs = msgspec.structs.replace(AKQ, unit=msgspec.structs.replace(AKQ.unit, block=2))
+    played = sitting(pairs, scores, [-score for score in scores])
+    found = not_none(of_mean(AKQ, [(played, 0)]))
 
     # The means of the blocks are 1, −1, 1.5, 1.5.
     assert (found.low + found.high) / 2 == pytest.approx(0.75)
@@ -385,7 +372,7 @@ def test_chips_are_sampled_in_blocks_for_bots_that_adapt() -> None:
 
 def test_how_opponents_differ_is_not_chance() -> None:
     good, bad = [10.0, 11.0] * 10, [-10.0, -11.0] * 10
-    parts = [(sitting(scores, [-score for score in scores]), 0) for scores in (good, bad)]
+    parts = [(sitting(HIGH_LOW, scores, [-score for score in scores]), 0) for scores in (good, bad)]
     found = not_none(of_mean(HIGH_LOW, parts))
 
     assert found.high - found.low < 0.4
@@ -394,31 +381,29 @@ def test_how_opponents_differ_is_not_chance() -> None:
 def test_19_matches_of_a_bankroll_are_too_few() -> None:
     scores = [float(number) for number in range(20)]
 
-    assert of_mean(TCP, [(sitting(scores[:19]), 0)]) is None
-    assert of_mean(TCP, [(sitting(scores), 0)]) is not None
+    assert of_mean(TCP, [(sitting(TCP, scores[:19]), 0)]) is None
+    assert of_mean(TCP, [(sitting(TCP, scores), 0)]) is not None
 
 
 @pytest.mark.parametrize("scores", [[], [3.0], [3.0, 3.0]])
 def test_values_that_do_not_spread_have_no_interval(scores: list[float]) -> None:
-    assert of_mean(HIGH_LOW, [(sitting(scores, scores), 0)]) is None
-    assert ahead(HIGH_LOW, sitting(scores, scores), 0, 1) is None
+    assert of_mean(HIGH_LOW, [(sitting(HIGH_LOW, scores, scores), 0)]) is None
+    assert ahead(HIGH_LOW, sitting(HIGH_LOW, scores, scores), 0, 1) is None
 
 
 def test_who_won_15_of_20_games_is_better_and_who_won_14_may_not_be() -> None:
     for won, sure in (15, True), (14, False):
         first = [1.0] * won + [0.0] * (20 - won)
-        played = sitting(first, [1 - score for score in first])
+        played = sitting(GIN, first, [1 - score for score in first])
 
         assert is_ahead_for_sure(GIN, played, 0) is sure
         assert not is_ahead_for_sure(GIN, played, 1)
 
 
 def test_behind_is_the_negative_of_ahead() -> None:
-    one = sitting([1.0, 2.0, 4.0], [0.0, 0.0, 1.0])
-    first, second = ahead(AKQ, one, 0, 1), ahead(AKQ, one, 1, 0)
+    one = sitting(HIGH_LOW, [1.0, 2.0, 4.0], [0.0, 0.0, 1.0])
+    first, second = (not_none(ahead(HIGH_LOW, one, at, 1 - at)) for at in (0, 1))
 
-    assert first is not None
-    assert second is not None
     assert (first.low, first.high) == pytest.approx((-second.high, -second.low))
 
 
@@ -427,7 +412,7 @@ def test_among_four_equal_bots_a_leader_is_rarely_sure() -> None:
     wrong = 0
     for _ in range(400):
         units = [[draw.gauss(0, 1) for _ in range(24)] for _ in range(4)]
-        played = sitting(*units)
+        played = sitting(HIGH_LOW, *units)
         leader = max(range(4), key=played.scores.__getitem__)
         wrong += is_ahead_for_sure(HIGH_LOW, played, leader)
 
