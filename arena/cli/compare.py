@@ -17,8 +17,7 @@ from arena.cli._limit_options import LimitsCommand, limits_options
 from arena.engine.rules import Game
 from arena.games import GAMES, competition_settings, game_named
 from arena.lab.compare import Matchup
-from arena.lab.comparison import Standpoint
-from arena.lab.comparison_report import LEVEL, MOST_BLOCKS, ComparisonSoFar
+from arena.lab.comparison import LEVEL_WITHIN, MOST_BLOCKS, ComparisonSoFar, Standpoint
 from arena.lab.file_versions import bot_path, entrants_of, game_of, is_file
 from arena.lab.matches import unit
 from arena.sandbox.bot_spec import BotSpec
@@ -36,7 +35,7 @@ __all__ = ["command"]
 @click.option(
     "--level",
     type=click.FloatRange(min=0, min_open=True, max=50),
-    default=LEVEL,
+    default=LEVEL_WITHIN,
     show_default=True,
     metavar="X",
     help="Call them level if they differ by less: in games of 100, "

@@ -17,8 +17,7 @@ import msgspec
 from arena.engine.rules import Game
 from arena.games import competition_settings, game_named
 from arena.lab.compare import Matchup
-from arena.lab.comparison import Standpoint
-from arena.lab.comparison_report import LEVEL, ComparisonSoFar
+from arena.lab.comparison import LEVEL_WITHIN, ComparisonSoFar, Standpoint
 from arena.lab.crosstable import BotScore, CrossTable, check_entrants, table_seeds
 from arena.lab.file_versions import bot_path, entrants_of
 from arena.lab.in_process import Entrant, play_parts, seeded
@@ -146,7 +145,7 @@ def compare(
     first: Bot,
     second: Bot,
     *,
-    level: float = LEVEL,
+    level: float = LEVEL_WITHIN,
     most: int | None = None,
     settings: Mapping[str, object] | None = None,
     seed: int | None = None,
