@@ -10,7 +10,7 @@ import asyncio
 import functools
 from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import click
 import msgspec
@@ -22,10 +22,12 @@ from arena.cli._limit_options import limits_options
 from arena.cli._signals import ending_at_ctrl_c, stops_at_sigterm
 from arena.engine.rules import Game
 from arena.games import competition_settings
-from arena.lab.in_process import entrant, sittings
+from arena.lab.crosstable import CrossTable
+from arena.lab.in_process import Entrant, entrant, play_parts
 from arena.lab.intervals import sampled_unit
+from arena.lab.matches import Experiment, Offence, Summed, unit, units_per_match
 from arena.lab.recent_matches import LabMatches
-from arena.lab.series import Offence, Sitting, unit, units_per_match
+from arena.lab.sittings import Sitting, TableMatches
 from arena.sandbox.bot_spec import BotSpec, named
 from arena.sandbox.command import Program
 from arena.sandbox.worker_pool import usable_cores
@@ -36,27 +38,28 @@ from protocol.vocabulary import Settings
 from protocol.watchdog import Watchdog
 
 if TYPE_CHECKING:
-    from arena.lab.bot_pool import PoolBot
+    from arena.lab.launched import PoolBot
 
 __all__ = [
-    "FEWER",
+    "Bar",
     "SeriesOptions",
     "SeriesPlan",
     "check",
+    "crossed",
     "guests",
-    "in_process",
-    "launched",
     "offence_document",
     "out",
     "plan",
+    "play_here",
+    "play_launched",
     "run",
     "seed_shown",
     "series_options",
 ]
 
+Part = TypeVar("Part")
+Sums = TypeVar("Sums", bound=Summed)
 Result = TypeVar("Result")
-
-FEWER = "--games or --hands"
 
 
 class SeriesOptions(msgspec.Struct, frozen=True):
@@ -91,6 +94,15 @@ def series_options(command: Callable[[SeriesOptions], None]) -> Callable[..., No
     return options.game_argument(decorated)
 
 
+class Bar(NamedTuple):
+    """A progress bar: its title, the total and what is counted, and which options make it less."""
+
+    what: str
+    total: int
+    noun: str
+    less: str
+
+
 class SeriesPlan(msgspec.Struct, frozen=True):
     """Which game is played, how many matches, by which settings; `duplicate` as in the options."""
 
@@ -103,10 +115,6 @@ class SeriesPlan(msgspec.Struct, frozen=True):
     def units(self) -> int:
         """How many units or matches one table plays at most."""
         return self.matches * units_per_match(self.game, self.settings)
-
-    def bar(self, tables: int) -> tuple[str, int, str]:
-        """The title, total and unit of a progress bar for this many tables."""
-        return self.game.vocabulary.title, self.units * tables, unit(self.game)
 
     def score(self, value: float | None, digits: int = 0) -> str:
         if not self.game.is_count or value is None:
@@ -188,7 +196,7 @@ def guests(game: Game, bots: Sequence[str], entries: Sequence[BotSpec]) -> tuple
 
     Raises `UnknownBot` if one of `bots` cannot be loaded, and `UsageError` if a name is taken.
     """
-    from arena.lab.bot_pool import PoolBot
+    from arena.lab.launched import PoolBot
 
     with output.stdout_for_results():
         for bot in bots:
@@ -201,80 +209,112 @@ def guests(game: Game, bots: Sequence[str], entries: Sequence[BotSpec]) -> tuple
     )
 
 
-def in_process(
+def crossed(
     planned: SeriesPlan,
+    series: SeriesOptions,
     bots: Sequence[str],
     seeds: Mapping[tuple[int, ...], int],
-    seed: int,
-    jobs: int | None = 1,
+    seed: int | None,
     recent: LabMatches | None = None,
-) -> tuple[Sitting, ...]:
-    """Let objects play at tables, here and in up to `jobs` processes; None means one per core.
+) -> CrossTable:
+    """Let `bots` and those of `--bot` play at tables; Ctrl-C raises `Interrupted`.
+
+    Args:
+        seeds: the seed of each table's cards, by the numbers of the bots at it.
+        seed: the value of `--seed` that plays all of it again; None lets processes play.
+        recent: what remembers the matches; with one job only.
+    """
+    game = planned.game
+    keeps = recent is not None
+    experiment = TableMatches(
+        game, planned.settings, duplicate=planned.duplicate, keeps_records=keeps
+    )
+    parts = experiment.parts(seeds, planned.matches)
+    bar = Bar(game.vocabulary.title, planned.units * len(seeds), unit(game), "--games or --hands")
+    processes = guests(game, bots, series.commands) if seed is None else ()
+    table = CrossTable(game, [bot.name for bot in processes] or bots)
+
+    def on_sums(sitting: Sitting) -> None:
+        for each in sitting.records:
+            if recent is not None:
+                recent.add(each.seats, each.record)
+        table.add(sitting)
+
+    if seed is None:
+        copies = max(bots.count(bot) for bots in seeds for bot in bots)
+        play_launched(
+            experiment, processes, parts, on_sums, bar, series.limits, copies, series.jobs
+        )
+        return table
+    with (
+        Watchdog((), lambda line: click.echo(f"arena: {line}", err=True)) as watchdog,
+        ending_at_ctrl_c(watchdog),
+    ):
+        makers = functools.partial(map, functools.partial(entrant, game), bots)
+        play_here(experiment, makers, parts, on_sums, bar, seed, series.jobs)
+    return table
+
+
+def play_here(
+    experiment: Experiment[Part, Sums],
+    entrants: Callable[[], Iterable[Entrant]],
+    parts: Sequence[Part],
+    on_sums: Callable[[Sums], bool | None],
+    bar: Bar,
+    seed: int,
+    jobs: int | None,
+) -> None:
+    """Let objects play, here and in up to `jobs` processes, with a progress bar.
 
     Ctrl-C raises `Interrupted`.
 
     Args:
-        seeds: the seed of each table's cards, by the bots at it, which are indices of `bots`.
+        entrants: makes them, where what they print is on stderr.
         seed: the value of `--seed` that plays all of it again.
-        recent: what remembers the matches; with one job only.
+        jobs: None means one per core.
     """
     with (
         output.stdout_for_results(),
-        output.progress(*planned.bar(len(seeds)), seed=seed, less=FEWER) as progress,
-        Watchdog((), lambda line: click.echo(f"arena: {line}", err=True)) as watchdog,
-        ending_at_ctrl_c(watchdog),
+        output.progress(bar.what, bar.total, bar.noun, seed=seed, less=bar.less) as progress,
     ):
-        return sittings(
-            planned.game,
-            [entrant(planned.game, bot) for bot in bots],
-            list(seeds),
-            seeds=seeds.values(),
-            matches=planned.matches,
-            settings=planned.settings,
-            duplicate=planned.duplicate,
+        play_parts(
+            experiment,
+            tuple(entrants()),
+            parts,
+            on_sums,
+            units=bar.total,
             report=progress.tick,
             jobs=jobs or usable_cores(),
-            on_match=None if recent is None else recent.add,
         )
 
 
-def launched(
-    planned: SeriesPlan,
-    series: SeriesOptions,
-    bots: Sequence[str],
-    tables: Sequence[tuple[int, ...]],
-    recent: LabMatches | None = None,
-) -> tuple[tuple[str, ...], tuple[Sitting, ...]]:
-    """Let `bots` and those of `--bot` play as processes, by `run`; returns names and results."""
-    from arena.lab.launched import sittings
+def play_launched(
+    experiment: Experiment[Part, Sums],
+    bots: Sequence[PoolBot],
+    parts: Iterable[Part],
+    on_sums: Callable[[Sums], bool | None],
+    bar: Bar,
+    limits: Limits,
+    copies: int,
+    at_once: int | None,
+) -> None:
+    """Let processes play, by `run`; the arguments are those of `arena.lab.launched.play_parts`."""
+    from arena.lab import launched
 
-    processes = guests(planned.game, bots, series.commands)
-    played = run(
-        lambda progress: sittings(
-            planned.game,
-            processes,
-            tables,
-            matches=planned.matches,
-            settings=planned.settings,
-            limits=series.limits,
+    run(
+        lambda progress: launched.play_parts(
+            *(experiment, bots, parts, on_sums),
+            limits=limits,
+            copies=copies,
             tick=progress.tick,
-            jobs=series.jobs,
-            on_match=None if recent is None else recent.add,
+            at_once=at_once,
         ),
-        *planned.bar(len(tables)),
-        FEWER,
+        bar,
     )
-    return tuple(bot.name for bot in processes), played
 
 
-def run(
-    playing: Callable[[output.ProgressCount], Coroutine[Any, Any, Result]],
-    what: str,
-    total: int,
-    noun: str,
-    less: str,
-) -> Result:
-    """Let processes play, with a progress bar; the arguments are those of `output.progress`.
+def run(playing: Callable[[output.ProgressCount], Coroutine[Any, Any, Result]], bar: Bar) -> Result:
+    """Let processes play, with a progress bar.
 
     Ctrl-C or SIGTERM stops all bots, and raises `Interrupted`.
     """
@@ -284,13 +324,13 @@ def run(
         return await playing(count)
 
     # The seed is never shown: Ctrl-C is caught here first.
-    with output.progress(what, total, noun, seed=0, less=less) as progress:
+    with output.progress(bar.what, bar.total, bar.noun, seed=0, less=bar.less) as progress:
         try:
             return asyncio.run(play(progress))
         except (KeyboardInterrupt, asyncio.CancelledError):
             raise Interrupted(
-                f"interrupted after {progress.done:,} of {output.plural(total, noun)}, "
-                f"all bots are stopped; a smaller {less} shortens the run"
+                f"interrupted after {progress.done:,} of {output.plural(bar.total, bar.noun)}, "
+                f"all bots are stopped; a smaller {bar.less} shortens the run"
             ) from None
 
 

@@ -6,12 +6,10 @@ import asyncio
 import contextlib
 import random
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import click
-import msgspec
 
 from arena.cli import _analysis_report as report
 from arena.cli import _lab_runs as lab_runs
@@ -31,6 +29,7 @@ from arena.storage.store import Store
 from protocol.errors import NoAnalysis, UnknownBot, UsageError
 from protocol.messages import Limits
 from protocol.strategy import Strategy, house_bots
+from protocol.vocabulary import Settings
 
 __all__ = ["command"]
 
@@ -102,29 +101,13 @@ def command(
     lab_runs.check([other for other in bots if isinstance(other, BotSpec)], None, limits)
     read, seed = competition_settings(game, settings), options.fresh_seed(seed)
     names = [other if isinstance(other, str) else other.name or "" for other in bots]
-    with output.counting(f"asking {names[0]}", "answer") as progress:
-        try:
-            analysis = _probe(_Probing(game, bots, names, read, seed, limits), progress)
-        except ProbeFailed as failed:
-            output.print_stderr(names[failed.bot], failed.stderr)
-            raise NoAnalysis(f"{names[failed.bot]} failed: {failed}") from None
+    analysis = _probed(game, bots, names, read, seed, limits)
     how = {"against": names[1:], "settings": read, "seed": seed, "competition": None}
     if as_json:
         _print_json(game, names[0], analysis, **how, matches=None)
     else:
         title = f"{names[0]} in {game.name}, {output.plural(analysis.asked, 'answer')}, seed {seed}"
         report.show(analysis, names[0], title)
-
-
-class _Probing(msgspec.Struct, frozen=True):
-    """What is asked, and how; `names` are those of the bots, in their order."""
-
-    game: Game
-    bots: Sequence[str | BotSpec]
-    names: Sequence[str]
-    settings: Any
-    seed: int
-    limits: Limits
 
 
 def _read(game: Game, bot: str) -> str | BotSpec:
@@ -143,50 +126,64 @@ def _named(bots: Sequence[str | BotSpec]) -> tuple[str | BotSpec, ...]:
     return tuple(next(commands) if isinstance(bot, BotSpec) else bot for bot in bots)
 
 
-def _probe(asked: _Probing, progress: output.ProgressCount) -> Analysis:
-    """Ask the bots; raises `ProbeFailed` if one fails."""
-
-    def on_match(probed: ProbedMatch) -> None:
-        progress.tick(len(probed.decisions))
-
+def _probed(
+    game: Game,
+    bots: Sequence[str | BotSpec],
+    names: Sequence[str],
+    settings: Settings,
+    seed: int,
+    limits: Limits,
+) -> Analysis:
+    """Ask the bots; raises `NoAnalysis` if one fails."""
     with contextlib.ExitStack() as stack:
+        progress = stack.enter_context(output.counting(f"asking {names[0]}", "answer"))
         stack.enter_context(output.stdout_for_results())
-        strategies = _strategies(asked, stack)
-        analyser = begun(asked.game, asked.settings, asked.seed, asked.names[1:])
-        if len(strategies) == len(asked.bots):
-            return analyse_here(asked.game, analyser, strategies, on_match)
-        return _probe_programs(asked, analyser, strategies, on_match)
+
+        def on_match(probed: ProbedMatch) -> None:
+            progress.tick(len(probed.decisions))
+
+        here = [bot for bot in bots if isinstance(bot, str)]
+        strategies = _strategies(game, here, seed, stack)
+        analyser = begun(game, settings, seed, names[1:])
+        try:
+            if len(strategies) == len(bots):
+                return analyse_here(game, analyser, strategies, on_match)
+            made = iter(strategies)
+            there = [bot if isinstance(bot, BotSpec) else next(made) for bot in bots]
+            return _probe_programs(game, analyser, there, limits, on_match)
+        except ProbeFailed as failed:
+            output.print_stderr(names[failed.bot], failed.stderr)
+            raise NoAnalysis(f"{names[failed.bot]} failed: {failed}") from None
 
 
-def _strategies(asked: _Probing, stack: contextlib.ExitStack) -> list[Strategy]:
+def _strategies(
+    game: Game, here: Sequence[str], seed: int, stack: contextlib.ExitStack
+) -> list[Strategy]:
     """The bots that play in this process; their files are there as long as the stack is open."""
-    here = [bot for bot in asked.bots if isinstance(bot, str)]
     paths = [stack.enter_context(bot_path(bot)) for bot in here]
-    random.seed(asked.seed)  # for bots that draw from the module
+    random.seed(seed)  # for bots that draw from the module
     try:
-        entrants = entrants_of(asked.game, here, paths)
+        entrants = entrants_of(game, here, paths)
     except UnknownBot as error:
         if any(path.endswith(".py") for path in paths):
             raise
         elsewhere = "a bot that connects by itself cannot be asked made-up questions; see --from"
         raise UnknownBot(f"{error}; {elsewhere}") from None
-    return [entrant.make(f"{asked.seed}:{place}") for place, entrant in enumerate(entrants)]
+    return [entrant.make(f"{seed}:{place}") for place, entrant in enumerate(entrants)]
 
 
 def _probe_programs(
-    asked: _Probing, analyser: Analyser, strategies: Iterable[Strategy], on_match: OnMatch
+    game: Game,
+    analyser: Analyser,
+    bots: Sequence[Strategy | BotSpec],
+    limits: Limits,
+    on_match: OnMatch,
 ) -> Analysis:
-    from arena.lab.probed_programs import ProbedProgram, analyse_programs
-
-    here = iter(strategies)
-    bots = [
-        next(here) if isinstance(bot, str) else ProbedProgram(bot.name or "", bot.program)
-        for bot in asked.bots
-    ]
+    from arena.lab.probed_programs import analyse_programs
 
     async def probe() -> Analysis:
         stops_at_sigterm()
-        return await analyse_programs(asked.game, analyser, bots, asked.limits, on_match)
+        return await analyse_programs(game, analyser, bots, limits, on_match)
 
     try:
         return asyncio.run(probe())

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import click
-import msgspec
 
 from arena.cli import Interrupted
 from arena.cli import _lab_runs as lab_runs
@@ -17,12 +16,10 @@ from arena.cli._bus_options import no_bus_options
 from arena.cli._limit_options import LimitsCommand, limits_options
 from arena.engine.rules import Game
 from arena.games import GAMES, competition_settings, game_named
-from arena.lab import compare as playing
-from arena.lab.compare import Matchup, MatchupPart
-from arena.lab.comparison import Standpoint
-from arena.lab.comparison_report import LEVEL, MOST_BLOCKS, ComparisonSoFar, notes_of, sentence_of
+from arena.lab.compare import Matchup
+from arena.lab.comparison import LEVEL_WITHIN, MOST_BLOCKS, ComparisonSoFar, Standpoint
 from arena.lab.file_versions import bot_path, entrants_of, game_of, is_file
-from arena.lab.series import unit
+from arena.lab.matches import unit
 from arena.sandbox.bot_spec import BotSpec
 from arena.sandbox.worker_pool import usable_cores
 from protocol.errors import UsageError
@@ -32,22 +29,13 @@ from protocol.strategy import house_bots
 __all__ = ["command"]
 
 
-class _Asked(msgspec.Struct, frozen=True):
-    """How it is played; `paths` are those of the bots that are no commands."""
-
-    paths: tuple[str, ...]
-    commands: tuple[BotSpec, ...]
-    jobs: int | None
-    limits: Limits
-
-
 @click.command(name="compare", cls=LimitsCommand)
 @click.argument("bots", nargs=-1, metavar="[GAME] [V1] [V2]")
 @options.bot_option
 @click.option(
     "--level",
     type=click.FloatRange(min=0, min_open=True, max=50),
-    default=LEVEL,
+    default=LEVEL_WITHIN,
     show_default=True,
     metavar="X",
     help="Call them level if they differ by less: in games of 100, "
@@ -105,13 +93,11 @@ def command(
         paths = tuple(stack.enter_context(bot_path(bot)) for bot in bots)
         with output.stdout_for_results():
             game = _game(game_name, bots, paths)
-        matchup = Matchup(game, competition_settings(game, settings))
-        per_unit = 1 if game.unit is None else game.unit.block
         seed = None if commands else options.fresh_seed(seed)
-        most = most or MOST_BLOCKS * per_unit
-        run = ComparisonSoFar(matchup, bots, seed, level=level / 100, most=most)
+        matchup = Matchup(game, competition_settings(game, settings), seed or 0)
+        run = ComparisonSoFar(matchup, bots, seed, level=level, most=most)
         try:
-            _play(run, _Asked(paths, commands, jobs, limits))
+            _play(run, paths, commands, jobs, limits)
         except Interrupted:
             _show(run, as_json=as_json)
             raise Interrupted(_how_to_go_on(run)) from None
@@ -141,58 +127,33 @@ def _game(name: str | None, bots: Sequence[str], paths: Sequence[str]) -> Game:
     return fits[0]
 
 
-def _play(run: ComparisonSoFar, asked: _Asked) -> None:
+def _play(
+    run: ComparisonSoFar,
+    paths: Sequence[str],
+    commands: Sequence[BotSpec],
+    jobs: int | None,
+    limits: Limits,
+) -> None:
     """Play until it is settled, or enough; Ctrl-C raises `Interrupted`."""
+    matchup, parts = run.matchup, range(run.most)
+    game = matchup.game
+    alone = 2 if game.seats == 1 else 1  # what both play on the same cards counts once
+    bar = lab_runs.Bar(game.vocabulary.title, run.most * alone, unit(game), "--most")
     try:
         if run.seed is None:
-            _play_launched(run, asked)
+            bots = lab_runs.guests(game, paths, commands)
+            run.names += tuple(bot.name for bot in bots[len(run.names) :])
+            at_once = jobs or usable_cores()
+            copies = matchup.copies * at_once
+            lab_runs.play_launched(matchup, bots, parts, run.add_part, bar, limits, copies, at_once)
         else:
-            _play_here(run, asked, run.seed)
+            names = run.names
+            lab_runs.play_here(
+                *(matchup, lambda: entrants_of(game, names, paths), parts, run.add_part, bar),
+                *(run.seed, jobs),
+            )
     finally:
         run.recent.keep(run.names)
-
-
-def _play_here(run: ComparisonSoFar, asked: _Asked, seed: int) -> None:
-    game = run.matchup.game
-    with (
-        output.stdout_for_results(),
-        output.progress(*_bar(run), seed=seed, less="--most") as progress,
-    ):
-        playing.compare(
-            run.matchup,
-            entrants_of(game, run.names, asked.paths),
-            _counting(run, progress),
-            seed=seed,
-            jobs=asked.jobs or usable_cores(),
-        )
-
-
-def _play_launched(run: ComparisonSoFar, asked: _Asked) -> None:
-    from arena.lab.launched import compare
-
-    bots = lab_runs.guests(run.matchup.game, asked.paths, asked.commands)
-    run.names += tuple(bot.name for bot in bots[len(run.names) :])
-    lab_runs.run(
-        lambda progress: compare(
-            run.matchup, bots, _counting(run, progress), limits=asked.limits, jobs=asked.jobs
-        ),
-        *_bar(run),
-        "--most",
-    )
-
-
-def _bar(run: ComparisonSoFar) -> tuple[str, int, str]:
-    return run.matchup.game.vocabulary.title, run.most, unit(run.matchup.game)
-
-
-def _counting(
-    run: ComparisonSoFar, progress: output.ProgressCount
-) -> Callable[[MatchupPart], bool]:
-    def on_part(part: MatchupPart) -> bool:
-        progress.tick(part.units)
-        return run.add(part)
-
-    return on_part
 
 
 def _how_to_go_on(run: ComparisonSoFar) -> str:
@@ -214,17 +175,15 @@ def _show(run: ComparisonSoFar, *, as_json: bool) -> None:
     click.echo(f"{game.vocabulary.title}{lab_runs.seed_shown(seed)}")
     if run.offence is not None:
         return
-    click.echo(sentence_of(run))
-    for line in notes_of(run):
+    click.echo(run.sentence())
+    for line in run.notes():
         click.echo(line)
 
 
 def _document(run: ComparisonSoFar) -> dict[str, Any]:
-    comparison, matchup = run.comparison, run.matchup
-    standpoint = comparison.standpoint
+    matchup, standpoint = run.matchup, run.standpoint
     is_better = standpoint in (Standpoint.FIRST, Standpoint.SECOND)
     verdict = "better" if is_better else str(standpoint)
-    gain, of = matchup.gain_of
     return {
         "game": matchup.game.name,
         "settings": matchup.settings,
@@ -234,10 +193,10 @@ def _document(run: ComparisonSoFar) -> dict[str, Any]:
         "better": int(standpoint is Standpoint.SECOND) if is_better else None,
         "unit": unit(matchup.game),
         "units": run.units,
-        "value": comparison.values.mean,
-        "counted_in": "share" if matchup.is_share else f"{gain} per {of}",
-        **output.interval_fields(comparison.interval),
-        "level_within": comparison.level,
+        "value": run.values.mean,
+        "counted_in": matchup.counted_in,
+        **output.interval_fields(run.interval),
+        "level_within": run.level,
         "more": run.more() if standpoint is Standpoint.OPEN else 0,
         "measures": run.measured,
         "eliminated": lab_runs.offence_document(run.offence, run.names),

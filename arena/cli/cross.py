@@ -14,9 +14,9 @@ from arena.cli._bus_options import no_bus_options
 from arena.cli._lab_runs import SeriesOptions, SeriesPlan
 from arena.cli._limit_options import LimitsCommand
 from arena.lab import intervals
-from arena.lab.crosstable import CrossTable, check_entrants, tables
-from arena.lab.in_process import table_seeds
-from arena.lab.series import Sitting, unit
+from arena.lab.crosstable import CrossTable, check_entrants, table_seeds
+from arena.lab.matches import unit
+from arena.lab.sittings import Sitting
 from arena.strength.interval import Interval
 from protocol.errors import UsageError
 from protocol.strategy import house_bots
@@ -79,7 +79,9 @@ def command(series: SeriesOptions) -> None:
     if series.duplicate:
         planned = _in_all_seats(planned, series)
     seed = None if series.commands else options.fresh_seed(series.seed)
-    table = _play(planned, series, names, seed)
+    bots = len(names) + len(series.commands)
+    seeds = table_seeds(game, bots, seed or 0, duplicate=planned.duplicate)
+    table = lab_runs.crossed(planned, series, names, seeds, seed)
     if series.as_json:
         output.print_json(_document(planned, table, seed))
     else:
@@ -87,17 +89,6 @@ def command(series: SeriesOptions) -> None:
     out = [lab_runs.out(table.names[bot], why) for bot, why in table.offences.items()]
     if out:
         raise output.Eliminated("; ".join(out))
-
-
-def _play(
-    planned: SeriesPlan, series: SeriesOptions, names: tuple[str, ...], seed: int | None
-) -> CrossTable:
-    count = len(names) + len(series.commands)
-    pairings = tables(series.game.seats, count, itself=series.game.meets_itself)
-    if seed is None:
-        return CrossTable(*lab_runs.launched(planned, series, names, pairings))
-    seeds = table_seeds(series.game, pairings, seed, duplicate=planned.duplicate)
-    return CrossTable(names, lab_runs.in_process(planned, names, seeds, seed, series.jobs))
 
 
 def _in_all_seats(planned: SeriesPlan, series: SeriesOptions) -> SeriesPlan:
@@ -130,17 +121,17 @@ def _document(planned: SeriesPlan, table: CrossTable, seed: int | None) -> dict[
         "unit": unit(planned.game),
         "bots": [
             {
-                "name": names[standing.bot],
-                "units": standing.units,
-                "won": standing.won,
-                "total": standing.total,
-                "total_error": standing.total_error,
-                "mean": standing.mean,
-                "mean_error": standing.mean_error,
-                **output.interval_fields(standing.interval),
-                "eliminated": lab_runs.offence_document(standing.offence, names),
+                "name": score.name,
+                "units": score.units,
+                "won": score.won,
+                "total": score.total,
+                "total_error": score.total_error,
+                "mean": score.mean,
+                "mean_error": score.mean_error,
+                **output.interval_fields(score.interval),
+                "eliminated": lab_runs.offence_document(score.offence, names),
             }
-            for standing in table.standings(planned.game)
+            for score in table.scores()
         ],
         "tables": [
             {
@@ -163,8 +154,8 @@ def _document(planned: SeriesPlan, table: CrossTable, seed: int | None) -> dict[
 
 
 def _show(planned: SeriesPlan, table: CrossTable, seed: int | None) -> None:
-    standings = table.standings(planned.game)
-    order = [standing.bot for standing in standings]
+    scores = table.scores()
+    order = [score.bot for score in scores]
     pairs = planned.game.seats == 2
     what = unit(planned.game)
     won = "ahead" if planned.game.seats == 1 else "won"
@@ -177,29 +168,21 @@ def _show(planned: SeriesPlan, table: CrossTable, seed: int | None) -> None:
     columns = [table.names[bot] for bot in order] if pairs else [output.several(what), won]
     for column in (*columns, "total", f"per {what}"):
         shown.add_column(column, justify="right")
-    shown_intervals: list[Interval | None] = []
-    for standing in standings:
+    met = {sitting.bots: sitting for sitting in table.counting()}
+    for score in scores:
+        cells = [f"{score.units:,}", f"{score.won:,}"]
         if pairs:
-            sittings = [_met(table, standing.bot, other) for other in order]
-            cells = [_cell(planned, sitting, standing.bot) for sitting in sittings]
-        else:
-            cells = [f"{standing.units:,}", f"{standing.won:,}"]
-        total = _total(planned, standing.total, standing.units, standing.interval)
-        mean = planned.with_interval(standing.mean, standing.interval, 3)
-        if standing.units:
-            shown_intervals.append(standing.interval)
-        else:
+            each = (met.get((min(score.bot, other), max(score.bot, other))) for other in order)
+            cells = [_cell(planned, sitting, score.bot) for sitting in each]
+        total = _total(planned, score.total, score.units, score.interval)
+        mean = planned.with_interval(score.mean, score.interval, 3)
+        if not score.units:
             total = mean = "–"  # it met only itself and bots that are out
-        if standing.offence is not None:
-            total, mean = "eliminated", standing.offence.kind
-        shown.add_row(table.names[standing.bot], *cells, total, mean)
+        if score.offence is not None:
+            total, mean = "eliminated", score.offence.kind
+        shown.add_row(score.name, *cells, total, mean)
     output.print_table(title, shown)
-    click.echo(planned.interval_note(shown_intervals))
-
-
-def _met(table: CrossTable, bot: int, other: int) -> Sitting | None:
-    bots = sorted((bot, other))
-    return next((sitting for sitting in table.counting() if sorted(sitting.bots) == bots), None)
+    click.echo(planned.interval_note(score.interval for score in scores if score.units))
 
 
 def _cell(planned: SeriesPlan, sitting: Sitting | None, bot: int) -> str:

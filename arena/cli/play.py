@@ -12,8 +12,9 @@ from arena.cli import _output as output
 from arena.cli._lab_runs import SeriesOptions, SeriesPlan
 from arena.cli._limit_options import LimitsCommand
 from arena.lab import intervals
+from arena.lab.matches import unit
 from arena.lab.recent_matches import LabMatches
-from arena.lab.series import Sitting, unit
+from arena.lab.sittings import Sitting
 from protocol.errors import UsageError
 
 __all__ = ["command"]
@@ -48,14 +49,10 @@ def command(series: SeriesOptions) -> None:
         raise UsageError(f"{game.name} is played by {expected}, got {got}{more}")
     lab_runs.check(commands, series.seed, series.limits)
     planned = lab_runs.plan(series)
-    table, recent = tuple(range(game.seats)), LabMatches()
-    if commands:
-        seed = None
-        names, [sitting] = lab_runs.launched(planned, series, bots, [table], recent)
-    else:
-        seed = options.fresh_seed(series.seed)
-        seeds = {table: seed}
-        names, [sitting] = bots, lab_runs.in_process(planned, bots, seeds, seed, recent=recent)
+    seed, recent = None if commands else options.fresh_seed(series.seed), LabMatches()
+    seeds = {tuple(range(game.seats)): seed or 0}
+    table = lab_runs.crossed(planned, series, bots, seeds, seed, recent)
+    names, [sitting] = table.names, table.sittings
     recent.keep(names)
     if series.as_json:
         output.print_json(_document(planned, names, sitting, seed))

@@ -194,7 +194,7 @@ def _ask_bot(
             found.seen or found.record, seat, players, start, found.limits, found.name
         )
 
-    done = lab_runs.run(lambda _: ask(), "asking", 1, "bot", "questions")
+    done = lab_runs.run(lambda _: ask(), lab_runs.Bar("asking", 1, "bot", "questions"))
     name = seat_names(players, game.seats)[seat]
     if done.failed is not None:
         output.print_stderr(name, done.failed.stderr)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import click
 
@@ -13,12 +14,14 @@ from arena.cli import _options as options
 from arena.cli import _output as output
 from arena.cli._limit_options import LimitsCommand, limits_options
 from arena.engine.rules import Game
-from arena.lab.in_process import entrant
-from arena.lab.ruin import Attempt, Ruin, ruin
+from arena.lab.in_process import Entrant, entrant
+from arena.lab.ruin import Attempt, Ruin, Trials
 from arena.sandbox.bot_spec import BotSpec
-from arena.sandbox.worker_pool import usable_cores
 from protocol.errors import ArenaError, UsageError
 from protocol.messages import Limits
+
+if TYPE_CHECKING:
+    from arena.lab.launched import PoolBot
 
 __all__ = ["command"]
 
@@ -80,16 +83,30 @@ def command(
     lab_runs.check(commands, seed, limits)
     if len(commands) + (bot is not None) != 1:
         raise UsageError("expected one bot, as BOT or with --bot")
-    if bot is None:
-        if antes:
-            raise UsageError("expected no --ante with --bot: the command decides what it antes")
-        attempt = Attempt.of(game, stake=stake, goal=goal, settings=settings)
-        _try_launched(attempt, commands, trials, jobs, limits, as_json)
-        return
-    seed = options.fresh_seed(seed)
+    if bot is None and antes:
+        raise UsageError("expected no --ante with --bot: the command decides what it antes")
+    seed = None if bot is None else options.fresh_seed(seed)
+    attempt = Attempt(game, stake=stake, goal=goal, settings=settings, seed=seed)
     wanted = antes or (None,)
-    results = _try(game, bot, wanted, stake, goal, trials, jobs, settings, seed)
-    _print(game, bot, wanted, results, seed, as_json)
+    done = Trials(attempt, len(wanted))
+    bots = lab_runs.guests(game, (), commands) if commands else ()
+    name = bot or bots[0].name
+    title = f"{name}: {stake:,} to {goal:,}"
+    bar = lab_runs.Bar(title, trials * len(wanted), "trial", "--trials")
+    if bot is None or seed is None:
+        _try_launched(attempt, bots, done, bar, limits, min(trials, jobs or 1))
+    else:
+        arguments = [{} if ante is None else {"ante": ante} for ante in wanted]
+        parts = attempt.parts(len(wanted), trials)
+
+        def entrants() -> list[Entrant]:
+            return [entrant(game, bot, chosen) for chosen in arguments]
+
+        lab_runs.play_here(attempt, entrants, parts, done.add, bar, seed, jobs)
+    results = done.ruins()
+    _print(game, name, wanted, results, seed, as_json)
+    if bot is None and done.offence is not None:
+        raise output.Eliminated(lab_runs.out(name, done.offence))
     for result in results:
         if (offence := result.first_offence) is not None:
             raise output.Eliminated(
@@ -98,65 +115,22 @@ def command(
             )
 
 
-def _try(
-    game: Game,
-    bot: str,
-    antes: Sequence[int | None],
-    stake: int,
-    goal: int,
-    trials: int,
-    jobs: int | None,
-    settings: dict[str, object],
-    seed: int,
-) -> list[Ruin]:
-    title, total = f"{bot}: {stake:,} to {goal:,}", trials * len(antes)
-    with (
-        output.stdout_for_results(),
-        output.progress(title, total, "trial", seed=seed, less="--trials") as progress,
-    ):
-        arguments = [{} if ante is None else {"ante": ante} for ante in antes]
-        return ruin(
-            game.name,
-            [entrant(game, bot, chosen).make for chosen in arguments],
-            stake=stake,
-            goal=goal,
-            trials=trials,
-            seed=seed,
-            settings=settings,
-            report=progress.tick,
-            jobs=jobs or usable_cores(),
-        )
-
-
 def _try_launched(
     attempt: Attempt,
-    commands: tuple[BotSpec, ...],
-    trials: int,
-    jobs: int | None,
+    bots: Sequence[PoolBot],
+    done: Trials,
+    bar: lab_runs.Bar,
     limits: Limits,
-    as_json: bool,
+    copies: int,
 ) -> None:
-    from arena.lab.launched import ruin
-
-    [bot] = lab_runs.guests(attempt.game, (), commands)
-    copies = min(trials, jobs or 1)  # a command may be heavy, or unable to run twice
+    """Let a command try, in `copies` processes: it may be heavy, or unable to run twice."""
+    parts = attempt.parts(1, bar.total, at_once=1)
     try:
-        result, offence = lab_runs.run(
-            lambda progress: ruin(
-                attempt, bot, trials=trials, limits=limits, tick=progress.tick, jobs=copies
-            ),
-            f"{bot.name}: {attempt.stake:,} to {attempt.goal:,}",
-            trials,
-            "trial",
-            "--trials",
-        )
+        lab_runs.play_launched(attempt, bots, parts, done.add, bar, limits, copies, copies)
     except ArenaError as error:
         if copies > 1 and os.strerror(errno.EMFILE) in str(error):
             raise ArenaError(f"{error}; expected fewer --jobs than {copies:,}") from None
         raise
-    _print(attempt.game, bot.name, (None,), [result], None, as_json)
-    if offence is not None:
-        raise output.Eliminated(lab_runs.out(bot.name, offence))
 
 
 def _print(

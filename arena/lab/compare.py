@@ -1,4 +1,4 @@
-"""Plays two bots against each other until it is known which is better.
+"""What two bots play until it is known which is better.
 
 The matches come in *parts*: in a part each bot has every seat once, and, where a match is not a
 game among many, on the same cards. A comparison looks at the parts in their order, whichever
@@ -14,35 +14,19 @@ process played them, so that its answer follows from the seed alone.
 
 from __future__ import annotations
 
-import random
-from collections.abc import Callable, Iterable, Sequence
-from functools import partial
-from itertools import combinations, count
-from time import monotonic
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import combinations
 
 import msgspec
 
-from arena.engine.drive import drive
-from arena.engine.match import MatchResult, MatchState, Record
 from arena.engine.rules import Game
 from arena.engine.shuffle import seed_from_int
-from arena.games import game_named
-from arena.lab.in_process import Entrant, derived_seed
-from arena.lab.series import Offence, reporting_units
+from arena.lab.in_process import derived_seed
+from arena.lab.matches import Experiment, MatchSpec, Offence, PlayedMatch, SeatedRecord
 from arena.records.luck import luck_of
-from arena.sandbox.worker_pool import WorkerPool, startable
 from protocol.vocabulary import Settings
 
-__all__ = ["ComparedMatch", "Matchup", "MatchupGame", "MatchupPart", "compare"]
-
-_ALONE_S = 0.5  # in this process, before it is worth starting others
-
-
-class ComparedMatch(msgspec.Struct, frozen=True):
-    """A match that was played: which bot, 0 or 1, sat in each seat, and its record."""
-
-    seats: tuple[int, ...]
-    record: Record
+__all__ = ["Matchup", "MatchupPart"]
 
 
 class MatchupPart(msgspec.Struct, frozen=True):
@@ -60,23 +44,20 @@ class MatchupPart(msgspec.Struct, frozen=True):
     values: tuple[float, ...]
     units: int
     measures: tuple[float, float]
-    matches: tuple[ComparedMatch, ...]
+    matches: tuple[SeatedRecord, ...]
     offence: Offence | None = None
 
 
-class MatchupGame(msgspec.Struct, frozen=True):
-    """A match of a part: who sat where, and what every unit brought by seat."""
+class Matchup(Experiment[int, MatchupPart]):
+    """What two bots play in every part, and what is compared.
 
-    seats: tuple[int, ...]
-    result: MatchResult
-    payoffs: list[Sequence[float]]
+    The parts have numbers, and depend on the seed alone. A bot that is a process has as many of
+    them as it needs seats.
+    """
 
-
-class Matchup(msgspec.Struct, frozen=True):
-    """What two bots play, and what is compared."""
-
-    game: Game
-    settings: Settings
+    def __init__(self, game: Game, settings: Settings, seed: int = 0) -> None:
+        super().__init__(game, settings)
+        self._seed = seed
 
     @property
     def is_share(self) -> bool:
@@ -99,6 +80,11 @@ class Matchup(msgspec.Struct, frozen=True):
         return "chip", "match" if self.game.unit is None else self.game.unit.name
 
     @property
+    def counted_in(self) -> str:
+        """What a value is: `share`, or `chip per hand`."""
+        return "share" if self.is_share else " per ".join(self.gain_of)
+
+    @property
     def seatings(self) -> tuple[tuple[int, ...], ...]:
         """Who sits where in the matches of a part: the number of the bot, 0 or 1, by seat."""
         seats = self.game.seats
@@ -113,10 +99,26 @@ class Matchup(msgspec.Struct, frozen=True):
         """How many seats a bot has at a table at most."""
         return (self.game.seats + 1) // 2
 
-    def part(self, played: Sequence[MatchupGame], offence: Offence | None) -> MatchupPart:
-        """Add up the matches of a part."""
-        matches = tuple(ComparedMatch(each.seats, each.result.record) for each in played)
+    def bots(self, part: int) -> tuple[int, ...]:
+        return (0,) * self.copies + (1,) * self.copies
+
+    def specs(self, part: int) -> Iterator[MatchSpec]:
+        for turn, seats in enumerate(self.seatings):
+            cards = derived_seed(self._seed, "part", part, *([turn] if self.is_share else []))
+            own = derived_seed(self._seed, "bots", part, turn if self.game.seats > 1 else 0)
+            yield MatchSpec(
+                bots=seats,
+                numbers=tuple(range(len(seats))),
+                cards=seed_from_int(cards),
+                instances=own,
+                module=own,
+            )
+
+    def summed(self, part: int, played: Sequence[PlayedMatch]) -> MatchupPart:
+        matches = tuple(each.seated for each in played)
+        offence = played[-1].offence()
         if offence is not None:
+            offence = msgspec.structs.replace(offence, place=offence.bot)
             return MatchupPart((), 0, (0, 0), matches, offence)
         if self.is_share:
             shares = [share for each in played for share in _shares(each)]
@@ -125,7 +127,7 @@ class Matchup(msgspec.Struct, frozen=True):
             [
                 self.game.measure.value(self.settings, score)
                 for each in played
-                for sitter, score in zip(each.seats, each.result.scores, strict=True)
+                for sitter, score in zip(each.spec.bots, each.result.scores, strict=True)
                 if sitter == bot
             ]
             for bot in (0, 1)
@@ -137,7 +139,7 @@ class Matchup(msgspec.Struct, frozen=True):
         means = [sum(of) / len(of) for of in measures]
         return MatchupPart(values, units, (means[0], means[1]), matches)
 
-    def _gains(self, played: Sequence[MatchupGame]) -> Iterable[float]:
+    def _gains(self, played: Sequence[PlayedMatch]) -> Iterable[float]:
         rounds: list[Sequence[Sequence[float]]]
         if self.no_luck is None:
             rounds = [self._without_luck(each) for each in played]
@@ -152,7 +154,7 @@ class Matchup(msgspec.Struct, frozen=True):
             yield self._ahead(played, rounds)
 
     def _ahead(
-        self, played: Sequence[MatchupGame], rounds: Sequence[Sequence[Sequence[float]]]
+        self, played: Sequence[PlayedMatch], rounds: Sequence[Sequence[Sequence[float]]]
     ) -> float:
         """How far the first bot is ahead per round: the mean of its seats minus the other's.
 
@@ -163,13 +165,13 @@ class Matchup(msgspec.Struct, frozen=True):
             of_seats = [
                 sum(gains[seat] for gains in of_match) / len(of_match)
                 for each, of_match in zip(played, rounds, strict=True)
-                for seat, sitter in enumerate(each.seats)
+                for seat, sitter in enumerate(each.spec.bots)
                 if sitter == bot
             ]
             means.append(sum(of_seats) / len(of_seats))
         return (means[0] - means[1]) / (2 if self.game.seats == 2 else 1)
 
-    def _without_luck(self, played: MatchupGame) -> list[tuple[float, ...]]:
+    def _without_luck(self, played: PlayedMatch) -> list[tuple[float, ...]]:
         """What each round of a match brought each seat without luck."""
         return [
             tuple(gain - luck for gain, luck in zip(each.gains, each.luck, strict=True))
@@ -177,60 +179,8 @@ class Matchup(msgspec.Struct, frozen=True):
         ]
 
 
-def compare(
-    matchup: Matchup,
-    entrants: Sequence[Entrant],
-    on_part: Callable[[MatchupPart], bool],
-    *,
-    seed: int,
-    jobs: int,
-) -> None:
-    """Play parts until `on_part` says that it was the last one; it gets them in their order.
-
-    The two `entrants` play as objects, in up to `jobs` processes. The parts depend on the seed
-    alone.
-    """
-    task = partial(_play_part, matchup.game.name, matchup.settings, tuple(entrants), seed)
-    numbers = count()
-    end_s = monotonic() + _ALONE_S
-    while startable(jobs) == 1 or monotonic() < end_s:
-        if on_part(task(next(numbers), lambda: None)):
-            return
-    with WorkerPool(task, jobs, "played") as pool:
-        for _, part in pool.run(numbers):
-            if on_part(part):
-                return
-
-
-def _play_part(
-    game: str,
-    settings: Settings,
-    entrants: Sequence[Entrant],
-    seed: int,
-    number: int,
-    tick: Callable[[], None],
-) -> MatchupPart:
-    matchup = Matchup(game_named(game), settings)
-    played: list[MatchupGame] = []
-    for turn, seats in enumerate(matchup.seatings):
-        cards = derived_seed(seed, "part", number, *([turn] if matchup.is_share else []))
-        own = derived_seed(seed, "bots", number, turn if matchup.game.seats > 1 else 0)
-        random.seed(own)  # for bots that draw from the module instead of a generator of their own
-        payoffs: list[Sequence[float]] = []
-        reported = reporting_units(matchup.game, payoffs)
-        match = MatchState(reported, settings, seed=seed_from_int(cards))
-        drive(match, [entrants[bot].make(f"{own}:{seat}") for seat, bot in enumerate(seats)])
-        tick()
-        result = match.result()
-        played.append(MatchupGame(seats, result, payoffs))
-        if result.offender is not None:
-            bot = seats[result.offender]
-            return matchup.part(played, Offence.of(result.termination, None, bot, bot))
-    return matchup.part(played, None)
-
-
-def _shares(played: MatchupGame) -> Iterable[float]:
+def _shares(played: PlayedMatch) -> Iterable[float]:
     """The first bot's share of each unit; a draw is a half."""
-    first = played.seats.index(0)
+    first = played.spec.bots.index(0)
     for payoffs in played.payoffs:
         yield (1 + payoffs[first] - payoffs[1 - first]) / 2

@@ -1,7 +1,6 @@
 """Every bot against every bot: who meets whom, and standings with intervals (A10, G16).
 
-A bot that offends is out: its sittings stay in the table and count for nobody (J3). The sittings
-are played by `arena/lab/in_process.py` or `arena/lab/launched.py`.
+A bot that offends is out: its sittings stay in the table and count for nobody (J3).
 """
 
 from __future__ import annotations
@@ -14,43 +13,66 @@ import msgspec
 from arena.engine.rules import Game
 from arena.engine.statistics import error_of_sum
 from arena.lab import intervals
-from arena.lab.series import Offence, Sitting
-from arena.strength.figures import plural
+from arena.lab.in_process import derived_seed
+from arena.lab.matches import Offence, unit
+from arena.lab.sittings import Sitting
+from arena.strength.figures import plural, with_interval
 from arena.strength.interval import Interval
 from protocol.errors import UsageError
 
-__all__ = ["CrossTable", "Standing", "check_entrants", "tables"]
+__all__ = ["BotScore", "CrossTable", "check_entrants", "table_seeds", "tables"]
 
 
-class Standing(msgspec.Struct, frozen=True):
-    """The result of one bot over all its sittings that count.
+class BotScore(msgspec.Struct, frozen=True, kw_only=True):
+    """How a bot did over all its tables that count.
 
     Attributes:
         bot: its number among the entrants.
-        units: how many units or matches it played.
+        unit: what one unit is called.
+        units: how many of them it played.
         won: as in `Sitting`.
         total: the score over all units; `total_error` is its standard error.
-        mean: the score per unit; `mean_error` is its standard error.
-        offence: why it is out; then nothing counts.
+        mean: the score per unit; None if it met nobody. `mean_error` is its standard error.
         interval: of `mean`; None if there are too few units.
+        offence: why it is out; then nothing counts.
     """
 
     bot: int
+    name: str
+    unit: str
     units: int
     won: int
     total: int
     total_error: float | None
     mean: float | None
     mean_error: float | None
-    offence: Offence | None
     interval: Interval | None
+    offence: Offence | None = None
+
+    def __repr__(self) -> str:
+        if self.offence is not None:
+            return f"{self.name} is out: {self.offence.kind}"
+        if self.mean is None:
+            return f"{self.name} –"
+        mean = with_interval(f"{self.mean:.3f}", self.interval, "{:.3f}".format)
+        return f"{self.name} {mean} per {self.unit}"
 
 
-class CrossTable(msgspec.Struct, frozen=True):
-    """All sittings that were played."""
+class CrossTable:
+    """All sittings that were played, added up by table as they come."""
 
-    names: tuple[str, ...]
-    sittings: tuple[Sitting, ...]
+    def __init__(self, game: Game, names: Sequence[str]) -> None:
+        self.game, self.names = game, tuple(names)
+        self._sittings: dict[tuple[int, ...], Sitting] = {}
+
+    def add(self, sitting: Sitting) -> None:
+        before = self._sittings.get(sitting.bots)
+        added = sitting if before is None else before.followed_by(sitting)
+        self._sittings[sitting.bots] = added
+
+    @property
+    def sittings(self) -> tuple[Sitting, ...]:
+        return tuple(self._sittings.values())
 
     @property
     def offences(self) -> dict[int, Offence]:
@@ -62,17 +84,39 @@ class CrossTable(msgspec.Struct, frozen=True):
         out = self.offences.keys()
         return (sitting for sitting in self.sittings if not out & set(sitting.bots))
 
-    def standings(self, game: Game) -> list[Standing]:
+    def scores(self) -> tuple[BotScore, ...]:
         """Every bot, best total first, offenders last.
 
         A sitting of instances of one bot does not count: what one wins the other loses.
         """
         counted = [s for s in self.counting() if len(s.bots) == 1 or len(set(s.bots)) > 1]
-        offences = self.offences
-        standings = [
-            _standing(game, bot, counted, offences.get(bot)) for bot in range(len(self.names))
+        scores = [self._score(bot, name, counted) for bot, name in enumerate(self.names)]
+        return tuple(sorted(scores, key=lambda score: (score.offence is not None, -score.total)))
+
+    def _score(self, bot: int, name: str, sittings: Sequence[Sitting]) -> BotScore:
+        mine = [
+            (sitting, place)
+            for sitting in sittings
+            for place, sitter in enumerate(sitting.bots)
+            if sitter == bot
         ]
-        return sorted(standings, key=lambda s: (s.offence is not None, -s.total))
+        samples = [sitting.samples[place] for sitting, place in mine]
+        units = sum(sample.count for sample in samples)
+        total = sum(sitting.scores[place] for sitting, place in mine)
+        error = error_of_sum(sample.error_of_total for sample in samples)
+        return BotScore(
+            bot=bot,
+            name=name,
+            unit=unit(self.game),
+            units=units,
+            won=sum(sitting.won[place] for sitting, place in mine),
+            total=total,
+            total_error=error,
+            mean=total / units if units else None,
+            mean_error=None if error is None or not units else error / units,
+            interval=intervals.of_mean(self.game, mine),
+            offence=self.offences.get(bot),
+        )
 
 
 def tables(seats: int, bots: int, *, itself: bool) -> list[tuple[int, ...]]:
@@ -87,6 +131,15 @@ def tables(seats: int, bots: int, *, itself: bool) -> list[tuple[int, ...]]:
     return [table for table in every if len(set(table)) >= fewest]
 
 
+def table_seeds(game: Game, bots: int, seed: int, *, duplicate: bool) -> dict[tuple[int, ...], int]:
+    """Each table of so many bots with its seed; against the dealer duplicates are the same."""
+    alone = duplicate and game.seats == 1
+    return {
+        table: derived_seed(seed, "table", *(() if alone else table))
+        for table in tables(game.seats, bots, itself=game.meets_itself)
+    }
+
+
 def check_entrants(game: Game, names: Sequence[str], more: int = 0) -> None:
     """Raise `UsageError` if a name comes twice, or there are too few with the `more` others."""
     for name in names:
@@ -97,29 +150,3 @@ def check_entrants(game: Game, names: Sequence[str], more: int = 0) -> None:
         raise UsageError(
             f"a cross table of {game.name} needs at least {plural(fewest, 'bot')}, got {got}"
         )
-
-
-def _standing(
-    game: Game, bot: int, sittings: Sequence[Sitting], offence: Offence | None
-) -> Standing:
-    mine = [
-        (sitting, place)
-        for sitting in sittings
-        for place, sitter in enumerate(sitting.bots)
-        if sitter == bot
-    ]
-    samples = [sitting.samples[place] for sitting, place in mine]
-    units = sum(sample.count for sample in samples)
-    total = sum(sitting.scores[place] for sitting, place in mine)
-    error = error_of_sum(sample.error_of_total for sample in samples)
-    return Standing(
-        bot=bot,
-        units=units,
-        won=sum(sitting.won[place] for sitting, place in mine),
-        total=total,
-        total_error=error,
-        mean=total / units if units else None,
-        mean_error=None if error is None or not units else error / units,
-        offence=offence,
-        interval=intervals.of_mean(game, mine),
-    )

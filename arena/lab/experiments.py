@@ -16,14 +16,13 @@ import msgspec
 
 from arena.engine.rules import Game
 from arena.games import competition_settings, game_named
-from arena.lab import compare as comparing
 from arena.lab.compare import Matchup
-from arena.lab.comparison import Standpoint
-from arena.lab.comparison_report import LEVEL, MOST_BLOCKS, ComparisonSoFar, notes_of, sentence_of
-from arena.lab.crosstable import CrossTable, check_entrants, tables
+from arena.lab.comparison import LEVEL_WITHIN, ComparisonSoFar, Standpoint
+from arena.lab.crosstable import BotScore, CrossTable, check_entrants, table_seeds
 from arena.lab.file_versions import bot_path, entrants_of
-from arena.lab.in_process import Entrant, seeded, sittings, table_seeds
-from arena.lab.series import Offence, unit
+from arena.lab.in_process import Entrant, play_parts, seeded
+from arena.lab.matches import Offence, unit, units_per_match
+from arena.lab.sittings import TableMatches
 from arena.strength.figures import plural, with_interval
 from arena.strength.interval import Interval
 from protocol.errors import UnknownBot, UsageError
@@ -34,30 +33,6 @@ __all__ = ["Bot", "BotScore", "ComparedBots", "CrossScores", "compare", "cross"]
 
 Bot: TypeAlias = str | Callable[[], Strategy]
 """A house bot's name, a FILE.py, a FILE.py@COMMIT, or a class or function that makes a strategy."""
-
-
-class BotScore(msgspec.Struct, frozen=True):
-    """How a bot did over all its tables; `interval` is of `mean`, the score per unit.
-
-    `mean` is None if it met nobody, `interval` if the units are too few to say; `offence` says why
-    it is out.
-    """
-
-    name: str
-    unit: str
-    units: int
-    won: int
-    total: int
-    mean: float | None
-    interval: Interval | None
-    offence: Offence | None = None
-
-    def __repr__(self) -> str:
-        if self.offence is not None:
-            return f"{self.name} is out: {self.offence.kind}"
-        if self.mean is None:
-            return f"{self.name} –"
-        return f"{self.name} {_figure(self.mean, self.interval)} per {self.unit}"
 
 
 class CrossScores(msgspec.Struct, frozen=True):
@@ -150,40 +125,19 @@ def cross(
     check_entrants(rules, named, len(chosen) - len(named))
     with ExitStack() as stack:
         entrants = _entrants(rules, chosen, stack)
-        names = tuple(each.name for each in entrants)
-        seeds = table_seeds(
-            rules,
-            tables(rules.seats, len(names), itself=rules.meets_itself),
-            seed,
-            duplicate=duplicate,
-        )
+        seeds = table_seeds(rules, len(entrants), seed, duplicate=duplicate)
+        table = CrossTable(rules, [each.name for each in entrants])
+        experiment = TableMatches(rules, read, duplicate=duplicate)
         with _random_kept():
-            played = sittings(
-                rules,
+            play_parts(
+                experiment,
                 entrants,
-                list(seeds),
-                seeds=seeds.values(),
-                matches=count,
-                settings=read,
-                report=lambda units: None,
+                experiment.parts(seeds, count),
+                table.add,
+                units=len(seeds) * count * units_per_match(rules, read),
                 jobs=jobs,
-                duplicate=duplicate,
             )
-    table = CrossTable(names, played)
-    scores = (
-        BotScore(
-            names[each.bot],
-            unit(rules),
-            each.units,
-            each.won,
-            each.total,
-            each.mean,
-            each.interval,
-            each.offence,
-        )
-        for each in table.standings(rules)
-    )
-    return CrossScores(rules.name, read, count, seed, tuple(scores), table)
+    return CrossScores(rules.name, read, count, seed, table.scores(), table)
 
 
 def compare(
@@ -191,7 +145,7 @@ def compare(
     first: Bot,
     second: Bot,
     *,
-    level: float = LEVEL,
+    level: float = LEVEL_WITHIN,
     most: int | None = None,
     settings: Mapping[str, object] | None = None,
     seed: int | None = None,
@@ -209,16 +163,14 @@ def compare(
     """
     rules = game_named(game)
     seed = _fresh(seed)
-    matchup = Matchup(rules, competition_settings(rules, settings or {}))
-    most = most or MOST_BLOCKS * (1 if rules.unit is None else rules.unit.block)
+    matchup = Matchup(rules, competition_settings(rules, settings or {}), seed)
     with ExitStack() as stack:
         entrants = _entrants(rules, (first, second), stack)
         names = entrants[0].name, entrants[1].name
-        run = ComparisonSoFar(matchup, names, seed, level=level / 100, most=most)
+        run = ComparisonSoFar(matchup, names, seed, level=level, most=most)
         with _random_kept():
-            comparing.compare(matchup, entrants, run.add, seed=seed, jobs=jobs)
-    gain, of = matchup.gain_of
-    text = "\n".join((sentence_of(run), *notes_of(run)))
+            play_parts(matchup, entrants, range(run.most), run.add_part, units=run.most, jobs=jobs)
+    text = "\n".join((run.sentence(), *run.notes()))
     if run.offence is not None:
         text = f"{names[run.offence.bot]} is out: {run.offence.text}"
     return ComparedBots(
@@ -226,13 +178,13 @@ def compare(
         settings=matchup.settings,
         seed=seed,
         bots=names,
-        verdict=run.comparison.standpoint,
+        verdict=run.standpoint,
         unit=unit(rules),
         units=run.units,
-        value=run.comparison.values.mean,
-        counted_in="share" if matchup.is_share else f"{gain} per {of}",
-        interval=run.comparison.interval,
-        more=run.more() if run.comparison.standpoint is Standpoint.OPEN else 0,
+        value=run.values.mean,
+        counted_in=matchup.counted_in,
+        interval=run.interval,
+        more=run.more() if run.standpoint is Standpoint.OPEN else 0,
         offence=run.offence,
         text=text,
     )

@@ -8,33 +8,24 @@ import secrets
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from random import Random
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 
 from arena.engine.drive import drive
-from arena.engine.match import MatchResult, MatchState, Record
+from arena.engine.match import MatchResult, MatchState
 from arena.engine.rules import Game
 from arena.engine.shuffle import seed_from_int
 from arena.games import game_named
-from arena.lab.series import Series, Sitting, units_per_match
+from arena.lab.matches import Experiment, SampledGame, Summed
 from arena.sandbox.worker_pool import work_through
 from protocol.errors import UsageError
 from protocol.strategy import Strategy, blaming, find
-from protocol.vocabulary import Settings
 
-__all__ = [
-    "MATCHES_AT_ONCE",
-    "Entrant",
-    "derived_seed",
-    "entrant",
-    "play",
-    "seeded",
-    "sittings",
-    "table_seeds",
-]
+__all__ = ["Entrant", "derived_seed", "entrant", "play", "play_parts", "seeded"]
 
-MATCHES_AT_ONCE = 24  # all seatings of up to four bots, equally often (K1)
+Part = TypeVar("Part")
+Sums = TypeVar("Sums", bound=Summed)
 
 
 def play(
@@ -127,109 +118,68 @@ def seeded(strategy: Strategy, seed: str) -> Strategy:
     return strategy
 
 
-def sittings(
-    game: Game,
-    entrants: Sequence[Entrant],
-    tables: Sequence[tuple[int, ...]],
-    *,
-    seeds: Iterable[int],
-    matches: int,
-    settings: Settings,
-    report: Callable[[int], None],
-    jobs: int = 1,
-    on_match: Callable[[tuple[int, ...], Record], None] | None = None,
-    duplicate: bool = False,
-) -> tuple[Sitting, ...]:
-    """Play all tables, without those of bots that have offended at a table before (J3).
-
-    A table is a tuple of indices in `entrants`. Each plays `matches` matches, and has a seed in
-    `seeds` for its cards and its instances. `report` gets the number of units played since its last
-    call. The result does not depend on `jobs`, the number of processes: a process is given
-    `MATCHES_AT_ONCE` matches of one table, and makes new instances for them. With one job
-    `on_match` gets the record of every match, and who sat where, as indices in `entrants` by seat.
-
-    With `duplicate` the same cards are dealt once for each seat, so that every bot has the cards of
-    every seat, each time with new instances. `matches` must be a multiple of the number of seats.
-    """
-    duplicates = game.seats if duplicate else 1
-    assert matches % duplicates == 0, "the caller has seen to that"
-    at_once = MATCHES_AT_ONCE - MATCHES_AT_ONCE % duplicates
-    assert jobs == 1 or on_match is None, "another process would call a copy of it"
-    played: dict[int, Sitting] = {}
-    out: set[int] = set()
-
-    def add(part: _Part, sitting: Sitting) -> None:
-        before = played.get(part.number)
-        played[part.number] = sitting if before is None else before.followed_by(sitting)
-        if sitting.offence is not None:
-            out.add(sitting.offence.bot)
-
-    parts = [
-        _Part(number, table, seed, range(first, min(first + at_once, matches)))
-        for number, (table, seed) in enumerate(zip(tables, seeds, strict=True))
-        for first in range(0, matches, at_once)
-    ]
-    work_through(
-        partial(_play_part, game.name, entrants, settings, on_match, duplicates),
-        parts,
-        add,
-        jobs=jobs,
-        units=len(tables) * matches * units_per_match(game, settings),
-        report=report,
-        wanted=lambda part: out.isdisjoint(part.table),
-    )
-    return tuple(played[number] for number in sorted(played))
-
-
-def _instances(entrants: Sequence[Entrant], table: Sequence[int], seed: int) -> list[Strategy]:
-    return [entrants[bot].make(f"{seed}:{place}") for place, bot in enumerate(table)]
-
-
 def derived_seed(seed: int, *parts: object) -> int:
     """A seed for one part of an experiment that has a single seed."""
     return Random(":".join(map(str, (seed, *parts)))).getrandbits(63)
 
 
-def table_seeds(
-    game: Game, tables: Sequence[tuple[int, ...]], seed: int, *, duplicate: bool
-) -> dict[tuple[int, ...], int]:
-    """The seed of every table of a cross table; against the dealer duplicates are the same."""
-    alone = duplicate and game.seats == 1
-    return {table: derived_seed(seed, "table", *(() if alone else table)) for table in tables}
+def play_parts(
+    experiment: Experiment[Part, Sums],
+    entrants: Sequence[Entrant],
+    parts: Sequence[Part],
+    on_sums: Callable[[Sums], bool | None],
+    *,
+    units: int,
+    report: Callable[[int], None] = lambda units: None,
+    jobs: int = 1,
+) -> None:
+    """Play parts with objects, in up to `jobs` processes, until `on_sums` returns True.
 
+    It gets the sums in the order of the parts, whatever the number of jobs. A bot that has offended
+    plays no further part (J3), unless the experiment plays on.
 
-class _Part(msgspec.Struct, frozen=True):
-    """Some of the matches of a table: the table's number, its bots and seed, and which matches."""
+    Args:
+        units: how many units all parts have, about.
+        report: gets the number of units played since its last call, as that of `work_through`.
+    """
+    out: set[int] = set()
 
-    number: int
-    table: tuple[int, ...]
-    seed: int
-    matches: range
+    def on_result(_: Part, sums: Sums) -> bool | None:
+        if sums.offence is not None and not experiment.plays_on:
+            out.add(sums.offence.bot)
+        return on_sums(sums)
+
+    work_through(
+        partial(_play_part, experiment, tuple(entrants)),
+        parts,
+        on_result,
+        jobs=jobs,
+        units=units,
+        report=report,
+        wanted=lambda part: out.isdisjoint(experiment.bots(part)),
+    )
 
 
 def _play_part(
-    game: str,
+    experiment: Experiment[Part, Sums],
     entrants: Sequence[Entrant],
-    settings: Settings,
-    on_match: Callable[[tuple[int, ...], Record], None] | None,
-    duplicates: int,
-    part: _Part,
+    part: Part,
     tick: Callable[[], None],
-) -> Sitting:
-    rules, first = game_named(game), part.matches.start
-    seed = derived_seed(part.seed, "part", first) if first else part.seed
-    random.seed(seed)  # for bots that draw from the module instead of a generator of their own
-    strategies = _instances(entrants, part.table, seed)
-    series = Series(rules, part.table, part.matches, tick, duplicates)
-    for number, seats in zip(part.matches, series, strict=False):
-        deal = number - number % duplicates
-        match_seed = derived_seed(part.seed, "match", deal) if deal else part.seed
-        if number > deal:  # nobody may remember these cards
-            strategies = _instances(entrants, part.table, derived_seed(seed, "again", number))
-        match = MatchState(series.begin(), settings, seed=seed_from_int(match_seed))
-        drive(match, [strategies[place] for place in seats])
-        result = match.result()
-        series.add(result)
-        if on_match is not None:
-            on_match(tuple(part.table[place] for place in seats), result.record)
-    return series.sitting()
+) -> Sums:
+    played = []
+    made_for: object = None
+    instances: dict[int, Strategy] = {}
+    for spec in experiment.specs(part):
+        if spec.module is not None:
+            random.seed(spec.module)
+        if made_for != (wanted := (spec.instances, spec.by_number)):
+            made_for, instances = wanted, {}
+            for number, bot in spec.by_number:
+                instances[number] = entrants[bot].make(f"{spec.instances}:{number}")
+        sampled = SampledGame(experiment.game, tick)
+        match = MatchState(sampled.game, experiment.settings, seed=spec.cards)
+        drive(match, [instances[number] for number in spec.numbers])
+        played.append(sampled.played(spec, match.result()))
+        if played[-1].result.offender is not None and not experiment.plays_on:
+            break
+    return experiment.summed(part, played)

@@ -11,7 +11,8 @@ from itertools import combinations
 from math import sqrt
 
 from arena.engine.rules import Game
-from arena.lab.series import Sitting, unit
+from arena.lab.matches import unit
+from arena.lab.sittings import Sitting
 from arena.strength.interval import (
     FEWEST,
     LEVEL,

@@ -1,248 +1,330 @@
-"""Sittings and trials of launched bots: programs in any language, limited and refereed.
+"""The launched bots of one command, programs in any language, and the matches that they play.
 
-This module does in a private arena what `arena/lab/in_process.py` and `arena/lab/ruin.py` do with
-objects, with the same `Series` and the same `Trials`. What differs:
+They play in a private arena, whose database is thrown away. What differs from objects:
 
 - cards come from fresh seeds and the seats' nonces (J6), and cannot be dealt again;
-- limits of time and space hold, and an offender is out by a verdict with its evidence (J4);
+- limits of time and space hold, and an offender is out by a verdict with its evidence (J4); one
+  that has not come or has gone is out at its first match, as `absent` (J2);
 - a bot gets a message `match` for every match instead of being reset; house bots and a FILE.py
   make a new strategy for each;
-- sittings of different bots run side by side, and so do the parts of a comparison.
+- parts are played side by side, as their bots have tables free.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
-from itertools import count, takewhile
-from pathlib import Path
+import contextlib
+import secrets
+import tempfile
+from collections import Counter
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
+from itertools import chain
+from pathlib import Path, PurePath
+from typing import Generic, TypeVar
 
-from arena.engine.match import Record
+import msgspec
+
+from arena.competitions.live_arena import LiveArena
+from arena.engine.match import MatchResult, MatchState
 from arena.engine.rules import Game
-from arena.lab.bot_pool import BotPool, PoolBot, gathered
-from arena.lab.compare import Matchup, MatchupGame, MatchupPart
-from arena.lab.in_order import InOrder
-from arena.lab.ruin import Attempt, Ruin, Trials
-from arena.lab.series import Offence, Series, Sitting, reporting_units
-from arena.sandbox.worker_pool import usable_cores
-from protocol.messages import Limits
+from arena.formats.spec import HOUSE_TABLES
+from arena.lab.matches import Experiment, MatchSpec, PlayedMatch, SampledGame, Summed
+from arena.referee.live_match import LiveMatch
+from arena.referee.referee import MOST_VOIDS
+from arena.sandbox.bot_spec import unused
+from arena.sandbox.command import Program, strategy_program
+from arena.storage.store import Store
+from protocol.errors import ArenaError, UsageError
+from protocol.messages import Ending, Limits, Verdict
 from protocol.vocabulary import Settings
 
-__all__ = ["compare", "ruin", "sittings"]
+__all__ = ["BotPool", "PartPlayer", "PoolBot", "play_parts", "private_arena"]
+
+_LONGEST_NAME = 56  # `hello` takes 64, and a number may follow
+
+Part = TypeVar("Part")
+Sums = TypeVar("Sums", bound=Summed)
 
 
-async def sittings(
-    game: Game,
+class PoolBot(msgspec.Struct, frozen=True):
+    """A bot by name and command line, or without one by house name or the FILE.py of a strategy."""
+
+    name: str
+    program: Program | None = None
+
+    @property
+    def is_house(self) -> bool:
+        """Whether it is a house bot, which may play many matches at once in one process."""
+        return self.program is None and not self.name.endswith(".py")
+
+
+async def play_parts(
+    experiment: Experiment[Part, Sums],
     bots: Sequence[PoolBot],
-    tables: Sequence[tuple[int, ...]],
+    parts: Iterable[Part],
+    on_sums: Callable[[Sums], bool | None],
     *,
-    matches: int,
-    settings: Settings,
     limits: Limits,
+    copies: int,
     tick: Callable[[], None],
-    jobs: int | None = None,
-    on_match: Callable[[tuple[int, ...], Record], None] | None = None,
-) -> tuple[Sitting, ...]:
-    """Play all tables, and return the sittings in the tables' order.
+    at_once: int | None = None,
+    hidden: Sequence[Path] = (),
+) -> None:
+    """Play parts with processes, until `on_sums` returns True, and stop all processes.
 
-    An offender's tables are not played from then on, and those that are being played are broken off
-    and left out. Tables are numbers in `bots`, `matches` is per table, and `tick` is called after
-    every unit. At most `jobs` tables are played at once; None means as many as the bots take.
-    `on_match` gets the record of every match, and who sat where, as numbers in `bots` by seat.
+    It gets the sums in the order of the parts. A bot that has offended plays no more (J3): what it
+    is playing is broken off, and counts for nothing.
+
+    Args:
+        copies: how many seats each bot can take at once; a command is started as often.
+        tick: called after every unit.
+        at_once: how many parts may be in play; None stands for as many as the bots take.
+        hidden: files that no bot sees.
 
     Raises:
         UsageError: a bot's command can never work here.
         ArenaError: a bot cannot be started on this machine, or a match was void three times (J5).
     """
-    copies = max(table.count(bot) for table in tables for bot in table)
-    async with gathered(game, bots, limits, copies) as pool:
-        runner = _SittingRunner(pool, game, tables, matches, settings, tick, jobs, on_match)
-        return await runner.run()
+    async with private_arena(limits, hidden) as arena:
+        pool = BotPool(arena, experiment.game)
+        for bot in bots:
+            await pool.launch(bot, copies)
+        await pool.gather()
+        await PartPlayer(experiment, pool, tick).play(parts, on_sums, at_once)
 
 
-async def ruin(
-    attempt: Attempt,
-    bot: PoolBot,
-    *,
-    trials: int,
-    limits: Limits,
-    tick: Callable[[], None],
-    jobs: int = 1,
-) -> tuple[Ruin, Offence | None]:
-    """Let a bot try to turn a stake into a goal, again and again (T10), until it offends.
-
-    It is started `jobs` times, and `jobs` trials are played side by side. Trials that are not over
-    when it offends do not count. `tick` is called after every trial.
-
-    Raises:
-        What `sittings` raises.
-    """
-    done = Trials(attempt)
-    numbers = iter(range(1, trials + 1))
-    offences: list[Offence] = []
-
-    async def play(pool: BotPool, names: Sequence[str]) -> None:
-        for number in numbers:
-            result, verdict = await pool.play(lambda: attempt.game, attempt.settings, names)
-            if offences:
-                return
-            done.add(result.scores[0], result.termination)
-            tick()
-            if result.termination.is_offence:
-                offences.append(Offence.of(result.termination, verdict, match=number))
-                return
-
-    async with gathered(attempt.game, (bot,), limits, copies=jobs) as pool:
-        players: set[asyncio.Task[None]] = set()
-        try:
-            for _ in range(jobs):
-                names = pool.seats((0,))
-                assert names is not None, "there is a process for each"
-                players.add(asyncio.create_task(play(pool, names)))
-            while players and not offences:
-                ended, players = await asyncio.wait(players, return_when=asyncio.FIRST_COMPLETED)
-                for player in ended:
-                    player.result()
-        finally:
-            for player in players:
-                player.cancel()
-            await asyncio.gather(*players, return_exceptions=True)
-    return done.ruin(), offences[0] if offences else None
+@contextlib.asynccontextmanager
+async def private_arena(limits: Limits, hidden: Sequence[Path] = ()) -> AsyncIterator[LiveArena]:
+    """Start an arena on a temporary database; its bots do not see the files in `hidden`."""
+    with (
+        tempfile.TemporaryDirectory(prefix="arena-") as folder,
+        Store(Path(folder) / "arena.db") as store,
+    ):
+        async with LiveArena(store, limits=limits, hidden=hidden) as arena:
+            yield arena
 
 
-async def compare(
-    matchup: Matchup,
-    bots: Sequence[PoolBot],
-    on_part: Callable[[MatchupPart], bool],
-    *,
-    limits: Limits,
-    jobs: int | None = 1,
-    hidden: Sequence[Path] = (),
-) -> None:
-    """Let two bots play parts until `on_part` says that it was the last; it gets them in order.
-
-    Every bot is started as often as `jobs` tables need it, None for one per core, and does not see
-    what is `hidden`. It raises what `sittings` raises.
-    """
-    tables = jobs or usable_cores()
-    out: list[int] = []  # parts with an offence, after which no other is begun
-
-    async def play(number: int) -> MatchupPart:
-        names = [pool.seats((bot,) * matchup.copies) for bot in (0, 1)]
-        taken = [each for each in names if each is not None]
-        assert len(taken) == len(names), "there is a process for each"
-        try:
-            part = await _part(pool, matchup, taken)
-        finally:
-            for each in taken:
-                pool.release(each)
-        if part.offence is not None:
-            out.append(number)
-        return part
-
-    async with gathered(matchup.game, bots, limits, matchup.copies * tables, hidden) as pool:
-        numbers = takewhile(lambda _: not out, count())
-        async with InOrder(play, numbers, tables) as parts:
-            async for part in parts:
-                if on_part(part):
-                    return
-
-
-async def _part(pool: BotPool, matchup: Matchup, names: Sequence[Sequence[str]]) -> MatchupPart:
-    """Play a part; `names` are the processes of either bot at this table."""
-    played: list[MatchupGame] = []
-    for seats in matchup.seatings:
-        free = [iter(processes) for processes in names]
-        seated = [next(free[bot]) for bot in seats]
-        payoffs: list[Sequence[float]] = []
-
-        def begin(payoffs: list[Sequence[float]] = payoffs) -> Game:
-            payoffs.clear()  # of a match that is played again (J5)
-            return reporting_units(matchup.game, payoffs)
-
-        result, verdict = await pool.play(begin, matchup.settings, seated)
-        played.append(MatchupGame(seats, result, payoffs))
-        if result.offender is not None:
-            bot = seats[result.offender]
-            return matchup.part(played, Offence.of(result.termination, verdict, bot, bot))
-    return matchup.part(played, None)
-
-
-class _SittingRunner:
-    """Plays all sittings of one command, each as soon as all its bots have a table free."""
+class PartPlayer(Generic[Part, Sums]):
+    """Plays each part as soon as all its bots have a table free."""
 
     def __init__(
-        self,
-        pool: BotPool,
-        game: Game,
-        tables: Sequence[tuple[int, ...]],
-        matches: int,
-        settings: Settings,
-        tick: Callable[[], None],
-        jobs: int | None = None,
-        on_match: Callable[[tuple[int, ...], Record], None] | None = None,
+        self, experiment: Experiment[Part, Sums], pool: BotPool, tick: Callable[[], None]
     ) -> None:
-        self._pool = pool
-        self._game = game
-        self._matches, self._settings, self._tick = matches, settings, tick
-        self._jobs, self._on_match = jobs, on_match
-        self._waiting = dict(enumerate(tables))
-        self._running: dict[asyncio.Task[Sitting], int] = {}
-        self._tables = tuple(tables)
-        self._done: dict[int, Sitting] = {}
+        self._experiment, self._pool, self._tick = experiment, pool, tick
+        self._waiting: dict[int, Part] = {}
+        self._running: dict[asyncio.Task[Sums], tuple[int, Part]] = {}
+        self._sums: dict[int, Sums | None] = {}  # to be handed on; None of what is left out
+        self._next = 0  # the number of the part whose turn it is
         self._out: set[int] = set()
 
-    async def run(self) -> tuple[Sitting, ...]:
-        """Play all; if one fails, or this is cancelled, the others are stopped."""
+    async def play(
+        self,
+        parts: Iterable[Part],
+        on_sums: Callable[[Sums], bool | None],
+        at_once: int | None = None,
+    ) -> None:
+        """Play them; if one fails, or this is cancelled, the others are stopped."""
+        left = enumerate(parts)
         try:
-            self._start()
-            while self._running:
+            while not self._hand_on(on_sums):
+                self._begin(left, at_once)
+                if not self._running:
+                    assert not self._waiting, "every bot has a table free"
+                    self._hand_on(on_sums)  # what an offence has left out was waited for
+                    return
                 await asyncio.wait(self._running, return_when=asyncio.FIRST_COMPLETED)
                 for task in [task for task in self._running if task.done()]:
                     self._ended(task)
-                self._start()
         finally:
             for task in self._running:
                 task.cancel()
             await asyncio.gather(*self._running, return_exceptions=True)
-        assert not self._waiting, "with nothing running, every bot has a table free"
-        return tuple(sitting for _, sitting in sorted(self._done.items()))
 
-    def _start(self) -> None:
-        for number, table in tuple(self._waiting.items()):
-            if self._out & set(table):
+    def _hand_on(self, on_sums: Callable[[Sums], bool | None]) -> bool:
+        """Hand on the sums of all parts whose turn has come; returns whether it was the last."""
+        while self._next in self._sums:
+            sums = self._sums.pop(self._next)
+            self._next += 1
+            if sums is not None and on_sums(sums):
+                return True
+        return False
+
+    def _begin(self, left: Iterator[tuple[int, Part]], at_once: int | None) -> None:
+        """Begin what can be played; a part whose bots are busy holds up no other."""
+        for number, part in chain(tuple(self._waiting.items()), left):
+            self._waiting[number] = part
+            bots = self._experiment.bots(part)
+            if not self._out.isdisjoint(bots):
                 del self._waiting[number]
-            elif self._jobs is not None and len(self._running) >= self._jobs:
+                self._sums[number] = None
+            elif at_once is not None and len(self._running) >= at_once:
                 return
-            elif (names := self._pool.seats(table)) is not None:
+            elif (names := self._pool.seats(bots)) is not None:
                 del self._waiting[number]
-                task = asyncio.create_task(self._sitting(table, names))
-                self._running[task] = number
+                task = asyncio.create_task(self._play_part(part, names))
+                self._running[task] = number, part
 
-    def _ended(self, task: asyncio.Task[Sitting]) -> None:
-        number = self._running.pop(task)
-        if task.cancelled():
+    def _ended(self, task: asyncio.Task[Sums]) -> None:
+        number, part = self._running.pop(task)
+        sums = None if task.cancelled() else task.result()
+        if sums is None or not self._out.isdisjoint(self._experiment.bots(part)):
+            return  # it was broken off, or was over at the same time
+        self._sums[number] = sums
+        if sums.offence is None:
             return
-        sitting = task.result()
-        offence = sitting.offence
-        if offence is None:
-            self._done[number] = sitting
-        elif offence.bot not in self._out:  # else it is out already, by another table
-            self._done[number] = sitting
-            self._out.add(offence.bot)
-            for other, table in self._running.items():
-                if offence.bot in self._tables[table]:
-                    other.cancel()
+        self._out.add(sums.offence.bot)
+        for other, (number, part) in self._running.items():
+            if sums.offence.bot in self._experiment.bots(part):
+                other.cancel()
+                self._sums[number] = None
 
-    async def _sitting(self, table: tuple[int, ...], names: Sequence[str]) -> Sitting:
-        series = Series(self._game, table, range(self._matches), self._tick)
+    async def _play_part(self, part: Part, names: Sequence[str]) -> Sums:
+        experiment, played = self._experiment, []
         try:
-            for seats in series:
-                seated = [names[place] for place in seats]
-                result, verdict = await self._pool.play(series.begin, self._settings, seated)
-                series.add(result, verdict)
-                if self._on_match is not None:
-                    self._on_match(tuple(table[place] for place in seats), result.record)
+            for spec in experiment.specs(part):
+                free: dict[int, list[str]] = {}
+                for bot, name in zip(experiment.bots(part), names, strict=True):
+                    free.setdefault(bot, []).append(name)
+                by_number = {number: free[bot].pop(0) for number, bot in spec.by_number}
+                seated = [by_number[number] for number in spec.numbers]
+                match = await self._pool.play(spec, experiment.settings, seated, self._tick)
+                played.append(match)
+                if match.result.offender is not None:
+                    break
         finally:
             self._pool.release(names)
-        return series.sitting()
+        return experiment.summed(part, played)
+
+
+class BotPool:
+    """The processes of all bots, and at how many tables each process sits.
+
+    To take several seats at a table (A9), a bot is launched several times; a house bot is launched
+    once, with several tables.
+    """
+
+    def __init__(self, arena: LiveArena, game: Game) -> None:
+        self._arena = arena
+        self._game = game
+        self._processes: list[list[str]] = []  # by bot: the names of its processes
+        self._launched: set[str] = set()
+        self._came: set[str] = set()
+        self._busy: Counter[str] = Counter()
+
+    async def launch(self, bot: PoolBot, copies: int) -> None:
+        """Start a bot, often enough to take this many seats at a table."""
+        if bot.is_house and self._arena.limits.tables >= copies:
+            copies = 1
+        names = [self._new_name(bot.name) for _ in range(copies)]
+        self._processes.append(names)
+        for name in names:
+            await self._start(bot, name)
+
+    async def gather(self) -> None:
+        """Wait until all have come or ended, at most `start_ms` and `hello_ms` together."""
+        self._came = await self._arena.wait_for_bots(self._launched, self._patience_ms / 1000)
+
+    def seats(self, bots: Iterable[int]) -> tuple[str, ...] | None:
+        """Reserve a process of each of these bots, by seat; None if one has no table free."""
+        names: list[str] = []
+        for bot in bots:
+            for name in self._processes[bot]:
+                if self._busy[name] + names.count(name) < self._tables(name):
+                    names.append(name)
+                    break
+            else:
+                return None
+        self._busy.update(names)
+        return tuple(names)
+
+    def release(self, names: Iterable[str]) -> None:
+        self._busy.subtract(names)
+
+    async def play(
+        self,
+        spec: MatchSpec,
+        settings: Settings,
+        names: Sequence[str],
+        tick: Callable[[], None] = lambda: None,
+    ) -> PlayedMatch:
+        """Play a match, and again while it is void; after three times raise `ArenaError` (J5).
+
+        `names` are the processes by seat; `tick` is called after every unit.
+        """
+        for _ in range(MOST_VOIDS):
+            sampled = SampledGame(self._game, tick)
+            result, verdict = await self._play_once(sampled.game, settings, names)
+            if result.termination.kind is not Ending.VOID:
+                return sampled.played(spec, result, verdict)
+        raise ArenaError(
+            f"{' against '.join(names)} was void {MOST_VOIDS} times by faults of the arena"
+        )
+
+    def _new_name(self, name: str) -> str:
+        stem = PurePath(name).stem if name.endswith(".py") else name
+        new = unused(stem[:_LONGEST_NAME].strip() or "bot", self._launched)
+        self._launched.add(new)
+        return new
+
+    async def _start(self, bot: PoolBot, name: str) -> None:
+        try:
+            if bot.is_house:
+                tables = min(HOUSE_TABLES, self._arena.limits.tables)
+                await self._arena.supervisor.launch(
+                    (self._game.name, bot.name), name, tables=tables
+                )
+            else:
+                program = bot.program or strategy_program(bot.name, url=self._arena.url, name=name)
+                await self._arena.supervisor.launch_program(program, name)
+        except UsageError as error:
+            raise UsageError(f"{bot.name}: {error}") from None
+        except ArenaError as error:
+            raise ArenaError(f"{bot.name}: {error}") from None
+
+    @property
+    def _patience_ms(self) -> int:
+        return self._arena.limits.start_ms + self._arena.limits.hello_ms
+
+    def _tables(self, name: str) -> int:
+        """At how many tables a process may sit at once."""
+        if self._missing(name) is not None:  # it loses its first match, without a wait
+            return self._game.seats
+        return self._arena.gateway.players[name].tables
+
+    def _missing(self, name: str) -> str | None:
+        """Why a process cannot play its match; None if it can."""
+        player = self._arena.gateway.players.get(name)
+        if player is None or player.leaving or player.session.finishing:
+            why = self._arena.supervisor.ended.get(name)
+            if name in self._came:
+                return why or "left before the match"
+            within = f"within {self._patience_ms:,} ms"
+            late = self._arena.supervisor.no_hello(name, within)
+            return late if why is None else f"did not say hello: {why}"
+        if self._game.name not in player.games:
+            plays = ", ".join(sorted(player.games))
+            return f"said hello for {plays}, expected {self._game.name} among its games"
+        return None
+
+    async def _play_once(
+        self, game: Game, settings: Settings, names: Sequence[str]
+    ) -> tuple[MatchResult, Verdict | None]:
+        for seat, name in enumerate(names):
+            if (why := self._missing(name)) is not None:
+                match = MatchState(game, settings, seed=secrets.token_bytes(32), start=False)
+                match.end(Ending.ABSENT, seat, why)
+                return match.result(), None
+        over: asyncio.Future[tuple[MatchResult, Verdict | None]]
+        over = asyncio.get_running_loop().create_future()
+
+        def on_over(table: LiveMatch, result: MatchResult, verdict: Verdict | None) -> None:
+            if not over.done():  # else the caller was cancelled, and the match is void
+                over.set_result((result, verdict))
+
+        arena = self._arena
+        players = [arena.gateway.players[name] for name in names]
+        table = arena.referee.open(game, settings, players, arena.limits, on_over)
+        try:
+            return await over
+        finally:
+            arena.referee.void(table, "it was stopped")

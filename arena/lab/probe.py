@@ -19,7 +19,7 @@ from protocol.errors import NoAnalysis
 from protocol.strategy import Strategy
 from protocol.vocabulary import News, Question
 
-__all__ = ["OnMatch", "ProbeFailed", "ProbeSteps", "analyse_here", "begin", "play_probe"]
+__all__ = ["OnMatch", "ProbeFailed", "analyse_here", "begin", "go_on", "play_probe"]
 
 OnMatch: TypeAlias = Callable[[ProbedMatch], None]
 
@@ -56,34 +56,21 @@ def analyse_here(
 
     Raises `ProbeFailed` if one of them raises or answers what is not legal.
     """
-    steps = ProbeSteps(analyser, on_match)
-    while steps.probe is not None:
-        steps.go_on(play_probe(game, steps.probe, bots[steps.probe.bot]))
-    return steps.analysis
+    step = go_on(analyser, None)
+    while isinstance(step, ProbeMatch):
+        played = play_probe(game, step, bots[step.bot])
+        on_match(played)
+        step = go_on(analyser, played)
+    return step
 
 
-class ProbeSteps:
-    """An analysis in progress; `probe` is the match that it waits for, None at its end."""
-
-    analysis: Analysis
-
-    def __init__(self, analyser: Analyser, on_match: OnMatch) -> None:
-        self._analyser, self._on_match = analyser, on_match
-        self.played = 0
-        self.probe: ProbeMatch | None = None
-        self._step(None)
-
-    def go_on(self, probed: ProbedMatch) -> None:
-        self._on_match(probed)
-        self.played += 1
-        self._step(probed)
-
-    def _step(self, probed: ProbedMatch | None) -> None:
-        try:
-            # A generator that has not begun takes None.
-            self.probe = self._analyser.send(probed)  # type: ignore[arg-type]
-        except StopIteration as ended:
-            self.probe, self.analysis = None, ended.value
+def go_on(analyser: Analyser, played: ProbedMatch | None) -> ProbeMatch | Analysis:
+    """The match that an analysis wants next, or its end; it is begun with None."""
+    try:
+        return analyser.send(played)  # type: ignore[arg-type]  # a generator takes None first
+    except StopIteration as ended:
+        result: Analysis = ended.value
+        return result
 
 
 def play_probe(game: Game, probe: ProbeMatch, bot: Strategy) -> ProbedMatch:

@@ -8,41 +8,33 @@ of time on the wall, of memory and of processes hold. An offence ends the analys
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
-
-import msgspec
 
 from arena.competitions.live_arena import LiveArena
 from arena.engine.analysis import Analyser, Analysis, ProbedMatch, ProbeMatch, SeatDecision
 from arena.engine.match import MatchState
 from arena.engine.rules import EVERYONE, Game
-from arena.lab.bot_pool import private_arena
-from arena.lab.probe import OnMatch, ProbeFailed, ProbeSteps, begin, play_probe
-from arena.lab.seat_referee import AskedSeat, BotFailed, SeatReferee, arrived, referee_of
+from arena.lab.launched import private_arena
+from arena.lab.probe import OnMatch, ProbeFailed, begin, go_on, play_probe
+from arena.lab.seat_referee import AskedSeat, BotFailed, Script, arrived, referee_of
 from arena.referee.bot_session import BotSession
-from arena.sandbox.command import Program
+from arena.sandbox.bot_spec import BotSpec
 from protocol.messages import Limits, Over, Termination
 from protocol.strategy import Strategy
-from protocol.vocabulary import News, Question
+from protocol.vocabulary import News
 
-__all__ = ["ProbedProgram", "ProbedSeat", "analyse_programs"]
-
-
-class ProbedProgram(msgspec.Struct, frozen=True):
-    """A bot that is a process: its name, and its command line."""
-
-    name: str
-    program: Program
+__all__ = ["ProbedSeat", "analyse_programs"]
 
 
 async def analyse_programs(
     game: Game,
     analyser: Analyser,
-    bots: Sequence[Strategy | ProbedProgram],
+    bots: Sequence[Strategy | BotSpec],
     limits: Limits,
     on_match: OnMatch = lambda probed: None,
 ) -> Analysis:
     """Run an analysis of `bots[0]`, against the others; programs are started, and then stopped.
+
+    Each program has a name.
 
     Raises:
         ProbeFailed: one of them offends.
@@ -52,38 +44,33 @@ async def analyse_programs(
     async with private_arena(limits) as arena:
         referee = referee_of(arena)
         there = [
-            await _started(arena, number, bot, limits) if isinstance(bot, ProbedProgram) else bot
+            await _started(arena, number, bot, limits) if isinstance(bot, BotSpec) else bot
             for number, bot in enumerate(bots)
         ]
-        steps = ProbeSteps(analyser, on_match)
-        while steps.probe is not None:
-            bot = there[steps.probe.bot]
+        step, played = go_on(analyser, None), 0
+        while isinstance(step, ProbeMatch):
+            played += 1
+            bot = there[step.bot]
             if isinstance(bot, BotSession):
-                steps.go_on(await _put(game, steps, bot, referee))
+                seat = ProbedSeat(begin(game, step), step, bot.public_name)
+                failed = await referee.put(bot, seat, f"probe-{played}")
+                if failed is not None:
+                    raise ProbeFailed(step.bot, failed.text, failed.stderr)
+                probed = ProbedMatch(seat.decisions, seat.match.answers, seat.match.scores)
             else:
-                steps.go_on(play_probe(game, steps.probe, bot))
-        return steps.analysis
+                probed = play_probe(game, step, bot)
+            on_match(probed)
+            step = go_on(analyser, probed)
+        return step
 
 
-async def _started(arena: LiveArena, number: int, bot: ProbedProgram, limits: Limits) -> BotSession:
-    name = f"{bot.name}-{number}" if number else bot.name  # it may be analysed against itself
+async def _started(arena: LiveArena, number: int, bot: BotSpec, limits: Limits) -> BotSession:
+    name = f"{bot.name}-{number}" if number else bot.name or ""  # it may be analysed against itself
     await arena.supervisor.launch_program(bot.program, name)
     player = await arrived(arena, name, limits)
     if isinstance(player, BotFailed):
         raise ProbeFailed(number, player.text, player.stderr)
     return player
-
-
-async def _put(
-    game: Game, steps: ProbeSteps, player: BotSession, referee: SeatReferee
-) -> ProbedMatch:
-    probe = steps.probe
-    assert probe is not None, "the analysis waits for it"
-    seat = ProbedSeat(begin(game, probe), probe, player.public_name)
-    failed = await referee.put(player, seat, f"probe-{steps.played + 1}")
-    if failed is not None:
-        raise ProbeFailed(probe.bot, failed.text, failed.stderr)
-    return ProbedMatch(seat.decisions, seat.match.answers, seat.match.scores)
 
 
 class ProbedSeat(AskedSeat):
@@ -99,8 +86,8 @@ class ProbedSeat(AskedSeat):
         for other in probe.others:
             other.reset()
 
-    def proceed(self) -> tuple[Question[Any] | None, tuple[News, ...]]:
-        match, heard = self.match, []
+    def script(self) -> Script:
+        match, heard = self.match, list[News]()
         while True:
             for tell in match.take_news():
                 if tell.seat in (EVERYONE, self.seat):
@@ -109,15 +96,16 @@ class ProbedSeat(AskedSeat):
                     if other is not None and tell.seat in (EVERYONE, seat):
                         other.hear(tell.news)
             asked = match.pending
-            other = None if asked is None else self._others[asked.seat]
-            if asked is None or other is None:
-                return None if asked is None else asked.question, tuple(heard)
-            match.answer(other.decide(asked.question))
-
-    def take(self, number: int, question: Question[Any], given: Any) -> bool:
-        self.match.answer(given)
-        self.decisions.append(SeatDecision(question, given))
-        return True
+            if asked is None:
+                return tuple(heard)
+            question, other = asked.question, self._others[asked.seat]
+            if other is not None:
+                match.answer(other.decide(question))
+                continue
+            given = yield question, tuple(heard)
+            heard.clear()
+            match.answer(given)
+            self.decisions.append(SeatDecision(question, given))
 
     def over(self, match: str, news: tuple[News, ...]) -> Over:
         """The end of a match whose cards were made up, and so never committed to (J6)."""

@@ -9,6 +9,7 @@ seat's document (`arena/records/seat_document.py`) does as well. How the bot is 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from itertools import count
 from typing import Any
 
 import msgspec
@@ -17,8 +18,8 @@ from arena.engine.match import MatchState, MatchStep, Record, questions_of
 from arena.engine.shuffle import commitment
 from arena.games import game_named
 from arena.games.replay import reopened
-from arena.lab.bot_pool import private_arena
-from arena.lab.seat_referee import AskedSeat, BotFailed, arrived, referee_of
+from arena.lab.launched import private_arena
+from arena.lab.seat_referee import AskedSeat, BotFailed, Script, arrived, referee_of
 from arena.records.alternatives import NO_ANSWER, brought
 from arena.records.seat_document import SeatDocument
 from arena.sandbox.command import Program, bot_command, strategy_program
@@ -147,36 +148,33 @@ class RecordedSeat(AskedSeat):
         self.same = 0
         self.differences: list[Difference] = []
         self._record = record
-        self._questions = questions_of(
-            seat, match.steps(record.answers) if steps is None else steps
-        )
-        self._number = 0  # of the present question's answer in the record
-        self._places: list[int] = []  # of those that differ
-        self._round = 1
+        self._steps = match.steps(record.answers) if steps is None else steps
+        self._places: list[int] = []  # of those that differ, among all answers
 
-    def proceed(self) -> tuple[Question[Any] | None, tuple[News, ...]]:
-        try:
-            self._number, question, news = next(self._questions)
-        except (IllegalAnswer, ValueError) as error:
-            raise ArenaError(f"the record cannot be played again: {error}") from None
+    def script(self) -> Script:
+        record, ended = self._record, self._record.termination
         closes = self.match.game.vocabulary.closes
-        self._round += sum(type(each) is closes for each in news)
-        was_answered = self._number < len(self._record.answers)
-        ended = self._record.termination
         was_offence = ended.is_offence and ended.seat == self.seat
-        # The last question may be without an answer, as the match ended elsewhere.
-        return (question if was_answered or was_offence else None), news
-
-    def take(self, number: int, question: Question[Any], given: Any) -> bool:
-        """Compare an answer with the recorded one, which stands."""
-        recorded = self._recorded(question)
-        if recorded is not None and recorded[0] == given:
-            self.same += 1
-        else:
+        questions = questions_of(self.seat, self._steps)
+        round_number = 1
+        for number in count(1):
+            try:
+                place, question, news = next(questions)
+            except (IllegalAnswer, ValueError) as error:
+                raise ArenaError(f"the record cannot be played again: {error}") from None
+            round_number += sum(type(each) is closes for each in news)
+            # The last question may be without an answer, as the match ended elsewhere.
+            if question is None or not (place < len(record.answers) or was_offence):
+                return news
+            given = yield question, news
+            recorded = self._recorded(place, question)
+            if recorded == (given,):
+                self.same += 1
+                continue
             answer = NO_ANSWER if recorded is None else recorded[0]
-            self.differences.append(Difference(number, self._round, question, answer, given))
-            self._places.append(self._number)
-        return True
+            self.differences.append(Difference(number, round_number, question, answer, given))
+            self._places.append(place)
+        raise AssertionError("it has returned")
 
     def weighed(self) -> Iterator[Difference]:
         """The differences; the first hundred with what they would have brought."""
@@ -198,13 +196,11 @@ class RecordedSeat(AskedSeat):
             ended = Termination(ended.kind, ended.seat)
         return Over(match, news, record.scores, ended, reveal)
 
-    def _recorded(self, question: Question[Any]) -> tuple[Any] | None:
-        """The recorded answer to the pending question; None if there is no legal one."""
-        if self._number >= len(self._record.answers):
-            return None
+    def _recorded(self, place: int, question: Question[Any]) -> tuple[Any] | None:
+        """The recorded answer to a question; None if there is no legal one."""
         try:
-            return (question.check(self._record.answers[self._number]),)
-        except IllegalAnswer:
+            return (question.check(self._record.answers[place]),)
+        except (IndexError, IllegalAnswer):
             return None
 
 

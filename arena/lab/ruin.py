@@ -1,41 +1,38 @@
 """How often a strategy turns a stake into a goal before it goes broke (T10).
 
-A trial is a match against the dealer that ends as soon as the cash reaches the goal. `ruin` plays
-with objects in this process, `arena/lab/launched.py` with launched bots. Both play by the game of
-an `Attempt`, which ends at the goal whether the game has a setting for that or not.
+A trial is a match against the dealer that ends as soon as the cash reaches the goal, whether the
+game has a setting for that or not.
 """
 
 from __future__ import annotations
 
-import random
 import secrets
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import partial
+from collections.abc import Iterator, Mapping, Sequence
 from math import sqrt
 from typing import Any, Literal, get_args
 
 import msgspec
 
-from arena.engine.drive import drive
-from arena.engine.match import MatchState
-from arena.engine.rules import Game, Rules, Scoreboard, TellSeat
+from arena.engine.rules import AskSeat, Game, Scoreboard, TellSeat
 from arena.engine.shuffle import match_key, seed_from_int
 from arena.games import GAMES, game_named
-from arena.sandbox.worker_pool import work_through
+from arena.lab.matches import Experiment, MatchSpec, Offence, PlayedMatch, watched
 from arena.strength.interval import Interval, wilson
 from protocol.errors import UsageError
 from protocol.messages import Termination
-from protocol.strategy import Strategy
-from protocol.vocabulary import Settings
 
-__all__ = ["Attempt", "Ruin", "Trials", "ruin"]
+__all__ = ["Attempt", "Ruin", "Trials", "TrialsPart"]
 
 
 _End = Literal["wins", "broke", "undecided", "offences"]
 
 PATIENCE = 1_000_000
 """Rounds after which a trial is given up: eight times what an ante of 1 needs to lose 10,000."""
+
+_AT_ONCE = (
+    100  # some milliseconds, and much less than all: the last part may be one process's alone
+)
 
 
 class Ruin(msgspec.Struct, frozen=True, kw_only=True):
@@ -77,109 +74,51 @@ class Ruin(msgspec.Struct, frozen=True, kw_only=True):
         return sqrt(smoothed * (1 - smoothed) / self.trials)
 
 
-def ruin(
-    game: str,
-    makers: Sequence[Callable[[str], Strategy]],
-    *,
-    stake: int,
-    goal: int,
-    trials: int,
-    seed: int | None = None,
-    rounds: int = PATIENCE,
-    settings: Mapping[str, object] | None = None,
-    report: Callable[[int], None] = lambda trials: None,
-    jobs: int = 1,
-) -> list[Ruin]:
-    """Let strategies try to turn `stake` into `goal`, again and again, each alone (T10).
+class TrialsPart(msgspec.Struct, frozen=True):
+    """Some of the trials of a bot; they are numbered from 0."""
 
-    It raises `ValueError` if the game has no purse, or an argument is out of its range.
+    bot: int
+    trials: range
+
+
+class EndedTrials(msgspec.Struct, frozen=True):
+    """How the trials of a part have ended, each with its score."""
+
+    bot: int
+    ends: tuple[tuple[int, Termination], ...]
+    offence: Offence | None = None
+
+
+class Attempt(Experiment[TrialsPart, EndedTrials]):
+    """The attempt to turn a stake into a goal; a match of its `game` ends at the goal.
+
+    Every trial has a new strategy. Its cards and its strategy are drawn from the seed, the same for
+    all bots.
 
     Args:
-        game: a game with a purse, by name or alias.
-        makers: each makes a new strategy for every trial, from a seed, and gets a result.
+        game: one with a purse.
         stake: the cash at the start of a trial.
         goal: the cash that wins a trial, more than the stake.
-        seed: what cards and strategies of a trial are drawn from, the same for all makers; None
-            draws one.
-        rounds: how many a trial lasts at most. One that is given up then counts in `share`.
+        rounds: how many a trial lasts at most. One that is given up then counts in `Ruin.share`.
         settings: further settings of the game.
-        report: gets the number of trials made since its last call.
-        jobs: how many processes there are at most; the results do not depend on it.
+        seed: None draws one.
+
+    Raises:
+        ValueError: the game has no purse, or an argument is out of its range.
     """
-    attempt = Attempt.of(game_named(game), stake=stake, goal=goal, rounds=rounds, settings=settings)
-    if type(trials) is not int or trials < 1:
-        raise UsageError(f"expected at least 1 trial, got {trials!r}")
-    done = [Trials(attempt) for _ in makers]
 
-    def add(part: tuple[int, range], ended: list[tuple[int, Termination]]) -> None:
-        for score, termination in ended:
-            done[part[0]].add(score, termination)
+    plays_on = True
 
-    # Some milliseconds, and much less than all: the last part may be one process's alone.
-    size = min(100, 1 + trials // 100)
-    work_through(
-        partial(
-            _try,
-            game,
-            makers,
-            secrets.randbits(63) if seed is None else seed,
-            {"stake": stake, "goal": goal, "rounds": rounds, "settings": settings},
-        ),
-        [
-            (number, range(first, min(first + size, trials)))
-            for number in range(len(makers))
-            for first in range(0, trials, size)
-        ],
-        add,
-        jobs=jobs,
-        units=trials * len(makers),
-        report=report,
-    )
-    return [trials.ruin() for trials in done]
-
-
-def _try(
-    game: str,
-    makers: Sequence[Callable[[str], Strategy]],
-    seed: int,
-    arguments: Mapping[str, Any],
-    part: tuple[int, range],
-    tick: Callable[[], None],
-) -> list[tuple[int, Termination]]:
-    """How some of the trials of one of the strategies end."""
-    attempt, base = Attempt.of(game_named(game), **arguments), seed_from_int(seed)
-    ended = []
-    for trial in part[1]:
-        match = MatchState(attempt.game, attempt.settings, seed=match_key(base, [str(trial)]))
-        own = f"{seed}:{trial + 1}"
-        random.seed(own)  # for bots that draw from the module instead of a generator of their own
-        drive(match, [makers[part[0]](own)])
-        assert match.termination is not None, "`drive` plays to the end"
-        ended.append((match.scores[0], match.termination))
-        tick()
-    return ended
-
-
-class Attempt(msgspec.Struct, frozen=True, kw_only=True):
-    """The attempt to turn a stake into a goal; a match of its `game` ends at the goal."""
-
-    game: Game
-    settings: Settings
-    stake: int
-    goal: int
-    least: int
-
-    @classmethod
-    def of(
-        cls,
+    def __init__(
+        self,
         game: Game,
         *,
         stake: int,
         goal: int,
         rounds: int = PATIENCE,
         settings: Mapping[str, object] | None = None,
-    ) -> Attempt:
-        """The attempt to turn `stake` into `goal`; arguments and errors are those of `ruin`."""
+        seed: int | None = None,
+    ) -> None:
         purse = game.purse
         if purse is None:
             games = ", ".join(name for name, other in GAMES.items() if other.purse is not None)
@@ -192,8 +131,48 @@ class Attempt(msgspec.Struct, frozen=True, kw_only=True):
             raise UsageError(f"expected a goal above the stake of {stake}, got {goal!r}")
         if purse.goal is not None:  # so that bots are told
             read = game.vocabulary.read_settings({**given, purse.goal: goal})
-        stopping = _stopping(game, goal - stake)
-        return cls(game=stopping, settings=read, stake=stake, goal=goal, least=purse.least)
+        super().__init__(_stopping(game, goal - stake), read)
+        self.stake, self.goal, self.least = stake, goal, purse.least
+        self._seed = secrets.randbits(63) if seed is None else seed
+        self._base = seed_from_int(self._seed)
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        game = _stopping(game_named(state["game"]), state["goal"] - state["stake"])
+        vars(self).update(state, game=game)
+
+    def parts(self, bots: int, trials: int, at_once: int | None = None) -> list[TrialsPart]:
+        """All trials of so many bots, `at_once` in a part.
+
+        Raises `UsageError` unless there is a trial.
+        """
+        if type(trials) is not int or trials < 1:
+            raise UsageError(f"expected at least 1 trial, got {trials!r}")
+        size = at_once or min(_AT_ONCE, 1 + trials // 100)
+        return [
+            TrialsPart(bot, range(first, min(first + size, trials)))
+            for bot in range(bots)
+            for first in range(0, trials, size)
+        ]
+
+    def bots(self, part: TrialsPart) -> tuple[int, ...]:
+        return (part.bot,)
+
+    def specs(self, part: TrialsPart) -> Iterator[MatchSpec]:
+        for trial in part.trials:
+            yield MatchSpec(
+                bots=(part.bot,),
+                numbers=(trial + 1,),
+                cards=match_key(self._base, [str(trial)]),
+                instances=self._seed,
+                module=f"{self._seed}:{trial + 1}",
+            )
+
+    def summed(self, part: TrialsPart, played: Sequence[PlayedMatch]) -> EndedTrials:
+        ends = tuple((each.result.scores[0], each.result.termination) for each in played)
+        offences = (
+            each.offence(number) for number, each in enumerate(played, part.trials.start + 1)
+        )
+        return EndedTrials(part.bot, ends, next(filter(None, offences), None))
 
     def end_of(self, score: int, termination: Termination) -> _End:
         """How a trial counts that ended in this way."""
@@ -206,44 +185,47 @@ class Attempt(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Trials:
-    """Counts the trials of an attempt by how they ended."""
+    """Counts the trials of several bots by how they ended.
 
-    def __init__(self, attempt: Attempt) -> None:
+    Attributes:
+        offence: the first, with its evidence.
+    """
+
+    def __init__(self, attempt: Attempt, bots: int = 1) -> None:
         self._attempt = attempt
-        self._ends: Counter[_End] = Counter()
-        self._first_offence: Termination | None = None
+        self._ends: list[Counter[_End]] = [Counter() for _ in range(bots)]
+        self._first_offences: dict[int, Termination] = {}
+        self.offence: Offence | None = None
 
-    def add(self, score: int, termination: Termination) -> None:
-        end = self._attempt.end_of(score, termination)
-        self._ends[end] += 1
-        if end == "offences" and self._first_offence is None:
-            self._first_offence = termination
+    def add(self, ended: EndedTrials) -> None:
+        for score, termination in ended.ends:
+            self._ends[ended.bot][self._attempt.end_of(score, termination)] += 1
+            if termination.is_offence:
+                self._first_offences.setdefault(ended.bot, termination)
+        self.offence = self.offence or ended.offence
 
-    def ruin(self) -> Ruin:
-        """The counts so far, of at least one trial."""
-        return Ruin(
-            game=self._attempt.game.name,
-            stake=self._attempt.stake,
-            goal=self._attempt.goal,
-            trials=self._ends.total(),
-            **{end: self._ends[end] for end in get_args(_End)},
-            first_offence=self._first_offence,
-        )
+    def ruins(self) -> list[Ruin]:
+        """The counts so far by bot, of at least one trial of each."""
+        return [
+            Ruin(
+                game=self._attempt.game.name,
+                stake=self._attempt.stake,
+                goal=self._attempt.goal,
+                trials=ends.total(),
+                **{end: ends[end] for end in get_args(_End)},
+                first_offence=self._first_offences.get(bot),
+            )
+            for bot, ends in enumerate(self._ends)
+        ]
 
 
 def _stopping(game: Game, score: int) -> Game:
-    """The same game, but a match also ends at a decision of a player who has that score."""
+    """The same game, but a match also ends at a decision of a player who has that score.
 
-    def rules(settings: Any, deals: Iterator[Any], board: Scoreboard) -> Rules:
-        send = game.rules(settings, deals, board).send
-        answer = None
-        while True:
-            try:
-                step = send(answer)
-            except StopIteration:
-                return
-            if type(step) is not TellSeat and board.scores[0] >= score:
-                return
-            answer = yield step
+    It has no units: a trial counts as a whole.
+    """
 
-    return msgspec.structs.replace(game, rules=rules)
+    def on_step(step: AskSeat | TellSeat, board: Scoreboard) -> bool:
+        return type(step) is not TellSeat and board.scores[0] >= score
+
+    return msgspec.structs.replace(watched(game, on_step), unit=None)

@@ -11,8 +11,8 @@ from __future__ import annotations
 
 import asyncio
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Callable, Generator, Sequence
+from typing import Any, TypeAlias
 
 import msgspec
 
@@ -28,9 +28,14 @@ from protocol.errors import IllegalAnswer
 from protocol.messages import Answer, Limits, Over, Ready, Verdict
 from protocol.vocabulary import News, Question
 
-__all__ = ["AskedSeat", "BotFailed", "SeatReferee", "arrived", "referee_of"]
+__all__ = ["AskedSeat", "BotFailed", "Script", "SeatReferee", "arrived", "referee_of"]
 
 _LOOK_S = 0.1  # between two looks at how long a bot has taken
+
+
+Script: TypeAlias = Generator[tuple[Question[Any], tuple[News, ...]], Any, tuple[News, ...]]
+"""Yields each question of a seat with the news before it, is sent the legal answer, and returns the
+news after the last one."""
 
 
 class BotFailed(msgspec.Struct, frozen=True):
@@ -63,12 +68,8 @@ class AskedSeat(ABC):
         self.commitment = commitment
 
     @abstractmethod
-    def proceed(self) -> tuple[Question[Any] | None, tuple[News, ...]]:
-        """Go on to the next question of this seat, or None at the end, and the news before it."""
-
-    @abstractmethod
-    def take(self, number: int, question: Question[Any], given: Any) -> bool:
-        """Take the legal answer to the question of this number, from 1; False ends it there."""
+    def script(self) -> Script:
+        """Go through the match once."""
 
     @abstractmethod
     def over(self, match: str, news: tuple[News, ...]) -> Over:
@@ -110,6 +111,7 @@ class SeatReferee:
         self._limits, self._clock = limits, clock
         self._gone: dict[str, BotFailed] = {}  # bots that failed while they were asked nothing
         self._asked: AskedSeat | None = None
+        self._script: Script | None = None
         self._table: LiveMatch | None = None
         self._looked_at = 0.0
         self._outcome: asyncio.Future[BotFailed | None] = asyncio.Future()
@@ -127,7 +129,7 @@ class SeatReferee:
 
         One match must be over before the next begins. The future raises what `asked` raises.
         """
-        self._asked = asked
+        self._asked, self._script = asked, asked.script()
         outcome: asyncio.Future[BotFailed | None] = asyncio.Future()
         self._outcome = outcome
         game = asked.match.game
@@ -146,12 +148,12 @@ class SeatReferee:
         chair = player.chairs.get(message.match)
         if chair is not None and chair.nonce is None:
             chair.nonce = message.nonce
-            self._play_on(chair)
+            self._play_on(chair, None)
 
     def answer(self, chair: MatchSeat, message: Answer, arrived: float) -> None:
         """Take an answer, and go on."""
-        question, asked = chair.question, self._asked
-        if question is None or asked is None or self._outcome.done():
+        question = chair.question
+        if question is None or self._outcome.done():
             return
         if chair.player.is_metered and (wall := self._measure(chair, arrived)) is not None:
             chair.pay_wall(wall)
@@ -162,19 +164,11 @@ class SeatReferee:
         except IllegalAnswer as error:
             self._fail(chair, f"{error}; {question.advice(message.value)}")
             return
-        try:
-            goes_on = asked.take(chair.asked, question, given)
-        except Exception as error:
-            self._outcome.set_exception(error)
-            return
-        if not goes_on:
-            self._end(None)
-            return
         chair.question = None
         chair.player.pending -= 1
         chair.player.last_answer = arrived
         self.decisions += 1
-        self._play_on(chair)
+        self._play_on(chair, given)
 
     def offence(self, player: BotSession, finding: Finding) -> None:
         said = finding.stderr or _tail(player)
@@ -235,23 +229,23 @@ class SeatReferee:
         )
         chair.asked_at = now
 
-    def _play_on(self, chair: MatchSeat) -> None:
+    def _play_on(self, chair: MatchSeat, given: Any) -> None:
         """Go on to the seat's next question."""
         assert self._asked is not None, "its match is being played"
+        assert self._script is not None, "it was begun with it"
         try:
-            question, news = self._asked.proceed()
+            question, news = self._script.send(given)
+        except StopIteration as ended:
+            del chair.player.chairs[chair.id]
+            chair.player.send(self._asked.over(chair.id, chair.news + ended.value))
+            self._end(None)
         except Exception as error:
             if not self._outcome.done():
                 self._outcome.set_exception(error)
-            return
-        chair.news += news
-        if question is not None:
+        else:
+            chair.news += news
             chair.put(question, self._clock())
             chair.player.ask(chair)
-            return
-        del chair.player.chairs[chair.id]
-        chair.player.send(self._asked.over(chair.id, chair.news))
-        self._end(None)
 
     def _fail(self, chair: MatchSeat, text: str) -> None:
         question = chair.question

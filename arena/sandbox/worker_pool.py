@@ -84,7 +84,7 @@ class UnitCount:
 def work_through(
     task: Task[Item, Result],
     items: Sequence[Item],
-    on_result: Callable[[Item, Result], None],
+    on_result: Callable[[Item, Result], bool | None],
     *,
     jobs: int,
     units: int,
@@ -93,8 +93,9 @@ def work_through(
 ) -> None:
     """Do the task for all items, in up to `jobs` processes, and hand on the results in their order.
 
-    It begins in this process, and starts others only if the rest is worth it. What `on_result` gets
-    does not depend on `jobs`, provided that the result of the task depends on its item alone.
+    It ends early when `on_result` returns True. It begins in this process, and starts others only
+    if the rest is worth it. What `on_result` gets does not depend on `jobs`, provided that the
+    result of the task depends on its item alone.
 
     Args:
         jobs: it never starts more than four processes per core.
@@ -119,9 +120,11 @@ def work_through(
             workers = min(jobs, len(items) - number)
             with WorkerPool(task, workers, "played") as pool:
                 for again in pool.run(chain([item], left), report, wanted):
-                    on_result(*again)
+                    if on_result(*again):
+                        return
             return
-        on_result(item, result)
+        if on_result(item, result):
+            return
 
 
 class _WorthSharing(BaseException):

@@ -23,8 +23,8 @@ from arena.cli import _lab_runs as lab_runs
 from arena.cli import _output as output
 from arena.engine.rules import Rules, Scoreboard
 from arena.games import GAMES
+from arena.lab.matches import Offence
 from arena.lab.recent_matches import LabMatches
-from arena.lab.series import Offence
 from arena.records.luck import luck_of
 from arena.records.mistakes import JudgedDecision, JudgedSeat
 from arena.records.seat_document import seat_document
@@ -34,7 +34,7 @@ from arena.sandbox.bot_spec import read_entry
 from arena.storage.store import Store
 from protocol import watchdog
 from protocol.errors import UnknownBot
-from protocol.messages import Ending, Limits
+from protocol.messages import Ending
 from protocol.strategy import find
 from tests.support.analysed import GAME
 from tests.support.answering import Answering
@@ -130,7 +130,7 @@ def test_ctrl_c_says_how_far_it_came(how: Any) -> None:
         return play()
 
     with pytest.raises(Interrupted) as caught:
-        lab_runs.run(playing, "Blackjack", 5000, "trial", "--trials")
+        lab_runs.run(playing, lab_runs.Bar("Blackjack", 5000, "trial", "--trials"))
 
     assert str(caught.value) == (
         "interrupted after 2 of 5,000 trials, all bots are stopped; "
@@ -149,23 +149,6 @@ def test_who_is_out_is_told_in_a_line_after_the_end_of_its_stderr(
     assert line == "ann is eliminated in match 7: illegal: answered 4; do not"
     assert told[-2:] == ["ann:     at x", "ann: \N{REPLACEMENT CHARACTER}[2Jthe last"]
     assert len(told) == 20
-
-
-def test_an_offence_in_this_process_is_told_as_ever() -> None:
-    offence = Offence(0, 0, Ending.CRASH, "seat 1 raised ValueError", 1)
-
-    assert lab_runs.out("ann", offence) == (
-        "ann is eliminated in match 1: crash: seat 1 raised ValueError"
-    )
-
-
-def test_only_seeds_that_there_are_are_shown() -> None:
-    assert (lab_runs.seed_shown(None), lab_runs.seed_shown(3)) == ("", ", seed 3")
-
-
-def test_limits_are_only_for_processes() -> None:
-    lab_runs.check([read_entry("sh")], None, Limits(bank_ms=0))
-    lab_runs.check([], 3, Limits())
 
 
 ANALYSING = pytest.mark.usefixtures("analysing")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -11,11 +10,11 @@ import msgspec
 import pytest
 
 from arena.competitions.live_arena import LiveArena
-from arena.engine.rules import AskSeat, Game, Rules
+from arena.engine.rules import AskSeat, Game, Scoreboard, TellSeat
 from arena.games import GAMES
-from arena.lab.bot_pool import BotPool, PoolBot
+from arena.lab.launched import BotPool, PoolBot
+from arena.lab.matches import MatchSpec, PlayedMatch, watched
 from arena.sandbox.command import Program
-from protocol.ace_king_queen import Open
 from protocol.errors import ArenaError, UsageError
 from protocol.messages import Ending, Limits
 from tests.support.fake_bots import FakeArena
@@ -23,6 +22,7 @@ from tests.support.fake_bots import FakeArena
 AKQ = GAMES["ace_king_queen"]
 TWO_HANDS = AKQ.vocabulary.read_settings({"hands": 2})
 COMMAND = Program(("./bot",))
+SPEC = MatchSpec(bots=(0, 1), numbers=(0, 1), cards=b"", instances=0)
 
 
 class FakePoolHost:
@@ -127,13 +127,10 @@ async def test_a_command_that_can_never_work_is_told_with_its_name(host: FakePoo
 
 
 async def play(
-    host: FakePoolHost,
-    pool: BotPool,
-    names: tuple[str, ...] = ("ann", "ben"),
-    game: Callable[[], Game] = lambda: AKQ,
-) -> Any:
+    host: FakePoolHost, pool: BotPool, names: tuple[str, ...] = ("ann", "ben")
+) -> PlayedMatch:
     """Play a match out, with legal answers."""
-    task = asyncio.create_task(pool.play(game, TWO_HANDS, names))
+    task = asyncio.create_task(pool.play(SPEC, TWO_HANDS, names))
     bots = [host.bots[name] for name in names if name in host.bots]
     while not task.done():
         await asyncio.sleep(0)
@@ -143,14 +140,15 @@ async def play(
 
 
 async def test_a_match_is_played_by_the_referee(host: FakePoolHost, pair: BotPool) -> None:
-    result, verdict = await play(host, pair)
+    played = await play(host, pair)
 
-    assert (result.termination.kind, verdict) == (Ending.COMPLETED, None)
+    assert (played.result.termination.kind, played.verdict) == (Ending.COMPLETED, None)
+    assert tuple(map(sum, zip(*played.payoffs, strict=True))) == played.result.scores
     assert host.referee.tables == ()
 
 
 async def test_a_match_that_nobody_waits_for_is_void(host: FakePoolHost, pair: BotPool) -> None:
-    task = asyncio.create_task(pair.play(lambda: AKQ, TWO_HANDS, ("ann", "ben")))
+    task = asyncio.create_task(pair.play(SPEC, TWO_HANDS, ("ann", "ben")))
     await asyncio.sleep(0)
     [table] = host.referee.tables
     task.cancel()
@@ -175,9 +173,9 @@ async def test_J2_who_does_not_come_is_absent_and_holds_up_nobody(
     pool = await gathered(host, PoolBot("ann", COMMAND), PoolBot("late", COMMAND))
 
     assert pool.seats((1, 1)) is not None
-    result, verdict = await play(host, pool, ("ann", "late"))
-    kind, seat, text = msgspec.structs.astuple(result.termination)
-    assert (kind, seat, text, verdict) == (Ending.ABSENT, 1, says, None)
+    played = await play(host, pool, ("ann", "late"))
+    kind, seat, text = msgspec.structs.astuple(played.result.termination)
+    assert (kind, seat, text, played.verdict) == (Ending.ABSENT, 1, says, None)
 
 
 @pytest.mark.parametrize(
@@ -188,7 +186,7 @@ async def test_who_goes_between_matches_is_absent_from_the_next(
 ) -> None:
     del host.gateway.players["ben"]
     host.supervisor.ended |= {} if ended is None else {"ben": ended}
-    result, _ = await play(host, pair)
+    result = (await play(host, pair)).result
 
     assert (result.termination.kind, result.termination.text) == (Ending.ABSENT, says)
 
@@ -197,38 +195,43 @@ async def test_who_takes_no_further_match_is_absent_from_the_next(
     host: FakePoolHost, pair: BotPool
 ) -> None:
     host.gateway.players["ben"].session.finishing = True
-    result, _ = await play(host, pair)
+    result = (await play(host, pair)).result
 
     assert (result.termination.kind, result.termination.seat) == (Ending.ABSENT, 1)
 
 
 async def test_who_plays_another_game_is_told_so(host: FakePoolHost, pair: BotPool) -> None:
     host.gateway.players["ben"].games = frozenset({"gin_rummy"})
-    result, _ = await play(host, pair)
+    result = (await play(host, pair)).result
 
     assert result.termination.text == (
         "said hello for gin_rummy, expected ace_king_queen among its games"
     )
 
 
-def broken(*_: object) -> Rules:
-    yield AskSeat(0, Open(1, "A"))
-    raise RuntimeError("a fault in the rules")
+def failing(times: int) -> Game:
+    """A game whose rules fail in the first so many matches, after a hand."""
+    fails = iter([False, True] * times)
+
+    def on_step(step: AskSeat | TellSeat, board: Scoreboard) -> bool:
+        if isinstance(step, TellSeat) and next(fails, False):
+            raise RuntimeError("a fault in the rules")
+        return False
+
+    return watched(AKQ, on_step)
 
 
-async def test_J5_a_void_match_is_played_again(
-    host: FakePoolHost, pair: BotPool, caplog: pytest.LogCaptureFixture
+@pytest.mark.parametrize("times", [1, 3])
+async def test_J5_a_void_match_is_played_again_but_not_for_ever(
+    host: FakePoolHost, times: int, caplog: pytest.LogCaptureFixture
 ) -> None:
-    games = iter([msgspec.structs.replace(AKQ, rules=broken), AKQ])
-    result, _ = await play(host, pair, game=lambda: next(games))
+    bots = PoolBot("ann", COMMAND), PoolBot("ben", COMMAND)
+    pool = await gathered(host, *bots, game=failing(times))
 
-    assert result.termination.kind is Ending.COMPLETED
-
-
-async def test_J5_but_not_for_ever(
-    host: FakePoolHost, pair: BotPool, caplog: pytest.LogCaptureFixture
-) -> None:
-    faulty = msgspec.structs.replace(AKQ, rules=broken)
-
-    with pytest.raises(ArenaError, match="ann against ben was void 3 times"):
-        await play(host, pair, game=lambda: faulty)
+    if times == 3:
+        with pytest.raises(ArenaError, match="ann against ben was void 3 times"):
+            await play(host, pool)
+    else:
+        played = await play(host, pool)
+        assert played.result.termination.kind is Ending.COMPLETED
+        assert len(played.payoffs) == 2, "what was played in vain does not count"

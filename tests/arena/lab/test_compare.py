@@ -17,11 +17,12 @@ from arena.engine.match import Record
 from arena.engine.rules import Game
 from arena.games import GAMES
 from arena.games.replay import replay
-from arena.lab import compare as module
-from arena.lab.compare import Matchup, MatchupGame, MatchupPart, compare
+from arena.lab.compare import Matchup, MatchupPart
 from arena.lab.comparison import Comparison, Standpoint
-from arena.lab.in_process import Entrant, entrant
+from arena.lab.in_process import Entrant, entrant, play_parts
+from arena.lab.matches import MatchSpec, PlayedMatch
 from arena.records.luck import luck_of
+from arena.sandbox import worker_pool
 from arena.strength.interval import beta_sequence
 from protocol.messages import Ending
 from protocol.strategy import find
@@ -40,11 +41,13 @@ SHORT = {
 }
 
 
-def matchup(game: Game) -> Matchup:
-    return Matchup(game, game.vocabulary.read_settings(SHORT[game.name]))
+def matchup(game: Game, seed: int = 1) -> Matchup:
+    return Matchup(game, game.vocabulary.read_settings(SHORT[game.name]), seed)
 
 
-def parts(game: Game, bots: tuple[str, str], count: int, **options: Any) -> list[MatchupPart]:
+def parts_of(
+    game: Game, entrants: list[Entrant], count: int, seed: int = 1, jobs: int = 1
+) -> list[MatchupPart]:
     """The first parts of a comparison."""
     found: list[MatchupPart] = []
 
@@ -52,9 +55,12 @@ def parts(game: Game, bots: tuple[str, str], count: int, **options: Any) -> list
         found.append(part)
         return len(found) == count
 
-    entrants = [entrant(game, bot) for bot in bots]
-    compare(matchup(game), entrants, on_part, **{"seed": 1, "jobs": 1, **options})
+    play_parts(matchup(game, seed), entrants, range(100), on_part, units=100, jobs=jobs)
     return found
+
+
+def parts(game: Game, bots: tuple[str, str], count: int, **options: Any) -> list[MatchupPart]:
+    return parts_of(game, [entrant(game, bot) for bot in bots], count, **options)
 
 
 @pytest.mark.parametrize(("seats", "seatings"), [(1, 2), (2, 2), (3, 6), (6, 20)])
@@ -138,7 +144,8 @@ def test_a_bot_that_draws_no_lots_never_differs_from_itself(game: Game, bot: str
 
 @pytest.mark.parametrize("game", [AKQ, GIN, FOUR])
 def test_any_number_of_jobs_gives_the_same(game: Game, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "_ALONE_S", -1.0)
+    for name in ("_REPORT_S", "_ALONE_S", "_WORTH_S"):
+        monkeypatch.setattr(worker_pool, name, -1.0)
     bots = {"ace_king_queen": ("nash", "random"), "gin_rummy": ("random", "simple")}
     both = bots.get(game.name, ("random", "bold"))
     one, two = (parts(game, both, 8, jobs=jobs) for jobs in (1, 2))
@@ -153,19 +160,9 @@ def test_another_seed_deals_other_cards() -> None:
 
 
 def test_J3_an_offence_ends_a_part_and_names_the_bot() -> None:
-    found: list[MatchupPart] = []
+    rogue = Entrant("rogue", lambda seed: Answering(lambda question: "all in"))
 
-    def on_part(part: MatchupPart) -> bool:
-        found.append(part)
-        return True
-
-    entrants = [
-        entrant(AKQ, "nash"),
-        Entrant("rogue", lambda seed: Answering(lambda question: "all in")),
-    ]
-    compare(matchup(AKQ), entrants, on_part, seed=1, jobs=1)
-
-    [part] = found
+    [part] = parts_of(AKQ, [entrant(AKQ, "nash"), rogue], 5)
     assert part.offence is not None
     assert (part.offence.bot, part.offence.kind) == (1, Ending.ILLEGAL)
     assert part.values == ()
@@ -183,14 +180,14 @@ def _lucky(refuses: Callable[[Any], str | None] = lambda settings: None) -> Matc
 def test_alone_the_gain_is_that_of_a_round_without_luck() -> None:
     lucky = _lucky()
     played = [
-        MatchupGame(
-            (bot,),
+        PlayedMatch(
+            MatchSpec(bots=(bot,), numbers=(0,), cards=b"", instances=0),
             arena.play("tcp", [find("three_card_poker", name)()], settings={"rounds": 20}, seed=1),
             [],
         )
         for bot, name in enumerate(("q64", "always"))
     ]
-    part = lucky.part(played, None)
+    part = lucky.summed(0, played)
 
     first, second = (without_luck(each.result.record)[0] for each in played)
     assert lucky.no_luck is None

@@ -21,11 +21,11 @@ from pettingzoo.test import api_test, seed_test  # type: ignore[import-untyped]
 
 import arena
 from arena.engine.match import MatchResult
-from arena.engine.rules import EVERYONE, TellSeat
+from arena.engine.rules import EVERYONE, AskSeat, Scoreboard, TellSeat
 from arena.engine.shuffle import Stream, seed_from_int
 from arena.games import GAMES, competition_settings
 from arena.lab.environment import Environment
-from arena.lab.series import reporting
+from arena.lab.matches import watched
 from protocol.cards import PACK
 from protocol.errors import IllegalAnswer, NotInstalled, UsageError
 from protocol.vocabulary import Range
@@ -177,15 +177,16 @@ class OneDeck:
         self.agent, self.seat = f"seat_{seat}", seat
         self.told: list[Any] = []
         self.decks = 0
-        rules = reporting(GAMES[game], self.hear)
+        rules = watched(GAMES[game], self.hear)
         self.environment.game = msgspec.structs.replace(
             rules, deals=lambda settings, stream: rules.stacked(settings, self.dealing(deck))
         )
         self.aec.reset()
 
-    def hear(self, tell: TellSeat) -> None:
-        if tell.seat in (self.seat, EVERYONE):
-            self.told.append(tell.news)
+    def hear(self, step: AskSeat | TellSeat, board: Scoreboard) -> bool:
+        if isinstance(step, TellSeat) and step.seat in (self.seat, EVERYONE):
+            self.told.append(step.news)
+        return False
 
     def dealing(self, deck: tuple[Any, ...]) -> Iterator[tuple[Any, ...]]:
         while True:

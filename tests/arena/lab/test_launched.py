@@ -1,27 +1,24 @@
-"""Sittings and trials of launched bots, without processes: fake pools play with objects; in order."""
+"""Parts that launched bots play, without processes: fake pools play with objects; in order."""
 
 from __future__ import annotations
 
 import asyncio
-import contextlib
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import count
 from typing import Any, cast
 
 import pytest
 
 from arena.engine.drive import drive
-from arena.engine.match import MatchResult, MatchState
+from arena.engine.match import MatchState
 from arena.engine.rules import Game
-from arena.engine.shuffle import seed_from_int
 from arena.games import GAMES
-from arena.lab import launched
-from arena.lab.bot_pool import BotPool, PoolBot
-from arena.lab.in_order import InOrder
-from arena.lab.in_process import Entrant, derived_seed, sittings
-from arena.lab.ruin import Attempt, Ruin
-from arena.lab.series import Offence, Sitting
-from protocol.messages import Ending, Limits, Verdict
+from arena.lab.in_process import Entrant, play_parts
+from arena.lab.launched import BotPool, PartPlayer
+from arena.lab.matches import Experiment, MatchSpec, PlayedMatch, SampledGame
+from arena.lab.ruin import Attempt, Trials
+from arena.lab.sittings import Sitting, TableMatches
+from protocol.messages import Ending
 from protocol.strategy import Strategy, find
 from protocol.vocabulary import Question, Settings
 from tests.support.virtual_time import all_done
@@ -81,11 +78,11 @@ def entrants(game: Game, offence: Callable[[], object] | None) -> list[Entrant]:
 
 
 class OneTablePool(BotPool):
-    """A pool with one table, which plays at once, with the cards of `in_process.sittings`."""
+    """A pool with one table, which plays at once, with the cards that objects get."""
 
-    def __init__(self, strategies: dict[str, Strategy]) -> None:
+    def __init__(self, game: Game, strategies: dict[str, Strategy]) -> None:
+        self._game = game
         self.strategies = strategies
-        self.matches = 0
 
     def seats(self, bots: Iterable[int]) -> tuple[str, ...]:
         return tuple(self.strategies)
@@ -94,20 +91,16 @@ class OneTablePool(BotPool):
         assert tuple(names) == tuple(self.strategies)
 
     async def play(
-        self, game: Callable[[], Game], settings: Settings, names: Sequence[str]
-    ) -> tuple[MatchResult, Verdict | None]:
-        seed = derived_seed(SEED, "match", self.matches) if self.matches else SEED
-        self.matches += 1
-        match = MatchState(game(), settings, seed=seed_from_int(seed))
+        self,
+        spec: MatchSpec,
+        settings: Settings,
+        names: Sequence[str],
+        tick: Callable[[], None] = lambda: None,
+    ) -> PlayedMatch:
+        sampled = SampledGame(self._game, tick)
+        match = MatchState(sampled.game, settings, seed=spec.cards)
         drive(match, [self.strategies[name] for name in names])
-        return match.result(), None
-
-
-def numbers(sitting: Sitting) -> object:
-    """A sitting as something that can be compared."""
-    samples = [(s.count, s.total, s.mean, s.variance) for s in sitting.samples]
-    rest = (sitting.scores, sitting.points, sitting.won, sitting.offence)
-    return sitting.bots, sitting.matches, samples, rest
+        return sampled.played(spec, match.result())
 
 
 @pytest.mark.parametrize("offence", [None, illegal, crash])
@@ -116,30 +109,26 @@ async def test_the_same_sitting_adds_up_to_the_same(
     name: str, offence: Callable[[], object] | None
 ) -> None:
     game = GAMES[name]
-    settings = game.vocabulary.read_settings(SHORT[name])
-    places = tuple(range(game.seats))
+    experiment = TableMatches(game, game.vocabulary.read_settings(SHORT[name]))
+    parts = experiment.parts({tuple(range(game.seats)): SEED}, 3)
+    here: list[Sitting] = []
+    there: list[Sitting] = []
     ticks: list[str] = []
-    [local] = sittings(
-        game,
-        entrants(game, offence),
-        [places],
-        seeds=[SEED],
-        matches=3,
-        settings=settings,
-        report=lambda units: ticks.extend(["local"] * units),
+    play_parts(
+        *(experiment, entrants(game, offence), parts, here.append),
+        units=3,
+        report=lambda units: ticks.extend(["here"] * units),
     )
     made = {
         entrant.name: entrant.make(f"{SEED}:{place}")
         for place, entrant in enumerate(entrants(game, offence))
     }
-    play = launched._SittingRunner(
-        OneTablePool(made), game, [places], 3, settings, lambda: ticks.append("outside")
-    )
-    [sitting] = await play.run()
+    pool = OneTablePool(game, made)
+    await PartPlayer(experiment, pool, lambda: ticks.append("there")).play(parts, there.append)
 
-    assert numbers(sitting) == numbers(local)
-    assert (sitting.offence is not None) is (offence is not None)
-    assert ticks.count("local") == ticks.count("outside")
+    assert there == here
+    assert (here[0].offence is not None) is (offence is not None)
+    assert ticks.count("here") == ticks.count("there")
 
 
 class HeldMatches:
@@ -151,7 +140,8 @@ class HeldMatches:
         self.playing: dict[str, asyncio.Future[int | None]] = {}
 
     def seats(self, bots: Iterable[int]) -> tuple[str, ...] | None:
-        names = tuple(map(str, bots))
+        taken = tuple(bots)
+        names = tuple(str(bot) + "'" * taken[:place].count(bot) for place, bot in enumerate(taken))
         if any(self.busy.count(name) >= self.tables for name in names):
             return None
         self.busy += names
@@ -162,20 +152,23 @@ class HeldMatches:
             self.busy.remove(name)
 
     async def play(
-        self, game: Callable[[], Game], settings: Settings, names: Sequence[str]
-    ) -> tuple[MatchResult, Verdict | None]:
+        self, spec: MatchSpec, settings: Settings, names: Sequence[str], tick: object
+    ) -> PlayedMatch:
         key = "-".join(names)
+        if len(spec.bots) == 1:  # of trials, which one it is
+            key = f"trial {spec.numbers[0]}"
         over = self.playing[key] = asyncio.get_running_loop().create_future()
         try:
             offender = await over
         finally:
             self.playing.pop(key, None)
-        match = MatchState(game(), settings, seed=bytes(32), start=False)
+        game = GAMES["ace_king_queen" if len(spec.bots) == 2 else "blackjack"]
+        match = MatchState(game, settings, seed=bytes(32), start=False)
         if offender is None:
             match.end(Ending.COMPLETED, None, "")
         else:
             match.end(Ending.CRASH, offender, "crashed: exit status 1")
-        return match.result(), None
+        return PlayedMatch(spec, match.result(), [])
 
     async def until_playing(self, *keys: str) -> None:
         await all_done()
@@ -186,43 +179,47 @@ Step = tuple[tuple[str, ...], Mapping[str, int | Exception | None]]
 """The tables at which it plays then, and how it ends at some: well, by an offender, by an error."""
 
 
-async def stepwise(pool: HeldMatches, schedule: Sequence[Step]) -> None:
-    """See that matches begin as a schedule says, and end them as it says."""
+async def stepwise(
+    experiment: Experiment[Any, Any],
+    parts: Iterable[Any],
+    on_sums: Callable[[Any], bool | None],
+    schedule: Sequence[Step],
+    each: int = 1,
+    at_once: int | None = None,
+    is_cancelled: bool = False,
+) -> None:
+    """Play parts, see that matches begin as a schedule says, and end them as it says."""
+    pool = HeldMatches(each)
+    player = PartPlayer(experiment, cast(BotPool, pool), lambda: None)
+    task = asyncio.create_task(player.play(parts, on_sums, at_once))
     for playing, ends in schedule:
         await pool.until_playing(*playing)
         for table, how in ends.items():
             over = pool.playing.pop(table)
             over.set_exception(how) if isinstance(how, Exception) else over.set_result(how)
-
-
-async def played_by(
-    tables: Sequence[tuple[int, ...]],
-    schedule: Sequence[Step],
-    each: int = 1,
-    jobs: int | None = None,
-    is_cancelled: bool = False,
-) -> tuple[Sitting, ...]:
-    """The sittings of these tables when a schedule ends their matches."""
-    game = GAMES["ace_king_queen"]
-    settings = game.vocabulary.read_settings({"hands": 2})
-
-    pool = HeldMatches(each)
-    play = launched._SittingRunner(
-        cast(BotPool, pool), game, tables, 1, settings, lambda: None, jobs
-    )
-    task = asyncio.create_task(play.run())
-    await stepwise(pool, schedule)
     if is_cancelled:
         task.cancel()
     try:
-        return await task
+        await task
     finally:
         assert pool.busy == []
         assert pool.playing == {}
 
 
+async def played_by(
+    tables: Sequence[tuple[int, ...]], schedule: Sequence[Step], matches: int = 1, **more: Any
+) -> list[Sitting]:
+    """The sittings of these tables when a schedule ends their matches."""
+    game = GAMES["ace_king_queen"]
+    experiment = TableMatches(game, game.vocabulary.read_settings({"hands": 2}))
+    played: list[Sitting] = []
+    parts = experiment.parts(dict.fromkeys(tables, 0), matches)
+    await stepwise(experiment, parts, played.append, schedule, **more)
+    return played
+
+
 @pytest.mark.parametrize(
-    ("tables", "jobs", "schedule"),
+    ("tables", "at_once", "schedule"),
     [
         pytest.param(
             [(0, 1), (0, 2), (2, 3), (2, 4)],
@@ -242,10 +239,10 @@ async def played_by(
         ),
     ],
 )
-async def test_tables_are_played_side_by_side(
-    tables: list[tuple[int, ...]], jobs: int | None, schedule: list[Step]
+async def test_tables_are_played_side_by_side_and_come_in_order(
+    tables: list[tuple[int, ...]], at_once: int | None, schedule: list[Step]
 ) -> None:
-    played = await played_by(tables, schedule, jobs=jobs)
+    played = await played_by(tables, schedule, at_once=at_once)
 
     assert [sitting.bots for sitting in played] == tables
 
@@ -260,6 +257,13 @@ async def test_J3_an_offender_plays_no_more() -> None:
     assert [sitting.bots for sitting in played] == [(0, 1), (0, 2), (0, 3)]
     [offence] = [sitting.offence for sitting in played if sitting.offence]
     assert (offence.bot, offence.place, offence.match) == (2, 1, 1)
+
+
+async def test_what_an_offence_leaves_out_holds_up_no_result() -> None:
+    schedule: list[Step] = [(("0-1", "3-4"), {"3-4": None}), (("0-1",), {"0-1": 0})]
+    played = await played_by([(0, 1), (0, 2), (3, 4)], schedule)
+
+    assert [sitting.bots for sitting in played] == [(0, 1), (3, 4)]
 
 
 async def test_an_offence_at_two_tables_at_once_is_one() -> None:
@@ -281,127 +285,62 @@ async def test_what_stops_a_table_stops_all(
         await played_by([(0, 1), (2, 3)], [(("0-1", "2-3"), ends)], is_cancelled=not ends)
 
 
+async def test_a_process_keeps_its_number_at_the_table_when_seats_rotate() -> None:
+    ends = {"0-0'": None}, {"0'-0": None}, {"0-0'": None}
+    [sitting] = await played_by([(0, 0)], [(tuple(end), end) for end in ends], matches=3)
+
+    assert sitting.matches == 3
+
+
+async def test_what_comes_after_the_last_part_that_was_needed_is_stopped() -> None:
+    game = GAMES["ace_king_queen"]
+    experiment = TableMatches(game, game.vocabulary.read_settings({"hands": 2}))
+    parts = (part for n in count() for part in experiment.parts({(n, n + 1): 0}, 1))
+    played: list[Sitting] = []
+
+    def on_sums(sitting: Sitting) -> bool:
+        played.append(sitting)
+        return len(played) == 2
+
+    schedule: list[Step] = [(("0-1", "1-2"), {"1-2": None}), (("0-1", "2-3"), {"0-1": None})]
+    await stepwise(experiment, parts, on_sums, schedule, each=9, at_once=2)
+
+    assert [sitting.bots for sitting in played] == [(0, 1), (1, 2)]
+
+
 # ---- Trials
 
 
-TRIALS = Attempt.of(GAMES["blackjack"], stake=20, goal=25)
-
-
-async def tried(
-    monkeypatch: pytest.MonkeyPatch, schedule: Sequence[Step], trials: int
-) -> tuple[Ruin, Offence | None]:
+async def tried(schedule: Sequence[Step], count: int) -> Trials:
     """The trials of a bot that was started twice, which a schedule ends."""
-    pool = HeldMatches()
-    names = iter(["ann", "ann-2"])
-    pool.seats = lambda bots: (next(names),)  # type: ignore[method-assign]
+    attempt = Attempt(GAMES["blackjack"], stake=20, goal=25)
+    trials = Trials(attempt)
+    parts = attempt.parts(1, count, at_once=1)
+    await stepwise(attempt, parts, trials.add, schedule, each=2, at_once=2)
+    return trials
 
-    @contextlib.asynccontextmanager
-    async def gathered(*_: object, copies: int) -> AsyncIterator[HeldMatches]:
-        assert copies == 2
-        yield pool
 
-    monkeypatch.setattr(launched, "gathered", gathered)
-    task = asyncio.create_task(
-        launched.ruin(
-            *(TRIALS, PoolBot("ann")), trials=trials, limits=Limits(), tick=lambda: None, jobs=2
-        )
+async def test_T10_trials_are_played_side_by_side() -> None:
+    trials = await tried(
+        [
+            (("trial 1", "trial 2"), {"trial 2": None}),
+            (("trial 1", "trial 3"), {"trial 3": None}),
+            (("trial 1",), {"trial 1": None}),
+        ],
+        count=3,
     )
-    await stepwise(pool, schedule)
-    try:
-        return await task
-    finally:
-        assert pool.playing == {}
+    [result] = trials.ruins()
+
+    assert (result.trials, result.offences, trials.offence) == (3, 0, None)
 
 
-BOTH = ("ann", "ann-2")
-
-
-async def test_T10_trials_are_played_side_by_side(monkeypatch: pytest.MonkeyPatch) -> None:
-    schedule: list[Step] = [
-        (BOTH, {"ann-2": None}),
-        (BOTH, {"ann-2": None}),
-        (("ann",), {"ann": None}),
-    ]
-
-    result, offence = await tried(monkeypatch, schedule, trials=3)
-
-    assert (result.trials, result.offences, offence) == (3, 0, None)
-
-
-@pytest.mark.parametrize("ends", [{"ann-2": 0}, {"ann-2": 0, "ann": 0}])
+@pytest.mark.parametrize("ends", [{"trial 2": 0}, {"trial 2": 0, "trial 1": 0}])
 async def test_T10_the_first_offence_ends_all_trials(
-    monkeypatch: pytest.MonkeyPatch, ends: Mapping[str, int | Exception | None]
+    ends: Mapping[str, int | Exception | None],
 ) -> None:
-    result, offence = await tried(monkeypatch, [(BOTH, ends)], trials=10)
+    trials = await tried([(("trial 1", "trial 2"), ends)], count=10)
+    [result] = trials.ruins()
 
     assert (result.trials, result.offences) == (1, 1)
-    assert offence is not None
-    assert (offence.kind, offence.match) == (Ending.CRASH, 2)
-
-
-async def test_T10_what_goes_wrong_in_a_trial_stops_all(monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(OSError, match="no"):
-        await tried(monkeypatch, [(BOTH, {"ann": OSError("no")})], trials=10)
-
-
-class HeldWork:
-    """Pieces of work that end when a test says."""
-
-    def __init__(self) -> None:
-        self.begun: dict[int, asyncio.Future[str]] = {}
-
-    async def __call__(self, piece: int) -> str:
-        self.begun[piece] = asyncio.get_running_loop().create_future()
-        return await self.begun[piece]
-
-
-async def test_results_come_in_the_order_of_the_pieces() -> None:
-    work = HeldWork()
-
-    async with InOrder(work, range(3), 3) as results:
-        await all_done()
-        for piece in (2, 0, 1):
-            work.begun[piece].set_result(f"result {piece}")
-        taken = [result async for result in results]
-
-    assert taken == ["result 0", "result 1", "result 2"]
-
-
-async def test_a_slow_piece_holds_up_no_other() -> None:
-    work = HeldWork()
-
-    async with InOrder(work, range(9), 2):
-        await all_done()
-        for piece in (1, 2, 3):
-            work.begun[piece].set_result("")
-            await all_done()
-
-        assert set(work.begun) == {0, 1, 2, 3, 4}
-
-
-async def test_what_is_not_over_at_the_end_is_cancelled() -> None:
-    work = HeldWork()
-
-    async with InOrder(work, count(), 2) as results:
-        await all_done()
-        work.begun[0].set_result("")
-        await anext(results)
-        await all_done()
-
-    assert [future.cancelled() for future in work.begun.values()] == [False, True, True]
-
-
-async def test_what_a_piece_raises_is_raised_in_its_turn_and_nothing_more_is_begun() -> None:
-    work = HeldWork()
-
-    async with InOrder(work, count(), 2) as results:
-        await all_done()
-        work.begun[1].set_exception(OSError("no"))
-        await all_done()
-        begun = set(work.begun)
-        work.begun[0].set_result("")
-        await anext(results)
-        with pytest.raises(OSError, match="no"):
-            await anext(results)
-
-    assert begun == {0, 1}
+    assert trials.offence is not None
+    assert trials.offence.kind is Ending.CRASH

@@ -110,22 +110,27 @@ async def test_after_another_answer_the_recorded_history_goes_on() -> None:
         assert other[difference.recorded] == difference.given
 
 
+def told(seat: RecordedSeat) -> list[Any]:
+    """All that a seat is told whose bot always answers something else."""
+    script, given = seat.script(), None
+    heard: list[Any] = []
+    try:
+        while True:
+            heard.append(script.send(given))
+            given = "something else"
+    except StopIteration as ended:
+        return [*heard, ended.value]
+
+
 async def test_a_seats_document_puts_the_same_questions() -> None:
     record = play("gin_rummy", 6).record
     document = seat_document(record, 1, "m", NAMES[:2])
-    of_record, of_document = (
-        RecordedSeat(record, 1, NAMES[:2]),
-        RecordedSeat(document.record, 1, NAMES[:2], document.steps()),
-    )
+    of_record = RecordedSeat(record, 1, NAMES[:2])
+    of_document = RecordedSeat(document.record, 1, NAMES[:2], document.steps())
 
-    while True:
-        question, news = of_record.proceed()
-        assert of_document.proceed() == (question, news)
-        if question is None:
-            break
-        assert of_document._recorded(question) == of_record._recorded(question)
-        of_document.take(1, question, "something else")
-    assert len(of_document.differences) == len(document.record.answers)
+    assert told(of_document) == told(of_record)
+    assert of_document.differences == of_record.differences
+    assert len(of_document.differences) == len(document.record.answers) > 1
 
 
 async def test_an_illegal_answer_fails() -> None:
@@ -183,33 +188,29 @@ async def test_a_bot_that_is_gone_fails() -> None:
     assert replayed.result == ReplayOutcome(0, failed=BotFailed("crashed: exit status 3"))
 
 
-async def test_a_bot_that_takes_too_long_fails() -> None:
+@pytest.mark.parametrize(
+    ("is_ready", "limit_s", "text"),
+    [
+        (False, 10, "not ready within 10,000 ms after match"),
+        (True, 30, "did not answer within 30,000 ms"),
+    ],
+)
+async def test_a_bot_that_takes_too_long_fails(is_ready: bool, limit_s: int, text: str) -> None:
     replayed = ReplayedBot(play("gin_rummy", 6).record, 0)
-    replayed.now += 9.9
-    replayed.referee.tick()
-    assert not replayed.outcome.done()
+    question = None
+    if is_ready:
+        replayed.reads()
+        [ask] = replayed.bot.asks()
+        replayed.bot.player.chairs[ask.match].asked_at = replayed.now
+        question = ask.question
 
-    replayed.now += 0.2
-    replayed.referee.tick()
-
-    assert replayed.result == ReplayOutcome(
-        0, failed=BotFailed("not ready within 10,000 ms after match")
-    )
-
-
-async def test_a_bot_that_never_answers_fails() -> None:
-    replayed = ReplayedBot(play("gin_rummy", 6).record, 0)
-    replayed.reads()
-    [ask] = replayed.bot.asks()
-    replayed.bot.player.chairs[ask.match].asked_at = replayed.now
-
-    replayed.now += 29.9
+    replayed.now += limit_s - 0.1
     replayed.referee.tick()
     assert not replayed.outcome.done()
     replayed.now += 0.2
     replayed.referee.tick()
 
-    assert replayed.result.failed == BotFailed("did not answer within 30,000 ms", 1, ask.question)
+    assert replayed.result == ReplayOutcome(0, failed=BotFailed(text, int(is_ready), question))
 
 
 @pytest.mark.parametrize("has_core", [True, False])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from functools import partial
 from math import sqrt
 from typing import Any
@@ -11,10 +12,10 @@ import pytest
 
 from arena.engine.drive import drive
 from arena.engine.match import MatchState
-from arena.games import GAMES
-from arena.lab.in_process import entrant
+from arena.games import GAMES, game_named
+from arena.lab.in_process import Entrant, entrant, play_parts
 from arena.lab.odds import exact_counts, odds
-from arena.lab.ruin import Attempt, Ruin, Trials, ruin
+from arena.lab.ruin import Attempt, EndedTrials, Ruin, Trials
 from arena.sandbox import worker_pool
 from bots.three_card_poker import Q64, Always, PlayerStrategy
 from protocol.errors import BadSettings, UnknownGame, UsageError
@@ -99,18 +100,26 @@ def stands_on_everything(bet: int = 5) -> Answering:
     return Answering(lambda asked: min(bet, asked.legal.max) if asked.kind == "bet" else "stand")
 
 
-def tried(**changed: Any) -> Ruin:
-    """Q64 tries to double 100 chips, unless something else is said."""
-    factory = changed.pop("strategy_factory", Q64)
-    arguments: dict[str, Any] = {
-        "game": "tcp",
-        "makers": [lambda seed: factory()],
-        "stake": 100,
-        "goal": 200,
-        "trials": 20,
-        "seed": 1,
-    }
-    [result] = ruin(**(arguments | changed))
+def ruined(
+    entrants: Sequence[Entrant],
+    *,
+    game: str = "tcp",
+    trials: int = 20,
+    jobs: int = 1,
+    report: Callable[[int], None] = lambda units: None,
+    **changed: Any,
+) -> list[Ruin]:
+    """The entrants try to double 100 chips, unless something else is said."""
+    attempt = Attempt(game_named(game), **{"stake": 100, "goal": 200, "seed": 1, **changed})
+    done = Trials(attempt, len(entrants))
+    parts = attempt.parts(len(entrants), trials)
+    units = trials * len(entrants)
+    play_parts(attempt, entrants, parts, done.add, units=units, jobs=jobs, report=report)
+    return done.ruins()
+
+
+def tried(strategy: Callable[[], Any] = Q64, **changed: Any) -> Ruin:
+    [result] = ruined([Entrant("one", lambda seed: strategy())], **changed)
     return result
 
 
@@ -128,7 +137,7 @@ def test_T10_every_trial_ends_at_the_goal_or_broke() -> None:
 
 
 def test_T10_no_win_in_a_few_trials_still_has_an_error() -> None:
-    result = tried(strategy_factory=Folder, trials=10)
+    result = tried(Folder, trials=10)
 
     assert (result.wins, result.broke) == (0, 10)
     assert result.standard_error == pytest.approx(sqrt(1 / 12 * 11 / 12 / 10))
@@ -137,25 +146,21 @@ def test_T10_no_win_in_a_few_trials_still_has_an_error() -> None:
 @pytest.mark.parametrize(("more", "is_decided"), [({}, True), ({"rounds": 1}, False)])
 def test_T10_a_trial_stops_at_the_goal(more: dict[str, int], is_decided: bool) -> None:
     """One round of all or nothing: going on would ruin everybody; the last round counts, too."""
-    result = tried(strategy_factory=AllIn, trials=100, **more)
+    result = tried(AllIn, trials=100, **more)
 
     assert 20 < result.wins < 70
     assert (result.undecided == 0) is is_decided  # the dealer did not qualify: 150 chips
 
 
-def test_T10_a_trial_that_is_given_up_is_undecided_and_counts_among_the_trials() -> None:
-    result = tried(strategy_factory=Folder, rounds=5, trials=10)
-
-    assert (result.wins, result.broke, result.undecided, result.share) == (0, 0, 10, 0)
-
-
-def test_T10_a_blackjack_bankroll_below_the_minimum_is_broke() -> None:
-    """Bets of 20 and what is left of 23: 3 chips are not enough to go on."""
+def test_T10_a_trial_that_is_given_up_is_undecided_and_one_below_the_least_is_broke() -> None:
+    given_up = tried(Folder, rounds=5, trials=10)
+    # Bets of 20 and what is left of 23: 3 chips are not enough to go on.
     bold = partial(stands_on_everything, 20)
-    result = tried(game="blackjack", strategy_factory=bold, stake=23, goal=24, trials=50)
+    broke = tried(bold, game="blackjack", stake=23, goal=24, trials=50)
 
-    assert result.undecided == 0
-    assert result.broke > 0
+    counts = given_up.wins, given_up.broke, given_up.undecided, given_up.share
+    assert counts == (0, 0, 10, 0)
+    assert broke.undecided == 0 < broke.broke
 
 
 @pytest.mark.parametrize(
@@ -185,35 +190,23 @@ def test_T10_bad_arguments_are_refused(
 def test_T10_any_number_of_processes_gives_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("_REPORT_S", "_ALONE_S", "_WORTH_S"):
         monkeypatch.setattr(worker_pool, name, -1.0)
-    game = GAMES["three_card_poker"]
-    makers = [entrant(game, "random", {"ante": ante}).make for ante in (5, 10)]
+    entrants = [entrant(GAMES["three_card_poker"], "random", {"ante": ante}) for ante in (5, 10)]
     trials: list[int] = []
-    here, there = (
-        ruin(
-            *("tcp", makers),
-            stake=100,
-            goal=200,
-            trials=250,
-            seed=1,
-            report=trials.append,
-            jobs=jobs,
-        )
-        for jobs in (1, 2)
-    )
+    here, there = (ruined(entrants, trials=250, report=trials.append, jobs=jobs) for jobs in (1, 2))
 
     assert here == there
     assert here[0] != here[1]
     assert sum(trials) == 2 * 2 * 250
 
 
-def test_T10_a_trial_has_the_same_choices_for_every_maker() -> None:
+def test_T10_a_trial_has_the_same_choices_for_every_bot() -> None:
     seeds: list[str] = []
 
-    def maker(seed: str) -> Q64:
+    def make(seed: str) -> Q64:
         seeds.append(seed)
         return Q64()
 
-    one, other = ruin("tcp", [maker, maker], stake=100, goal=200, trials=3, seed=1)
+    one, other = ruined([Entrant("one", make), Entrant("other", make)], trials=3)
 
     assert one == other
     assert seeds == ["1:1", "1:2", "1:3"] * 2
@@ -245,7 +238,7 @@ def chance_of(goal: int, stake: int, ante: int) -> float:
 @pytest.mark.stats
 @pytest.mark.parametrize(("ante", "trials"), [(10, 1000), (25, 2000)])
 def test_T10_an_ante_doubles_a_stake_as_often_as_theory_says(ante: int, trials: int) -> None:
-    result = tried(strategy_factory=lambda: Q64(ante), trials=trials)
+    result = tried(lambda: Q64(ante), trials=trials)
 
     exact = chance_of(goal=200, stake=100, ante=ante)
     assert result.share == pytest.approx(exact, abs=4 * result.standard_error)
@@ -255,14 +248,14 @@ def test_T10_an_ante_doubles_a_stake_as_often_as_theory_says(ante: int, trials: 
 
 
 def test_a_game_that_knows_goals_tells_its_bots_the_goal() -> None:
-    attempt = Attempt.of(GAMES["three_card_poker"], stake=100, goal=200)
+    attempt = Attempt(GAMES["three_card_poker"], stake=100, goal=200)
 
     assert msgspec.to_builtins(attempt.settings)["goal"] == 200
 
 
 @pytest.mark.parametrize("game", ["three_card_poker", "blackjack"])
 def test_T10_a_trial_is_over_at_the_goal_and_not_before(game: str) -> None:
-    attempt = Attempt.of(GAMES[game], stake=20, goal=25)
+    attempt = Attempt(GAMES[game], stake=20, goal=25)
     bot: Any = Q64 if game == "three_card_poker" else stands_on_everything
     ends = set()
     for seed in range(20):
@@ -277,12 +270,12 @@ def test_T10_a_trial_is_over_at_the_goal_and_not_before(game: str) -> None:
 
 
 def test_trials_add_up() -> None:
-    trials = Trials(Attempt.of(GAMES["blackjack"], stake=100, goal=200))
+    trials = Trials(Attempt(GAMES["blackjack"], stake=100, goal=200))
     late = Termination(Ending.TIMEOUT, 0, "late")
     done = Termination(Ending.COMPLETED)
-    for score, ended in [(100, done), (-100, done), (50, done), (-100, late)]:
-        trials.add(score, ended)
-    result = trials.ruin()
+    trials.add(EndedTrials(0, ((100, done), (-100, done))))
+    trials.add(EndedTrials(0, ((50, done), (-100, late))))
+    [result] = trials.ruins()
 
     assert (result.trials, result.wins, result.broke) == (4, 1, 1)
     assert (result.undecided, result.offences) == (1, 1)
