@@ -176,7 +176,7 @@ def _run(
             rng=seed_of(seed),
             address=address,
             on_step=display.step_done,
-            on_progress=display.progress if display.has_progress else None,
+            on_progress=display.progress,
         )
         return msgspec.structs.replace(checked, seed=seed)
 
@@ -192,7 +192,7 @@ class _Display:
 
     def __init__(self, *, verbose: bool, quiet: bool) -> None:
         self._is_verbose, self._is_quiet = verbose, quiet
-        self.has_progress = sys.stderr.isatty() and not verbose
+        self._has_progress = sys.stderr.isatty() and not verbose
 
     def frame(self, who: str, text: str) -> None:
         if self._is_verbose:
@@ -200,14 +200,15 @@ class _Display:
             click.echo(f"{who + ('>' if who != '--' else ''):<6} {shown}", err=True)
 
     def note(self, text: str) -> None:
-        click.echo(f"{_CLEAR if self.has_progress else ''}{text}", err=True)
+        click.echo(f"{_CLEAR if self._has_progress else ''}{text}", err=True)
 
     def progress(self, text: str) -> None:
-        width = shutil.get_terminal_size().columns - 1
-        click.echo(f"{_CLEAR}{text[:width]}", err=True, nl=False)
+        if self._has_progress:
+            width = shutil.get_terminal_size().columns - 1
+            click.echo(f"{_CLEAR}{text[:width]}", err=True, nl=False)
 
     def step_done(self, outcome: StepOutcome) -> None:
-        if self.has_progress:
+        if self._has_progress:
             click.echo(_CLEAR, err=True, nl=False)
         if not self._is_quiet:
             click.echo("\n".join(lines_of(outcome)))

@@ -8,8 +8,7 @@ import msgspec
 import pytest
 
 from arena.authoring.conformance import Hint, StepFailed
-from arena.authoring.conformance.bot import BotUnderTest
-from arena.authoring.conformance.conversation import _text
+from arena.authoring.conformance.bot import BotUnderTest, _text
 from arena.authoring.conformance.diagnose import (
     blame_of_answer,
     blame_of_frame,
@@ -21,7 +20,7 @@ from arena.authoring.conformance.diagnose import (
     last_lines,
     messages_of,
 )
-from arena.authoring.conformance.fake_transport import Line, Opened
+from arena.authoring.conformance.wire import Line, Opened
 from arena.engine.verdict import Finding
 from arena.sandbox.command import Program
 from protocol.ace_king_queen import Open
@@ -244,7 +243,7 @@ async def hint_of(
     bot._is_mute = bot._is_idle = is_mute
     finding = None if status is None else ended(status)
     with bot.speaking(blame=blame):
-        return (await bot.departed("more", Hint.LEFT, finding)).hint
+        return (await bot._departed("more", Hint.LEFT, finding)).hint
 
 
 @pytest.mark.parametrize(

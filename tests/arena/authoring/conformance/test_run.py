@@ -12,8 +12,8 @@ import pytest
 
 from arena.authoring.conformance import Hint, Step, StepOutcome, StepStatus
 from arena.authoring.conformance.bot import BotUnderTest
-from arena.authoring.conformance.fake_transport import Line
 from arena.authoring.conformance.run import quantile
+from arena.authoring.conformance.wire import Line
 from arena.games import GAMES
 from protocol.messages import Limits
 from tests.support.in_memory_bot import LIMITS, InMemoryBot, Message, check
@@ -24,7 +24,7 @@ pytestmark = pytest.mark.virtual_time(limit_s=900)
 @pytest.fixture(autouse=True)
 def _in_a_hurry(monkeypatch: pytest.MonkeyPatch) -> None:
     """In memory all that a bot has to say is said at once."""
-    monkeypatch.setattr("arena.authoring.conformance.connection_steps._END_S", 0.05)
+    monkeypatch.setattr("arena.authoring.conformance.steps._END_S", 0.05)
     monkeypatch.setattr("arena.authoring.conformance.session._SETTLE_S", 0.002)
     monkeypatch.setattr("arena.authoring.conformance.steps._LINGER_S", 0.002)
 
