@@ -35,6 +35,7 @@ _TEMPLATES = Environment(
     trim_blocks=True,
     undefined=StrictUndefined,
 )
+_VIEW = "view.js"
 _FILES = {
     "pyproject.toml": "pyproject.toml",
     "README.md": "README.md",
@@ -42,6 +43,7 @@ _FILES = {
     "NAME/vocabulary.py": "vocabulary.py",
     "NAME/rules.py": "rules.py",
     "NAME/bots.py": "bots.py",
+    "NAME/view.js": _VIEW,
     "tests/test_NAME.py": "test_game.py",
 }
 """The files of the package, and the template of each."""
@@ -65,8 +67,11 @@ def check_name(name: str) -> None:
         raise BadGame(f"expected another name: there is a Python module {name!r}")
 
 
-def game_package(name: str, seats: int) -> Starter:
-    """A package with a small game of that name for 1 to `MOST_SEATS` seats."""
+def game_package(name: str, seats: int, *, view: bool = False, luck: bool = False) -> Starter:
+    """A package with a small game of that name for 1 to `MOST_SEATS` seats.
+
+    With `view` it has a view for the page, with `luck` a meter of luck.
+    """
     assert 1 <= seats <= MOST_SEATS, "the command has asked"
     lines = [
         'pip install -e ".[test]"',
@@ -86,6 +91,8 @@ def game_package(name: str, seats: int) -> Starter:
         "distribution": name.replace("_", "-"),
         "title": name.replace("_", " ").capitalize(),
         "seats": seats,
+        "view": view,
+        "luck": luck,
         "hands": max(seats, 2),  # cards that a round needs
         "lineup": list(
             zip(("ann", "ben", "cem", "dan", "eve", "fay"), _lineup(seats), strict=False)
@@ -93,6 +100,12 @@ def game_package(name: str, seats: int) -> Starter:
         "commands": commands,
         "deck": ", ".join(f'"{rank}s"' for rank in _SPADES[:seats]),
         "fold_scores": _fold_scores(seats),
+        "engine_import": _import(
+            "arena.engine.rules",
+            "EVERYONE AskSeat Choice Game".split()
+            + "Luck LuckMeter LuckRound".split() * luck
+            + "Rules Scoreboard TellSeat Unit".split(),
+        ),
         "rules_import": _import(
             module,
             ["CARDS", "SEATS", "VOCABULARY", *(cls for cls in used if seats > 1 or cls != "Acted")],
@@ -110,6 +123,7 @@ def game_package(name: str, seats: int) -> Starter:
         {
             file.replace("NAME", name): _TEMPLATES.get_template(f"{template}.jinja").render(values)
             for file, template in _FILES.items()
+            if view or template != _VIEW
         },
         commands,
     )
