@@ -73,8 +73,12 @@ from protocol.session import Session, State
 __all__ = ["BotUnderTest", "Dress"]
 
 _AWAITED_MS = 600_000  # for a bot that somebody starts by hand
-_RETURN_MS = 30_000  # the same, when it has been here before
 _LOOK_S = 0.25  # between two looks at the CPU time of a bot that is waited for
+# A bot that neither says anything nor computes is given up before an arena would: whoever waits for
+# the check is told within half a minute.
+_PATIENCE_MS = 16_000
+_LESS_PATIENCE_MS = 5_000  # once it has said nothing
+_BACK_MS = 10_000  # for it to connect again
 _AFTERMATH_S = 1.0  # a process that ends after its connection does so within that time
 _CLOSE_GOING = 1001  # RFC 6455: "going away"; some libraries close so at their end
 _KNOWN = frozenset({Hint.BATCH, Hint.MESSAGE_LIMIT})  # earlier steps have tried all else
@@ -148,7 +152,7 @@ class BotUnderTest:
         self._loop = asyncio.get_running_loop()
         self._launcher = Launcher(limits, hidden, self.endpoint.ended)
         self._token: str | None = None
-        self._was_here = False
+        self._was_here = self._was_silent = False
         self._manner = _Manner()
         self._failed: set[tuple[Hint, str]] = set()
         self._wire: Line | None = None
@@ -172,6 +176,11 @@ class BotUnderTest:
         """The encoding of the bot's first frame; JSON until the bot has sent one."""
         encoding = None if self._wire is None else self._wire.encoding
         return encoding or Encoding.JSON
+
+    @property
+    def back_ms(self) -> float:
+        """For how long it is waited for when it has lost its connection."""
+        return min(self.limits.grace_ms, _BACK_MS)
 
     @property
     def has_more(self) -> bool:
@@ -253,7 +262,7 @@ class BotUnderTest:
         within_ms: float = self.limits.start_ms + self.limits.hello_ms
         if self.program is None:
             self._on_wait(f"waiting for the bot at {self.endpoint.url}")
-            within_ms = _RETURN_MS if self._was_here else _AWAITED_MS
+            within_ms = self.back_ms if self._was_here else _AWAITED_MS
         hint = Hint.NOT_BACK if self._was_here else Hint.NOT_CONNECTED
         await self.connect("it connects", hint, within_ms)
         self._was_here = self.program is None
@@ -324,7 +333,7 @@ class BotUnderTest:
         """Refuse its `resume`, and await a `hello` without one; raises `StepFailed` as `greet`."""
         await self.refuse("session", "there is no such session any more")
         hint = Hint.SESSION_REFUSED
-        await self.connect("it connects once more", hint, self.limits.grace_ms)
+        await self.connect("it connects once more", hint, self.back_ms)
         hello = await self.greet()
         if hello.resume is not None:
             raise self.failure("`hello` without `resume`", self.came, hint)
@@ -410,29 +419,38 @@ class BotUnderTest:
         Raises `StepFailed` if something else comes, or nothing; `hint` is for the latter.
 
         Args:
+            within_ms: how long an arena would wait at most.
             late: the hint if it comes too late. It is waited for as long again, but no longer than
                 `hard_ms`.
             even_repeated: whether to return a message that was said before and has no effect.
             look: called now and then; a text says what the bot has done that makes it too late.
         """
-        began = self._loop.time()
-        until, is_late = began + within_ms / 1000, False
+        began, hard_ms = self._loop.time(), self.limits.hard_ms
+        longest_ms = within_ms if late is None else within_ms + min(within_ms, hard_ms)
+        until_ms = longest_ms
+        if hint in (Hint.SILENT, Hint.NOT_READY):
+            patience_ms = max(_PATIENCE_MS, hard_ms + 1_000)
+            until_ms = min(longest_ms, _LESS_PATIENCE_MS if self._was_silent else patience_ms)
+        first: tuple[float, float] | None = None  # when it was looked at, and its CPU time then
         while True:
+            until = began + until_ms / 1000
             look_at = min(until, self._loop.time() + _LOOK_S)
             heard = await self._heard(expected, look_at, even_repeated=even_repeated)
             if heard is not None:
-                if is_late and late is not None:
-                    took_ms = (heard[1] - began) * 1000
+                took_ms = (heard[1] - began) * 1000
+                if late is not None and took_ms > within_ms:
                     raise self.failure(expected, f"{self.came} after {took_ms:,.0f} ms", late)
                 return heard
             if late is not None and (found := look()) is not None:
                 raise self.failure(expected, found, late)
-            if self._loop.time() < until:
-                continue
-            if late is None or is_late:
-                raise self.failure(expected, f"nothing within {within_ms:,.0f} ms", hint)
-            more_ms = min(within_ms, self.limits.hard_ms)
-            is_late, until = True, self._loop.time() + more_ms / 1000
+            now, used_ms = self._loop.time(), self.used_ms()
+            since, before_ms = first = first or (now, used_ms)
+            if used_ms - before_ms > (now - since) * 1000 / 2:  # it computes
+                until_ms = longest_ms
+            if now >= began + until_ms / 1000:
+                self._was_silent = True
+                came = f"nothing within {min(within_ms, until_ms):,.0f} ms"
+                raise self.failure(expected, came, hint)
 
     async def quiet(self, expected: str, within_s: float) -> None:
         """Wait; raises `StepFailed` if the bot leaves or says something meanwhile."""

@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from typing import Any, NamedTuple
 
-from arena.authoring.conformance import Hint, StepFailed
+from arena.authoring.conformance import Hint
 from arena.authoring.conformance.bot import BotUnderTest
 from arena.authoring.conformance.diagnose import blame_of_answer
 from arena.authoring.conformance.table import CheckMatch
@@ -27,7 +27,6 @@ from protocol.vocabulary import Question
 __all__ = ["CheckSession", "against_house"]
 
 _SETTLE_S = 0.05  # a bot that fails at the last message of a step fails within that time
-_MOST_MS = 90_000.0  # for questions at many tables, which may be answered in one frame
 _TYPES = frozenset({Hint.NUMBERS, Hint.STRINGS})
 
 Watch = Callable[[Question[Any]], None]
@@ -70,7 +69,6 @@ class CheckSession:
         self.reads_arrays = False
         self.until = math.inf
         self.progress = ""
-        self._was_silent = False
         self.wanted = tuple(games)
         self._offered: tuple[str, ...] = ()
         self.run = rng.randbytes(4).hex()
@@ -249,23 +247,17 @@ class CheckSession:
         core_wait = CoreWait(bot.waited_ms() or 0.0, began)
         count = max(1, len(asks))
         hard_ms = bot.limits.hard_ms * count
-        # A bot with metered CPU time may sleep, but it is waited for so long only once.
-        is_patient = bot.is_metered and not self._was_silent
-        one_ms = bot.limits.wall_ms if is_patient else bot.limits.hard_ms
-        within_ms = min(one_ms * count, max(one_ms, _MOST_MS))
+        # A bot with metered CPU time may sleep.
+        one_ms = bot.limits.wall_ms if bot.is_metered else bot.limits.hard_ms
 
         def late() -> str | None:
             core_wait.look(bot.waited_ms() or 0.0, self.now)
             spent_ms = bot.used_ms() - before_ms
             return f"{spent_ms:,.0f} ms of CPU time, and no end" if spent_ms > hard_ms else None
 
-        try:
-            message, arrived = await bot.hear(
-                expected, Hint.SILENT, within_ms, Hint.SLOW, look=late
-            )
-        except StepFailed:
-            self._was_silent |= (self.now - began) * 1000 >= within_ms
-            raise
+        message, arrived = await bot.hear(
+            expected, Hint.SILENT, one_ms * count, Hint.SLOW, look=late
+        )
         if not isinstance(message, Answer) or message.match not in going:
             raise bot.failure(expected, bot.came, Hint.OUT_OF_TURN)
         spent_ms, took_ms = bot.used_ms() - before_ms, (arrived - began) * 1000

@@ -291,7 +291,7 @@ async def come_back(check: CheckSession, *, welcome: bool = True) -> Hello:
     """Wait until the bot is back with its session, and welcome it; or raise `StepFailed`."""
     bot = check.bot
     latest, before = bot.secret, frozenset(bot.secrets)
-    await bot.connect("it connects again", Hint.NOT_BACK, bot.limits.grace_ms)
+    await bot.connect("it connects again", Hint.NOT_BACK, bot.back_ms)
     hello = await bot.greet()
     # A bot that has said nothing since the last `welcome` may not have read it.
     is_good = hello.resume == latest or (
