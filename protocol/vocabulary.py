@@ -178,7 +178,6 @@ class Vocabulary(msgspec.Struct, frozen=True, kw_only=True):
         follows: the news that may come after that, and still belong to the round.
         private: the news that tell one seat what it alone may know, such as its cards; they stand
             at that seat on the page. In a game for one all news are that seat's.
-        passes: the questions and news that may show a seat a card that another seat holds.
         payoffs: what a round brought, by seat, from the news that ends it.
         round: what a round is called: `round` or `hand`.
         words: every question and news in words.
@@ -196,7 +195,6 @@ class Vocabulary(msgspec.Struct, frozen=True, kw_only=True):
     closes: type[News]
     follows: tuple[type[News], ...] = ()
     private: tuple[type[News], ...] = ()
-    passes: tuple[type[Question[Any]] | type[News], ...] = ()
     payoffs: Callable[[Any], tuple[int, ...]]
     round: str = "round"
     words: Mapping[type[Question[Any]] | type[News], Asked | Told]

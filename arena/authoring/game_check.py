@@ -186,8 +186,8 @@ class _Trial:
             for leak in leaks(self._game, self.played):
                 yield "secrecy", leak
             yield from self._exchanged()
-        except Exception as error:  # of the game's own `holds`
-            yield "secrecy", f"`holds` raised {raised(error)}"
+        except Exception as error:  # of the game's own `hidden`
+            yield "secrecy", f"`hidden` raised {raised(error)}"
 
     def _deals(self) -> Iterator[Any]:
         yield from self._game.deals(self._settings, Stream(self._key))

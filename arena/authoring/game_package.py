@@ -102,7 +102,7 @@ def game_package(name: str, seats: int, *, view: bool = False, luck: bool = Fals
         "fold_scores": _fold_scores(seats),
         "engine_import": _import(
             "arena.engine.rules",
-            "EVERYONE AskSeat Choice Game".split()
+            "EVERYONE AskSeat Choice Game HiddenCards".split()
             + "Luck LuckMeter LuckRound".split() * luck
             + "Rules Scoreboard TellSeat Unit".split(),
         ),

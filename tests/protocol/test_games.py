@@ -69,7 +69,6 @@ def test_a_vocabulary_keeps_the_conventions(name: str) -> None:
         ({"follows": (Dealt,)}, "follows: expected news of ace_king_queen, got"),
         ({"private": (Dealt,)}, "private: expected news of ace_king_queen, got"),
         ({"private": (HandOver,)}, "private: expected news for one seat, got those that end"),
-        ({"passes": (Dealt,)}, "passes: expected questions or news of ace_king_queen, got"),
         ({"payoffs": (1, -1)}, "payoffs: expected a function, got (1, -1)"),
         ({"words": {}}, "words: expected Asked for Open, got None"),
         ({"words": {Open: told}}, "words: expected Asked for Open, got Told"),
