@@ -138,9 +138,10 @@ def check_game(
         lineups = _Lineups(game, seed, luck)
         note(lineups.check(1 + matches // _PER_LINEUP))
         decided += lineups.decided
-        note(broken_view(game, seed))
     note(luck.means())
     note(_estimate(game, decided))
+    if not found:  # else it may be no fault of the view
+        note(broken_view(game, seed))
     package = PACKAGES.get(game.name)
     return GameReport(
         game=game.name,

@@ -12,9 +12,7 @@ import sys
 from collections.abc import Sequence
 from importlib.machinery import PathFinder
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
-
-from arena.authoring.starter import ShellCommand, Starter
+from arena.authoring.starter import ShellCommand, Starter, templates
 from arena.games import GAMES
 from protocol.entry_points import points
 from protocol.errors import BadGame
@@ -27,14 +25,7 @@ MOST_SEATS = 6
 _SPADES = "AKQJT9"
 _WIDTH = 100  # columns of a line
 _VOCABULARY = "protocol.games"  # the group of entry points that every game has a line in
-_TEMPLATES = Environment(
-    loader=PackageLoader("arena.authoring", "game_templates"),
-    autoescape=False,  # programs, not HTML
-    keep_trailing_newline=True,
-    lstrip_blocks=True,
-    trim_blocks=True,
-    undefined=StrictUndefined,
-)
+_TEMPLATES = templates("arena.authoring", "game_templates")
 _VIEW = "view.js"
 _FILES = {
     "pyproject.toml": "pyproject.toml",

@@ -34,7 +34,6 @@ _STDIO = "stdio:"
 _INTERPRETER = re.compile(r"(python|pypy|node|ruby|perl|bash|sh)[\d.]*(\.exe)?")
 _GIVEN = click.core.ParameterSource.COMMANDLINE
 _LONGEST_LINE = 1000
-_WORDS = {**{status: status.value for status in StepStatus}, StepStatus.FAILED: "FAILED"}
 _BRACKETS = (StepStatus.SKIPPED, StepStatus.INCOMPLETE)
 _LONGEST_FRAME = 4 << 20  # characters that --verbose shows of a frame, in effect all
 _CLEAR = "\r\x1b[K"  # clears the terminal's last line
@@ -131,25 +130,19 @@ def program_of(words: Sequence[str]) -> Program:
     A single word with spaces in it is a whole command, as for `--bot`; a single FILE.py is a
     strategy, which our client connects. Raises `UsageError` if a program or script is missing.
     """
-    program = _program_of(words)
+    text, *more = words
+    if not more and text.endswith(".py") and len(text.split()) == 1:
+        if not Path(text).is_file():
+            raise UsageError(f"expected a file with a bot in it, found no file {text}")
+        return strategy_program(text, name=Path(text).stem)
+    if more:
+        text = f"{_STDIO} {shlex.join(more)}" if text == _STDIO else shlex.join(words)
+    program = read_program(text)
     called, *rest = program.words
     script = rest[0] if rest and _INTERPRETER.fullmatch(Path(called).name) else "-"
     if script[:1] != "-" and Path(script).suffix and not Path(script).exists():
         raise UsageError(f"expected a file with a bot in it, found no file {script}")
     return program
-
-
-def _program_of(words: Sequence[str]) -> Program:
-    if len(words) > 1:
-        is_stdio = words[0] == _STDIO
-        text = shlex.join(words[is_stdio:])
-        return read_program(f"{_STDIO} {text}" if is_stdio else text)
-    (word,) = words
-    if word.endswith(".py") and len(word.split()) == 1:
-        if not Path(word).is_file():
-            raise UsageError(f"expected a file with a bot in it, found no file {word}")
-        return strategy_program(word, name=Path(word).stem)
-    return read_program(word)
 
 
 def _run(
@@ -217,10 +210,11 @@ class _Display:
 
 def lines_of(outcome: StepOutcome) -> list[str]:
     """A step in lines: one, or if it failed four more and the end of the bot's standard error."""
-    word = _WORDS[outcome.status]
+    is_failed = outcome.status is StepStatus.FAILED
+    word = "FAILED" if is_failed else outcome.status.value
     about = f"({outcome.about})" if outcome.status in _BRACKETS else outcome.about
     line = f"{outcome.number:>2} {outcome.name:<22} {word:<7} {about}".rstrip()
-    if outcome.status is not StepStatus.FAILED:
+    if not is_failed:
         return [one_line(line, _LONGEST_LINE)]
     details = {
         "sent": outcome.sent or "nothing",

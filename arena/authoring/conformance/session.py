@@ -274,11 +274,11 @@ class CheckSession:
 
     def _charge(self, heard: _TimedAnswer, took_ms: float) -> None:
         """Charge a decision as an arena does: CPU time where it is measured, else wall time."""
-        limits, table, used_ms = self.bot.limits, heard.table, heard.used_ms
+        limits, clock, used_ms = self.bot.limits, heard.table.clock, heard.used_ms
         self.times_ms.append(took_ms)
-        table.wall_bank_ms -= heard.idle_ms
-        self.wall_bank_ms = max(self.wall_bank_ms, limits.wall_bank_ms - table.wall_bank_ms)
-        if table.wall_bank_ms < 0:
+        clock.wall_bank_ms -= heard.idle_ms
+        self.wall_bank_ms = max(self.wall_bank_ms, limits.wall_bank_ms - clock.wall_bank_ms)
+        if clock.wall_bank_ms < 0:
             expected = (
                 f"decisions that take at most {limits.wall_bank_ms:,} ms in a match "
                 "by the clock on the wall beyond their CPU time"
@@ -286,9 +286,9 @@ class CheckSession:
             came = f"one that took {took_ms:,.0f} ms when that bank was empty"
             raise self.bot.failure(expected, came, Hint.SLOW)
         cost_ms = took_ms if used_ms is None else used_ms
-        table.bank_ms -= max(0.0, cost_ms - limits.decision_ms)
-        self.bank_ms = max(self.bank_ms, limits.bank_ms - table.bank_ms)
-        if table.bank_ms < 0:
+        in_time = clock.charge(cost_ms)
+        self.bank_ms = max(self.bank_ms, limits.bank_ms - clock.bank_ms)
+        if not in_time:
             of = "" if used_ms is None else " of CPU time"
             expected = (
                 f"decisions that take at most {limits.decision_ms:,} ms{of}, "

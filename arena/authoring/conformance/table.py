@@ -17,6 +17,7 @@ import msgspec
 from arena.engine.match import MatchState
 from arena.engine.rules import EVERYONE, Game, Variation
 from arena.engine.shuffle import Stream, commitment, match_key
+from arena.referee.clock import SeatClock
 from protocol import messages
 from protocol.errors import ArenaError, IllegalAnswer
 from protocol.messages import Ask, Ending, Limits, Over, Past, Reveal, Termination
@@ -88,7 +89,7 @@ class CheckMatch:
         id: the match's id for the bot's seat.
         ask: the question that the bot has not answered yet, if any.
         asked, rounds: how many questions there were, and how many rounds are over.
-        bank_ms, wall_bank_ms: what is left in the bot's bank, and in that of clock time.
+        clock: the bot's time for the match, as in an arena.
     """
 
     def __init__(
@@ -108,8 +109,7 @@ class CheckMatch:
         self.settings = game.vocabulary.read_settings(variation.settings(seat))
         self.ask: Ask | None = None
         self.asked = self.rounds = 0
-        self.bank_ms = float(limits.bank_ms)
-        self.wall_bank_ms = float(limits.wall_bank_ms)
+        self.clock = SeatClock(limits)
         self._rng = rng
         self._seed = rng.randbytes(32)
         self._wanted = variation.wanted
@@ -174,9 +174,9 @@ class CheckMatch:
             except IllegalAnswer as error:
                 raise ArenaError(f"a house bot failed: {error}") from None
         self.asked += 1
-        number, free_ms = ask_id(self.id, self.asked), self.limits.decision_ms
-        left_ms = max(0, int(self.bank_ms))
-        self.ask = Ask(self.id, number, pending.question, self._take_news(), left_ms, free_ms)
+        number, news = ask_id(self.id, self.asked), self._take_news()
+        bank_ms, free_ms = self.clock.bank_ms, self.limits.decision_ms
+        self.ask = Ask(self.id, number, pending.question, news, bank_ms, free_ms)
         return self.ask
 
     def take(self, value: object) -> None:

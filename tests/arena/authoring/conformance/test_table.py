@@ -108,7 +108,7 @@ def test_a_match_can_end_early(kind: Ending, seat: int | None, text: str) -> Non
 def test_what_is_left_in_the_bank_is_told() -> None:
     match = table()
     match.begin("nonce")
-    match.bank_ms = 1234.5
+    match.clock.bank_ms = 1234
     ask = match.next()
 
     assert isinstance(ask, Ask)
