@@ -78,7 +78,6 @@ _VOCABULARY = (
         '    shown = [f"{name} {card}" for name, card in zip(names, news.cards, strict=True) if card]\n    yield f"shown are {\', \'.join(shown)}"\n',
         "",
     ),
-    ('"acted": Acted,', '"acted": Acted, "passed": Passed,'),
     ("private=(Dealt,)", "private=(Dealt, Passed)"),
     (
         'Act: Asked("{who} has {card}", "{answer}s")',
