@@ -113,12 +113,33 @@ def command(
     for option in ("host", "port"):
         if not listen and context.get_parameter_source(option) is _GIVEN:
             raise UsageError(f"expected --{option} with --listen only")
-    seed = secrets.randbits(32) if seed is None else seed
+    from arena.authoring.conformance.bot import BotUnderTest
+    from arena.authoring.conformance.run import run
+    from arena.authoring.conformance.table import seed_of
+
+    drawn = secrets.randbits(32) if seed is None else seed
     entry = None if listen else named([BotSpec(program_of(words))])[0]
+    program, name = (None, "bot") if entry is None else (entry.program, entry.name or "bot")
     wanted = tuple(game_named(game).name for game in games)
-    address = (host, port) if listen else ("127.0.0.1", 0)
     display = _Display(verbose=verbose, quiet=as_json)
-    checked = _run(entry, address, wanted, rounds, seed, limits, display)
+
+    async def check() -> CheckReport:
+        stops_at_sigterm()
+        return await run(
+            BotUnderTest(program, name, limits, display.frame, display.note),
+            games=wanted,
+            rounds=rounds,
+            rng=seed_of(drawn),
+            address=(host, port) if listen else ("127.0.0.1", 0),
+            on_step=display.step_done,
+            on_progress=display.progress,
+        )
+
+    try:
+        checked = msgspec.structs.replace(asyncio.run(check()), seed=drawn)
+    except (KeyboardInterrupt, asyncio.CancelledError):
+        stopped = "" if listen else ", the bot is stopped"
+        raise Interrupted(f"interrupted{stopped}") from None
     output.print_result(checked, "\n".join(summary_of(checked)), as_json=as_json)
     if not checked.passed:
         raise ArenaError(verdict_on(checked))
@@ -143,41 +164,6 @@ def program_of(words: Sequence[str]) -> Program:
     if script[:1] != "-" and Path(script).suffix and not Path(script).exists():
         raise UsageError(f"expected a file with a bot in it, found no file {script}")
     return program
-
-
-def _run(
-    entry: BotSpec | None,
-    address: tuple[str, int],
-    games: Sequence[str],
-    rounds: int,
-    seed: int,
-    limits: Limits,
-    display: _Display,
-) -> CheckReport:
-    from arena.authoring.conformance.bot import BotUnderTest
-    from arena.authoring.conformance.run import run
-    from arena.authoring.conformance.table import seed_of
-
-    program, name = (None, "bot") if entry is None else (entry.program, entry.name or "bot")
-
-    async def check() -> CheckReport:
-        stops_at_sigterm()
-        checked = await run(
-            BotUnderTest(program, name, limits, display.frame, display.note),
-            games=games,
-            rounds=rounds,
-            rng=seed_of(seed),
-            address=address,
-            on_step=display.step_done,
-            on_progress=display.progress,
-        )
-        return msgspec.structs.replace(checked, seed=seed)
-
-    try:
-        return asyncio.run(check())
-    except (KeyboardInterrupt, asyncio.CancelledError):
-        stopped = "" if entry is None else ", the bot is stopped"
-        raise Interrupted(f"interrupted{stopped}") from None
 
 
 class _Display:

@@ -197,11 +197,11 @@ class CheckSession:
                 # A bot that does not know whether its answer arrived may send it again.
                 self.judge(table, message.value)
 
-    async def ask(self, table: CheckMatch) -> bool:
-        """Send the next question, or `over`; returns whether it was a question."""
+    async def ask(self, table: CheckMatch) -> Ask | None:
+        """Send the next question and return it, or send `over`."""
         message = table.next()
         await self.bot.say(message)
-        return isinstance(message, Ask)
+        return message if isinstance(message, Ask) else None
 
     async def answer(self, table: CheckMatch) -> None:
         """Wait for the answer to the open question, and judge it."""

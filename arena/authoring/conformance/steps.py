@@ -241,10 +241,9 @@ async def repeated_question(check: CheckSession) -> None:
     with bot.speaking(blame=Hint.REPEATED):
         table = await check.begin_match()
         await check.invite_again(table)
-        while await check.ask(table):
-            assert table.ask is not None, "it has just been sent"
+        while ask := await check.ask(table):
             await check.value(table)
-            await bot.say(table.ask)
+            await bot.say(ask)
             await check.answer(table)
         await check.settle()
 
@@ -265,7 +264,7 @@ async def lost_connection(check: CheckSession) -> None:
             if table.ask is not None:
                 await bot.say(table.ask)
             else:
-                more = await check.ask(table)
+                more = await check.ask(table) is not None
         bot.cut()
         said = await come_back(check)
         if not more:
@@ -366,9 +365,8 @@ async def refusal(check: CheckSession) -> None:
         await check.fresh()
     with bot.speaking(blame=Hint.REFUSAL):
         table = await check.begin_match()
-        while await check.ask(table):
-            assert table.ask is not None, "it has just been sent"
-            await _refuse(check, table, table.ask)
+        while ask := await check.ask(table):
+            await _refuse(check, table, ask)
         await check.settle()
 
 
