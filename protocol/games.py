@@ -65,8 +65,13 @@ def conventions(words: Vocabulary) -> None:
     check_line("round", words.round)
     if not 1 <= words.seats <= MOST_SEATS:
         raise _bad(f"seats: expected 1 to {MOST_SEATS}, got {words.seats}")
-    _check_kinds(words.questions, Question, "question")
-    _check_kinds(words.news, News, "news")
+    for cls in words.words:
+        if not (isinstance(cls, type) and issubclass(cls, Question | News)):
+            raise _bad(f"words: expected kinds of Question and News, got {cls!r}")
+        listed = words.questions if issubclass(cls, Question) else words.news
+        if cls not in listed.values():
+            tag = cls.__struct_config__.tag
+            raise _bad(f"words: expected another tag than {tag!r} for {cls.__name__}")
     if not words.questions:
         raise _bad("questions: expected at least one, got none")
     for question in words.questions.values():
@@ -90,8 +95,6 @@ def conventions(words: Vocabulary) -> None:
         raise _bad(f"private: expected news of {name}, got {unknown[0]!r}")
     if words.closes in words.private:
         raise _bad("private: expected news for one seat, got those that end a round for all")
-    if strange := [cls for cls in words.passes if cls not in kinds]:
-        raise _bad(f"passes: expected questions or news of {name}, got {strange[0]!r}")
     for cls in (words.settings, *kinds):
         _check_types(cls)
     for cls in kinds:
@@ -149,15 +152,6 @@ def check_line(field: str, given: object) -> None:
     """Raise `BadGame` unless it is a text in one line, as commands and the page show it."""
     if not (isinstance(given, str) and given.strip() and given.isprintable()):
         raise _bad(f"{field}: expected a text in one line, got {shorten(given)}")
-
-
-def _check_kinds(table: Mapping[str, Any], base: Any, what: str) -> None:
-    for kind, cls in table.items():
-        if not (isinstance(cls, type) and issubclass(cls, base)):
-            raise _bad(f"{what} {kind}: expected a kind of {base.__name__}, got {cls!r}")
-        tag = cls.__struct_config__.tag  # type: ignore[attr-defined]
-        if tag != kind:
-            raise _bad(f"{what} {kind}: expected {cls.__name__} with the tag {kind!r}, got {tag!r}")
 
 
 def _check_types(cls: Any) -> None:

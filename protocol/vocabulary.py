@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
+from functools import cached_property
 from typing import Any, ClassVar, Generic, NamedTuple, TypeAlias, TypeVar
 
 import msgspec
@@ -161,7 +162,7 @@ class Shape(NamedTuple):
         return question.kind == self.kind and self.fits(question.choices)
 
 
-class Vocabulary(msgspec.Struct, frozen=True, kw_only=True):
+class Vocabulary(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     """What one game says on the wire, and in which words people are told of it.
 
     `conventions` says what must hold; `arena/engine/rules.py` has the other half of a game.
@@ -170,18 +171,15 @@ class Vocabulary(msgspec.Struct, frozen=True, kw_only=True):
         name: in lower case, with underscores.
         title: the name for people.
         alias: a short name that commands and `decks=` accept too, or the name again.
-        questions: by kind; each has a field `legal`.
-        news: by kind.
         opens: the questions and news that may open a round for some seat, which is the first that
             this seat learns of it; each has its number, from 1, in a field `round`.
         closes: the news that ends a round, told once in every round.
         follows: the news that may come after that, and still belong to the round.
         private: the news that tell one seat what it alone may know, such as its cards; they stand
             at that seat on the page. In a game for one all news are that seat's.
-        passes: the questions and news that may show a seat a card that another seat holds.
         payoffs: what a round brought, by seat, from the news that ends it.
         round: what a round is called: `round` or `hand`.
-        words: every question and news in words.
+        words: every question and news of the game, in words; the questions come first.
         shapes: what `legal` can look like; empty for one shape per kind of question.
     """
 
@@ -190,17 +188,24 @@ class Vocabulary(msgspec.Struct, frozen=True, kw_only=True):
     alias: str
     seats: int
     settings: type[Settings]
-    questions: Mapping[str, type[Question[Any]]]
-    news: Mapping[str, type[News]]
     opens: tuple[type[Question[Any]] | type[News], ...]
     closes: type[News]
     follows: tuple[type[News], ...] = ()
     private: tuple[type[News], ...] = ()
-    passes: tuple[type[Question[Any]] | type[News], ...] = ()
     payoffs: Callable[[Any], tuple[int, ...]]
     round: str = "round"
     words: Mapping[type[Question[Any]] | type[News], Asked | Told]
     shapes: tuple[Shape, ...] = ()
+
+    @cached_property
+    def questions(self) -> Mapping[str, type[Question[Any]]]:
+        """The questions by kind; each has a field `legal`."""
+        return {_tag(cls): cls for cls in self.words if issubclass(cls, Question)}
+
+    @cached_property
+    def news(self) -> Mapping[str, type[News]]:
+        """The news by kind."""
+        return {_tag(cls): cls for cls in self.words if issubclass(cls, News)}
 
     @property
     def legal_shapes(self) -> tuple[Shape, ...]:
@@ -234,6 +239,10 @@ class Vocabulary(msgspec.Struct, frozen=True, kw_only=True):
             if "unknown field" in text:
                 text += f"; expected {', '.join(self.settings.__struct_fields__)}"
             raise BadSettings(f"settings of {self.name}: {text}") from None
+
+
+def _tag(cls: type[Question[Any]] | type[News]) -> str:
+    return str(cls.__struct_config__.tag)
 
 
 # Texts and numbers that some languages write for truth values and null.

@@ -13,6 +13,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from functools import partial
 from itertools import combinations_with_replacement, islice
 from random import Random
 from typing import Any
@@ -23,6 +24,7 @@ from arena.authoring.luck_check import LuckCheck
 from arena.authoring.playout import NoAnswer, Playout, SeatDecided, play_out, raised, strings_in
 from arena.authoring.round_check import MessageCheck, RoundCheck
 from arena.authoring.secrecy import SecretCard, exchanges, first_difference, leaks, secret_cards
+from arena.authoring.view_check import broken_view
 from arena.engine.drive import drive
 from arena.engine.match import MatchState
 from arena.engine.rules import NOBODY, Game, TellSeat
@@ -138,6 +140,8 @@ def check_game(
         decided += lineups.decided
     note(luck.means())
     note(_estimate(game, decided))
+    if not found:  # else it may be no fault of the view
+        note(broken_view(game, seed))
     package = PACKAGES.get(game.name)
     return GameReport(
         game=game.name,
@@ -183,8 +187,8 @@ class _Trial:
             for leak in leaks(self._game, self.played):
                 yield "secrecy", leak
             yield from self._exchanged()
-        except Exception as error:  # of the game's own `holds`
-            yield "secrecy", f"`holds` raised {raised(error)}"
+        except Exception as error:  # of the game's own `hidden`
+            yield "secrecy", f"`hidden` raised {raised(error)}"
 
     def _deals(self) -> Iterator[Any]:
         yield from self._game.deals(self._settings, Stream(self._key))
@@ -362,10 +366,10 @@ class _Lineups:
         self._settings = game.vocabulary.read_settings(game.short)
         expected = max(game.decisions(self._settings), _SMALL)
         self._most = int(min(_TIMES * expected, _FACTOR * _MOST_DECISIONS))  # it may be wrong
-        self._house: Mapping[str, type[Any]] = {}
+        self._house: Mapping[str, Callable[[], Any]] = {}
         with suppress(ArenaError):  # `_house` says so
             self._house = house_bots(game.name)
-        self._players = {**self._house, **_TAKERS}
+        self._players: Mapping[str, Callable[[], Any]] = {**self._house, **_TAKERS}
         self._is_broken = False  # whether the rules raised something, or did not end
         self.decided: list[int] = []
 
@@ -424,7 +428,8 @@ class _Lineups:
 class _Takes:
     """Always gives the first or the last answer that is legal."""
 
-    place: int
+    def __init__(self, place: int) -> None:
+        self._place = place
 
     def reset(self) -> None: ...
 
@@ -432,21 +437,14 @@ class _Takes:
 
     def decide(self, question: Question[Any]) -> object:
         legal = question.choices
-        return (legal.min, legal.max)[self.place] if isinstance(legal, Range) else legal[self.place]
-
-
-class _TakesFirst(_Takes):
-    place = 0
-
-
-class _TakesLast(_Takes):
-    place = -1
+        answers = (legal.min, legal.max) if isinstance(legal, Range) else legal
+        return answers[self._place]
 
 
 class _Seated:
     """A bot at its seat; it breaks off a match that does not end."""
 
-    def __init__(self, cls: type[Any], seat: int, match: MatchState, most: int) -> None:
+    def __init__(self, cls: Callable[[], Any], seat: int, match: MatchState, most: int) -> None:
         self._bot, self._match, self._most = cls(), match, most
         if callable(seeding := getattr(self._bot, "seed", None)):
             seeding(str(seat))
@@ -458,7 +456,7 @@ class _Seated:
         return self._bot.decide(question)
 
 
-_TAKERS = {"the first of `legal`": _TakesFirst, "the last of `legal`": _TakesLast}
+_TAKERS = {"the first of `legal`": partial(_Takes, 0), "the last of `legal`": partial(_Takes, -1)}
 
 
 def _shown(settings: Settings) -> str:

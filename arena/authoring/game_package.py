@@ -12,9 +12,7 @@ import sys
 from collections.abc import Sequence
 from importlib.machinery import PathFinder
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
-
-from arena.authoring.starter import ShellCommand, Starter
+from arena.authoring.starter import ShellCommand, Starter, templates
 from arena.games import GAMES
 from protocol.entry_points import points
 from protocol.errors import BadGame
@@ -27,14 +25,8 @@ MOST_SEATS = 6
 _SPADES = "AKQJT9"
 _WIDTH = 100  # columns of a line
 _VOCABULARY = "protocol.games"  # the group of entry points that every game has a line in
-_TEMPLATES = Environment(
-    loader=PackageLoader("arena.authoring", "game_templates"),
-    autoescape=False,  # programs, not HTML
-    keep_trailing_newline=True,
-    lstrip_blocks=True,
-    trim_blocks=True,
-    undefined=StrictUndefined,
-)
+_TEMPLATES = templates("arena.authoring", "game_templates")
+_VIEW = "view.js"
 _FILES = {
     "pyproject.toml": "pyproject.toml",
     "README.md": "README.md",
@@ -42,6 +34,7 @@ _FILES = {
     "NAME/vocabulary.py": "vocabulary.py",
     "NAME/rules.py": "rules.py",
     "NAME/bots.py": "bots.py",
+    "NAME/view.js": _VIEW,
     "tests/test_NAME.py": "test_game.py",
 }
 """The files of the package, and the template of each."""
@@ -65,8 +58,11 @@ def check_name(name: str) -> None:
         raise BadGame(f"expected another name: there is a Python module {name!r}")
 
 
-def game_package(name: str, seats: int) -> Starter:
-    """A package with a small game of that name for 1 to `MOST_SEATS` seats."""
+def game_package(name: str, seats: int, *, view: bool = False, luck: bool = False) -> Starter:
+    """A package with a small game of that name for 1 to `MOST_SEATS` seats.
+
+    With `view` it has a view for the page, with `luck` a meter of luck.
+    """
     assert 1 <= seats <= MOST_SEATS, "the command has asked"
     lines = [
         'pip install -e ".[test]"',
@@ -86,6 +82,8 @@ def game_package(name: str, seats: int) -> Starter:
         "distribution": name.replace("_", "-"),
         "title": name.replace("_", " ").capitalize(),
         "seats": seats,
+        "view": view,
+        "luck": luck,
         "hands": max(seats, 2),  # cards that a round needs
         "lineup": list(
             zip(("ann", "ben", "cem", "dan", "eve", "fay"), _lineup(seats), strict=False)
@@ -93,6 +91,12 @@ def game_package(name: str, seats: int) -> Starter:
         "commands": commands,
         "deck": ", ".join(f'"{rank}s"' for rank in _SPADES[:seats]),
         "fold_scores": _fold_scores(seats),
+        "engine_import": _import(
+            "arena.engine.rules",
+            "EVERYONE AskSeat Choice Game HiddenCards".split()
+            + "Luck LuckMeter LuckRound".split() * luck
+            + "Rules Scoreboard TellSeat Unit".split(),
+        ),
         "rules_import": _import(
             module,
             ["CARDS", "SEATS", "VOCABULARY", *(cls for cls in used if seats > 1 or cls != "Acted")],
@@ -110,6 +114,7 @@ def game_package(name: str, seats: int) -> Starter:
         {
             file.replace("NAME", name): _TEMPLATES.get_template(f"{template}.jinja").render(values)
             for file, template in _FILES.items()
+            if view or template != _VIEW
         },
         commands,
     )

@@ -3,17 +3,17 @@
 Only the rules know who may see which card, so that a play-out cannot know all of it. What it can
 know without a false alarm is this:
 
-- A card that a seat holds, by `Game.holds`, is shown to another seat while the round lasts.
-- Without `holds`: two seats are shown the same card, each for itself, and under different names, as
+- A card that a seat holds, by `Game.hidden`, is shown to another seat while the round lasts.
+- Without its `cards`: two seats are shown the same card, each for itself and in other fields, as
   a card on the table is not.
 - A card that one seat was shown is told to all, although that seat has not played since, and there
   is still something to decide in the round. If a seat plays cards by naming them, a card that it
-  holds, by `Game.holds`, and has not named counts as not played.
+  holds, by `Game.hidden`, and has not named counts as not played.
 - The card that one seat was shown is exchanged for one that nobody has seen. With the same answers
   another seat is told or asked something else: it depends on a card that only the first may know.
 
 A card is free once its holder has named it in an answer, once all were told of it, once news or a
-question of `Vocabulary.passes` has handed it on, and at the end of the round.
+question of its `until` has handed it on or turned it up, and at the end of the round.
 """
 
 from __future__ import annotations
@@ -116,7 +116,7 @@ class _RoundWatch:
     def __init__(self, game: Game) -> None:
         self._game = game
         self.deck: set[str] = set()
-        self.holder: dict[str, int] = {}  # by card, as `holds` says
+        self.holder: dict[str, int] = {}  # by card, as the rules say
         self.seen: set[str] = set()  # by any seat, since the deal
         self._free: set[str] = set()
         self._begin()
@@ -170,9 +170,9 @@ class _RoundWatch:
         self.seen.clear()
         self._free.clear()
         self.holder = {}
-        if self._game.holds is not None:
+        if (held := self._game.hidden.cards) is not None:
             for seat in range(self._game.seats + 1):
-                for card in self.deck.intersection(strings_in(self._game.holds(deal, seat))):
+                for card in self.deck.intersection(strings_in(held(deal, seat))):
                     self.holder[card] = seat
 
     def _show(self, event: AskSeat | TellSeat) -> Iterator[str]:
@@ -182,7 +182,7 @@ class _RoundWatch:
             self.seen.add(card)
             if field == "legal":
                 continue  # it may list what nobody holds; an exchanged card tells whether it does
-            if type(message) in self._game.vocabulary.passes:
+            if type(message) in self._game.hidden.until:
                 self._free.add(card)
             if card in self._free:
                 continue
@@ -199,7 +199,7 @@ class _RoundWatch:
 
     def _tell_all(self, event: TellSeat) -> Iterator[str]:
         message = event.news
-        passes = type(message) in self._game.vocabulary.passes
+        passes = type(message) in self._game.hidden.until
         for field, card in self._cards(message):
             self.seen.add(card)
             if card not in self._free and not passes:

@@ -26,7 +26,16 @@ from arena.sandbox.languages import LANGUAGES, LIBRARIES, Language
 from protocol.codec import Encoding, encode
 from protocol.strategy import house_bots
 
-__all__ = ["ADDRESS", "ShellCommand", "Starter", "plain_name", "rivals", "starter", "with_bot"]
+__all__ = [
+    "ADDRESS",
+    "ShellCommand",
+    "Starter",
+    "plain_name",
+    "rivals",
+    "starter",
+    "templates",
+    "with_bot",
+]
 
 
 class ShellCommand(msgspec.Struct, frozen=True):
@@ -47,17 +56,24 @@ ADDRESS = f"ws://127.0.0.1:{ServeSection().port}"  # an arena on the same machin
 SAMPLES = "samples.jsonl"
 _COMMON = "common"  # the folder of templates for all languages
 _SUFFIX = "jinja"
-_TEMPLATES = Environment(
-    loader=PackageLoader("bots", "starters"),
-    autoescape=False,  # programs, not HTML
-    keep_trailing_newline=True,
-    lstrip_blocks=True,
-    trim_blocks=True,
-    undefined=StrictUndefined,
-)
 _TRAILING_SPACE = re.compile(r"[ \t]+$", re.MULTILINE)  # in a comment's empty line
 _LINES = "stdio:"  # stands before the command of a bot that speaks in lines
 _LONGEST_NAME = 24
+
+
+def templates(package: str, folder: str) -> Environment:
+    """The templates in a folder of a package, for programs."""
+    return Environment(
+        loader=PackageLoader(package, folder),
+        autoescape=False,  # programs, not HTML
+        keep_trailing_newline=True,
+        lstrip_blocks=True,
+        trim_blocks=True,
+        undefined=StrictUndefined,
+    )
+
+
+_TEMPLATES = templates("bots", "starters")
 
 
 def starter(game: Game, language: Language, name: str) -> Starter:

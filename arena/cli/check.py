@@ -34,7 +34,6 @@ _STDIO = "stdio:"
 _INTERPRETER = re.compile(r"(python|pypy|node|ruby|perl|bash|sh)[\d.]*(\.exe)?")
 _GIVEN = click.core.ParameterSource.COMMANDLINE
 _LONGEST_LINE = 1000
-_WORDS = {**{status: status.value for status in StepStatus}, StepStatus.FAILED: "FAILED"}
 _BRACKETS = (StepStatus.SKIPPED, StepStatus.INCOMPLETE)
 _LONGEST_FRAME = 4 << 20  # characters that --verbose shows of a frame, in effect all
 _CLEAR = "\r\x1b[K"  # clears the terminal's last line
@@ -114,12 +113,33 @@ def command(
     for option in ("host", "port"):
         if not listen and context.get_parameter_source(option) is _GIVEN:
             raise UsageError(f"expected --{option} with --listen only")
-    seed = secrets.randbits(32) if seed is None else seed
+    from arena.authoring.conformance.bot import BotUnderTest
+    from arena.authoring.conformance.run import run
+    from arena.authoring.conformance.table import seed_of
+
+    drawn = secrets.randbits(32) if seed is None else seed
     entry = None if listen else named([BotSpec(program_of(words))])[0]
+    program, name = (None, "bot") if entry is None else (entry.program, entry.name or "bot")
     wanted = tuple(game_named(game).name for game in games)
-    address = (host, port) if listen else ("127.0.0.1", 0)
     display = _Display(verbose=verbose, quiet=as_json)
-    checked = _run(entry, address, wanted, rounds, seed, limits, display)
+
+    async def check() -> CheckReport:
+        stops_at_sigterm()
+        return await run(
+            BotUnderTest(program, name, limits, display.frame, display.note),
+            games=wanted,
+            rounds=rounds,
+            rng=seed_of(drawn),
+            address=(host, port) if listen else ("127.0.0.1", 0),
+            on_step=display.step_done,
+            on_progress=display.progress,
+        )
+
+    try:
+        checked = msgspec.structs.replace(asyncio.run(check()), seed=drawn)
+    except (KeyboardInterrupt, asyncio.CancelledError):
+        stopped = "" if listen else ", the bot is stopped"
+        raise Interrupted(f"interrupted{stopped}") from None
     output.print_result(checked, "\n".join(summary_of(checked)), as_json=as_json)
     if not checked.passed:
         raise ArenaError(verdict_on(checked))
@@ -131,7 +151,14 @@ def program_of(words: Sequence[str]) -> Program:
     A single word with spaces in it is a whole command, as for `--bot`; a single FILE.py is a
     strategy, which our client connects. Raises `UsageError` if a program or script is missing.
     """
-    program = _program_of(words)
+    text, *more = words
+    if not more and text.endswith(".py") and len(text.split()) == 1:
+        if not Path(text).is_file():
+            raise UsageError(f"expected a file with a bot in it, found no file {text}")
+        return strategy_program(text, name=Path(text).stem)
+    if more:
+        text = f"{_STDIO} {shlex.join(more)}" if text == _STDIO else shlex.join(words)
+    program = read_program(text)
     called, *rest = program.words
     script = rest[0] if rest and _INTERPRETER.fullmatch(Path(called).name) else "-"
     if script[:1] != "-" and Path(script).suffix and not Path(script).exists():
@@ -139,60 +166,12 @@ def program_of(words: Sequence[str]) -> Program:
     return program
 
 
-def _program_of(words: Sequence[str]) -> Program:
-    if len(words) > 1:
-        is_stdio = words[0] == _STDIO
-        text = shlex.join(words[is_stdio:])
-        return read_program(f"{_STDIO} {text}" if is_stdio else text)
-    (word,) = words
-    if word.endswith(".py") and len(word.split()) == 1:
-        if not Path(word).is_file():
-            raise UsageError(f"expected a file with a bot in it, found no file {word}")
-        return strategy_program(word, name=Path(word).stem)
-    return read_program(word)
-
-
-def _run(
-    entry: BotSpec | None,
-    address: tuple[str, int],
-    games: Sequence[str],
-    rounds: int,
-    seed: int,
-    limits: Limits,
-    display: _Display,
-) -> CheckReport:
-    from arena.authoring.conformance.bot import BotUnderTest
-    from arena.authoring.conformance.run import run
-    from arena.authoring.conformance.table import seed_of
-
-    program, name = (None, "bot") if entry is None else (entry.program, entry.name or "bot")
-
-    async def check() -> CheckReport:
-        stops_at_sigterm()
-        checked = await run(
-            BotUnderTest(program, name, limits, display.frame, display.note),
-            games=games,
-            rounds=rounds,
-            rng=seed_of(seed),
-            address=address,
-            on_step=display.step_done,
-            on_progress=display.progress if display.has_progress else None,
-        )
-        return msgspec.structs.replace(checked, seed=seed)
-
-    try:
-        return asyncio.run(check())
-    except (KeyboardInterrupt, asyncio.CancelledError):
-        stopped = "" if entry is None else ", the bot is stopped"
-        raise Interrupted(f"interrupted{stopped}") from None
-
-
 class _Display:
     """Shows a check while it runs: steps on stdout unless `quiet`, all else on stderr."""
 
     def __init__(self, *, verbose: bool, quiet: bool) -> None:
         self._is_verbose, self._is_quiet = verbose, quiet
-        self.has_progress = sys.stderr.isatty() and not verbose
+        self._has_progress = sys.stderr.isatty() and not verbose
 
     def frame(self, who: str, text: str) -> None:
         if self._is_verbose:
@@ -200,14 +179,15 @@ class _Display:
             click.echo(f"{who + ('>' if who != '--' else ''):<6} {shown}", err=True)
 
     def note(self, text: str) -> None:
-        click.echo(f"{_CLEAR if self.has_progress else ''}{text}", err=True)
+        click.echo(f"{_CLEAR if self._has_progress else ''}{text}", err=True)
 
     def progress(self, text: str) -> None:
-        width = shutil.get_terminal_size().columns - 1
-        click.echo(f"{_CLEAR}{text[:width]}", err=True, nl=False)
+        if self._has_progress:
+            width = shutil.get_terminal_size().columns - 1
+            click.echo(f"{_CLEAR}{text[:width]}", err=True, nl=False)
 
     def step_done(self, outcome: StepOutcome) -> None:
-        if self.has_progress:
+        if self._has_progress:
             click.echo(_CLEAR, err=True, nl=False)
         if not self._is_quiet:
             click.echo("\n".join(lines_of(outcome)))
@@ -216,10 +196,11 @@ class _Display:
 
 def lines_of(outcome: StepOutcome) -> list[str]:
     """A step in lines: one, or if it failed four more and the end of the bot's standard error."""
-    word = _WORDS[outcome.status]
+    is_failed = outcome.status is StepStatus.FAILED
+    word = "FAILED" if is_failed else outcome.status.value
     about = f"({outcome.about})" if outcome.status in _BRACKETS else outcome.about
     line = f"{outcome.number:>2} {outcome.name:<22} {word:<7} {about}".rstrip()
-    if outcome.status is not StepStatus.FAILED:
+    if not is_failed:
         return [one_line(line, _LONGEST_LINE)]
     details = {
         "sent": outcome.sent or "nothing",

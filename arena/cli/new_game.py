@@ -24,8 +24,10 @@ __all__ = ["command"]
     metavar="N",
     help="How many seats it has; with one seat it is played against the dealer.",
 )
+@click.option("--view", is_flag=True, help="Write a view of its own for the page, too.")
+@click.option("--luck", is_flag=True, help="Write a meter of luck, too.")
 @options.json_option
-def command(name: str, folder: Path, seats: int, as_json: bool) -> None:
+def command(name: str, folder: Path, seats: int, view: bool, luck: bool, as_json: bool) -> None:
     """Write a package with a game called NAME, and say how to install, check and play it.
 
     DIR is made; if it is there, it must be empty. The game is a small complete one: its rules, its
@@ -34,7 +36,7 @@ def command(name: str, folder: Path, seats: int, as_json: bool) -> None:
     --json prints {folder, game, seats, files, commands: [{purpose, line}]}.
     """
     check_name(name)
-    made = game_package(name, seats)
+    made = game_package(name, seats, view=view, luck=luck)
     new_folder.write(folder, made.files)
     about = {"folder": str(folder), "game": name, "seats": seats}
     new_folder.show(about, "a package with a game", made, as_json=as_json)

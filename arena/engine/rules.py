@@ -149,6 +149,21 @@ class Variation(msgspec.Struct, frozen=True):
     wanted: Callable[[Any, int], bool] | None = None
 
 
+class HiddenCards(msgspec.Struct, frozen=True):
+    """Which cards of a deal are hidden, and until which news; for `arena check-game`.
+
+    Attributes:
+        cards: the cards of a deal that only this seat may be shown while a round lasts, until it
+            has played; the dealer, or the stock, is the seat behind the last. None if the rules
+            do not say, and less is found.
+        until: the questions and news that show a seat a hidden card: one that is handed on, or a
+            common card that is turned up. Nobody may know of it before.
+    """
+
+    cards: Callable[[Any, int], Sequence[Any]] | None = None
+    until: tuple[type[Question[Any]] | type[News], ...] = ()
+
+
 class Choice(msgspec.Struct, frozen=True):
     """A setting that a person at the page may choose.
 
@@ -279,9 +294,7 @@ class Game(msgspec.Struct, frozen=True, kw_only=True):
         judging: how the decisions of a match are judged; None if they are not.
         habits: makes what counts a bot's ways, for charts; None if nothing does.
         script: its own way to tell a match; None for the words of its vocabulary.
-        holds: the cards of a deal that only this seat may be shown while a round lasts, until it
-            has played; the dealer is the seat behind the last. For `arena check-game`, which finds
-            less without.
+        hidden: which cards are hidden, from whom, and until when; for `arena check-game`.
         view: the module, beside the rules, that draws it on the page, with a style sheet of the
             same name if there is one; None for the general view.
         package: where it comes from, if it is not ours; filled in when it is loaded.
@@ -318,7 +331,7 @@ class Game(msgspec.Struct, frozen=True, kw_only=True):
     judging: Judging | None = None
     habits: Callable[[], HabitMeter] | None = None
     script: Callable[[Any], Script] | None = None
-    holds: Callable[[Any, int], Sequence[Any]] | None = None
+    hidden: HiddenCards = HiddenCards()
     view: str | None = None
     package: Package | None = None
 

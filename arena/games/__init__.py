@@ -180,6 +180,9 @@ def conventions(game: Game) -> None:
             raise _bad(f"{name}: expected a setting of {game.name} with an integer by default")
     if game.unit is not None and game.unit.closes not in game.vocabulary.news.values():
         raise _bad(f"unit: expected news of {game.name}, got {game.unit.closes!r}")
+    kinds = (*game.vocabulary.questions.values(), *game.vocabulary.news.values())
+    if strange := [cls for cls in game.hidden.until if cls not in kinds]:
+        raise _bad(f"hidden: expected questions or news of {game.name}, got {strange[0]!r}")
     if game.advancing is not None and not 1 <= game.advancing < game.seats:
         raise _bad(f"advancing: expected 1 to {game.seats - 1} of {game.seats} seats")
     if game.meets_itself and game.seats != 2:
@@ -195,9 +198,11 @@ def _functions(game: Game) -> Iterator[tuple[str, object]]:
     """What must be a function, by its field; what may be None is skipped then."""
     for field in "deals", "stacked", "decisions", "rounds", "in_competitions":
         yield field, getattr(game, field)
-    for field in "stake", "survivors", "script", "holds":
+    for field in "stake", "survivors", "script":
         if getattr(game, field) is not None:
             yield field, getattr(game, field)
+    if game.hidden.cards is not None:
+        yield "hidden", game.hidden.cards
     if game.unit is not None:
         yield "unit", game.unit.payoffs
     yield "measure", game.measure.value

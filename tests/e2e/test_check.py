@@ -70,9 +70,9 @@ NEVER = {
 """Less for those that never do what is waited for."""
 
 PATIENCE_S = {
-    "connection._AFTERMATH_S": 8.0,
-    "connection_steps._END_S": 12.0,
-    "connection_steps._PONG_S": 4.0,
+    "bot._AFTERMATH_S": 8.0,
+    "steps._END_S": 12.0,
+    "steps._PONG_S": 4.0,
     "steps._LINGER_S": 1.5,
 }
 """How long a check waits for what comes at once from a machine that does nothing else."""

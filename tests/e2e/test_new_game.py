@@ -16,7 +16,11 @@ from tests.support.in_process import run_here
 COMMAND_S = 600
 ROOT = Path(__file__).parent.parent.parent
 MYPY = "[mypy]\n[mypy-sqlalchemy.*,arena.storage.*,arena.competitions.*]\nfollow_imports = skip\n"
-GAMES = {f"tiny_{seats}": seats for seats in (1, 2, MOST_SEATS)}
+GAMES = {
+    "tiny_1": ("--seats", "1", "--luck"),
+    "tiny_2": ("--view", "--luck"),
+    "tiny_many": ("--seats", str(MOST_SEATS)),
+}
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(2 * COMMAND_S)]
 
@@ -33,9 +37,8 @@ class InstalledGames:
         # The fresh environment sees this checkout, and what the tests have installed.
         ours = [str(ROOT), *(path for path in sys.path if path.endswith("site-packages"))]
         (here / "ours.pth").write_text("\n".join(ours))
-        for name, seats in GAMES.items():
-            package = str(self.folder / name)
-            assert run_here("new-game", name, package, "--seats", str(seats)).status == 0
+        for name, options in GAMES.items():
+            assert run_here("new-game", name, str(self.folder / name), *options).status == 0
         install = ("pip", "install", "--quiet", "--no-deps", "--no-build-isolation")
         self.run("", *install, *(f"./{name}" for name in GAMES))
 

@@ -45,6 +45,7 @@ from protocol.messages import (
     Welcome,
 )
 from protocol.vocabulary import News, Question
+from protocol.words import Asked
 
 JSON, MSGPACK = Encoding.JSON, Encoding.MSGPACK
 BOTH = pytest.mark.parametrize("encoding", Encoding)
@@ -916,7 +917,8 @@ def test_fields_that_cannot_travel_break_a_convention(
     question: type[Question[Any]], said: str
 ) -> None:
     words = VOCABULARIES["high_low"]
-    questions = {**words.questions, "swap": question}
+    others = {cls: told for cls, told in words.words.items() if cls is not words.questions["swap"]}
+    changed = {question: Asked(""), **others}
 
     with pytest.raises(BadGame, match=re.escape(said)):
-        conventions(msgspec.structs.replace(words, questions=questions))
+        conventions(msgspec.structs.replace(words, words=changed))

@@ -99,10 +99,14 @@ VOCABULARY = replace(
     name="variant",
     alias="variant",
     seats=3,
-    news={"dealt": high_low.Dealt, "closed": Closed},
     closes=Closed,
     payoffs=lambda news: news.gains,
-    words={**high_low.VOCABULARY.words, Closed: Told("{gains}")},
+    words={
+        high_low.Swap: high_low.VOCABULARY.words[high_low.Swap],
+        high_low.Bid: high_low.VOCABULARY.words[high_low.Bid],
+        high_low.Dealt: high_low.VOCABULARY.words[high_low.Dealt],
+        Closed: Told("{gains}"),
+    },
 )
 """
 """A game with the questions of one of ours, and news of its own."""

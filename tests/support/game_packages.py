@@ -17,10 +17,14 @@ Edits = Mapping[str, tuple[tuple[str, str], ...]]
 
 
 def install_game(folder: Path, name: str, seats: int, edits: Edits | None = None) -> None:
-    """Write a game's modules and what an installer would write; for a `PYTHONPATH`."""
+    """Write a game's modules and what an installer would write; for a `PYTHONPATH`.
+
+    It has a view if that is edited.
+    """
     package = folder / name
     package.mkdir(parents=True)
-    for file, text in game_package(name, seats).files.items():
+    has_view = "view.js" in (edits or {})
+    for file, text in game_package(name, seats, view=has_view).files.items():
         if not file.startswith(f"{name}/"):
             continue
         part = Path(file).name

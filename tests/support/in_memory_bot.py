@@ -10,8 +10,8 @@ from typing import Any, cast
 
 from arena.authoring.conformance import CheckReport, Step, StepOutcome
 from arena.authoring.conformance.bot import BotUnderTest
-from arena.authoring.conformance.fake_transport import CheckEndpoint, Delivery, Line
 from arena.authoring.conformance.run import run
+from arena.authoring.conformance.wire import CheckEndpoint, Delivery, Line
 from arena.referee.budget import Budget
 from protocol.codec import Encoding
 from protocol.messages import Limits
@@ -147,7 +147,7 @@ async def check(
     games: tuple[str, ...] = (),
     limits: Limits = LIMITS,
     after: Mapping[Step, Callable[[], None]] | None = None,
-    on_progress: Callable[[str], None] | None = None,
+    on_progress: Callable[[str], None] = lambda line: None,
 ) -> tuple[CheckReport, list[StepOutcome]]:
     """Check a bot that connects by itself; returns the report and the outcomes of the steps.
 

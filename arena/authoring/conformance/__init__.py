@@ -10,14 +10,12 @@ started is started again after a failed step, and the next steps go on.
 | module | what it does |
 |---|---|
 | `__init__` | this: steps, hints, outcomes; no I/O |
-| `fake_transport` | connections that can be slow, fragmented or lost |
-| `connection` | the arena's end of the connection: coming, going, and whose fault it is |
-| `conversation` | what is sent and how, what is received, and when it is too late |
+| `wire` | the arena's connections, which can also be slow, fragmented or lost |
 | `diagnose` | what is wrong with a message, and which hint fits |
-| `bot` | the bot: started or awaited, greeted, ended |
-| `session` | the bot in its matches, in whole matches or single moves |
+| `bot` | the bot: started or awaited, greeted, talked to, lost, and whose fault that is |
 | `table` | a match by the real rules, with the bot in one seat |
-| `steps`, `connection_steps` | the steps, each a coroutine: messages; the connection |
+| `session` | the bot in its matches, in whole matches or single moves |
+| `steps` | the steps, each a coroutine |
 | `run` | runs the steps: deadlines, restarts, the report |
 """
 
@@ -36,6 +34,7 @@ __all__ = [
     "Hint",
     "ResourceUse",
     "Step",
+    "StepEnded",
     "StepFailed",
     "StepIncomplete",
     "StepOutcome",
@@ -296,27 +295,40 @@ class CheckReport(msgspec.Struct, frozen=True, kw_only=True):
     seed: int | None = None
 
 
-class StepFailed(Exception):
-    """A step found something wrong. The fields are those of `StepOutcome`.
+class StepEnded(Exception):
+    """A step has not passed. What it carries are fields of `StepOutcome`."""
 
-    `advice` is that of the hint, unless the question has better.
-    """
+    status: StepStatus
+
+
+class StepFailed(StepEnded):
+    """A step found something wrong; `advice` is that of the hint unless the question has better."""
+
+    status = StepStatus.FAILED
 
     def __init__(self, sent: str, expected: str, came: str, hint: Hint, stderr: str = "") -> None:
         super().__init__(f"expected {expected}, got {came}")
         self.sent, self.expected, self.came, self.hint = sent, expected, came, hint
-        self.advice, self.stderr = hint.advice, stderr
+        self.advice, self.stderr = hint.advice, stderr or None
 
 
-class StepSkipped(Exception):
-    """A step has no meaning for this bot; the text says why."""
+class StepSkipped(StepEnded):
+    """A step has no meaning for this bot; `about` says why."""
+
+    status = StepStatus.SKIPPED
+
+    def __init__(self, about: str) -> None:
+        super().__init__(about)
+        self.about = about
 
 
-class StepIncomplete(Exception):
-    """Nothing was wrong, but time ran out. The text says how far the step came."""
+class StepIncomplete(StepEnded):
+    """Nothing was wrong, but time ran out; `about` says how far the step came."""
+
+    status = StepStatus.INCOMPLETE
 
     def __init__(
-        self, text: str, *, rounds: int | None = None, missing: tuple[str, ...] = ()
+        self, about: str, *, rounds: int | None = None, missing: tuple[str, ...] = ()
     ) -> None:
-        super().__init__(text)
-        self.rounds, self.missing = rounds, missing
+        super().__init__(about)
+        self.about, self.rounds, self.missing = about, rounds, missing

@@ -1,50 +1,107 @@
-"""The bot of `arena check`: started or awaited, greeted, welcomed or refused, and ended.
+"""The bot of `arena check`: started or awaited, greeted, talked to, lost and ended.
+
+As in an arena, every frame goes through the codec, and every message through `protocol.session`, in
+both directions: what is refused here would be refused there.
 
 A bot that connects by itself, with `--listen`, is awaited. Where another one would be started
-again, this one is told to come back.
+again, this one is told to come back. Anybody may connect then, such as a port scanner: once the bot
+has been here, a connection is its own only if its `hello` says so.
 """
 
 from __future__ import annotations
 
-import math
+import asyncio
+import contextlib
 import os
 import secrets
 import sys
-from collections.abc import Callable, Iterable
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
+from typing import Any, Final, NamedTuple
 
-from arena.authoring.conformance import Hint
-from arena.authoring.conformance.conversation import BotConversation
-from arena.authoring.conformance.diagnose import blame_of_hello, blame_of_process, is_garbled
-from arena.authoring.conformance.fake_transport import (
+import msgspec
+
+from arena.authoring.conformance import Hint, StepFailed
+from arena.authoring.conformance.diagnose import (
+    GENERIC,
+    blame_of_frame,
+    blame_of_hello,
+    blame_of_process,
+    blame_of_turn,
+    in_a_line,
+    is_garbled,
+    last_lines,
+    messages_of,
+)
+from arena.authoring.conformance.wire import (
     Broke,
+    CheckEndpoint,
+    Delivery,
     Disconnected,
+    Event,
     FrameReceived,
+    Line,
+    Opened,
+    Ponged,
     ProcessEnded,
 )
+from arena.engine.verdict import Finding
+from arena.referee.transport import Wire
 from arena.sandbox.launcher import LaunchedBot, Launcher, Program
 from arena.sandbox.process_usage import Peak
-from protocol.errors import ArenaError, UsageError
+from protocol.codec import Encoding, decode_from_bot, encode, join
+from protocol.errors import ArenaError, OutOfTurn, ProtocolError, UsageError, one_line
 from protocol.messages import (
+    CLOSE_CRASHED,
     CLOSE_DONE,
+    CLOSE_OVERSIZE,
     CLOSE_REFUSED,
     CLOSE_RESTART,
     VERSION,
+    ArenaMessage,
+    BotMessage,
+    Goodbye,
     Hello,
     Limits,
+    Over,
     Refused,
     Welcome,
 )
-from protocol.session import Session
+from protocol.session import Session, State
 
-__all__ = ["BotUnderTest"]
+__all__ = ["BotUnderTest", "Dress"]
 
 _AWAITED_MS = 600_000  # for a bot that somebody starts by hand
-_RETURN_MS = 30_000  # the same, when it has been here before
-_CPU_TICK_S = 0.01  # Linux counts CPU time in hundredths
+_LOOK_S = 0.25  # between two looks at the CPU time of a bot that is waited for
+# A bot that neither says anything nor computes is given up before an arena would: whoever waits for
+# the check is told within half a minute.
+_PATIENCE_MS = 16_000
+_LESS_PATIENCE_MS = 5_000  # once it has said nothing
+_BACK_MS = 10_000  # for it to connect again
+_AFTERMATH_S = 1.0  # a process that ends after its connection does so within that time
+_CLOSE_GOING = 1001  # RFC 6455: "going away"; some libraries close so at their end
+_KNOWN = frozenset({Hint.BATCH, Hint.MESSAGE_LIMIT})  # earlier steps have tried all else
+_LARGE_BYTES = 64 * 1024  # the lowest default limit of a known WebSocket library
+# Nothing comes: the bot's standard error may say why.
+_SILENT = frozenset(
+    {Hint.SILENT, Hint.NOT_READY, Hint.NO_HELLO, Hint.NOT_FLUSHED, Hint.NOT_CONNECTED}
+)
+
+Dress = Callable[[dict[str, Any]], dict[str, Any]]
+"""Changes the form of a message, but not what it means to a bot."""
 
 
-class BotUnderTest(BotConversation):
+class _Manner(NamedTuple):
+    """How messages are sent, and the hint for failures meanwhile that have no more precise one."""
+
+    dress: Dress | None = None
+    is_spaced: bool = False
+    delivery: Delivery = Delivery.AT_ONCE
+    blame: Hint | None = None
+
+
+class BotUnderTest:
     """The bot that is checked.
 
     Args:
@@ -55,9 +112,14 @@ class BotUnderTest(BotConversation):
         hidden: files and folders that it must not see.
 
     Attributes:
+        hello: its first `hello`; None before.
         practice, is_practice: the `practice` of the next `welcome`, and of the last one.
         secret: the `session` of the last `welcome`.
         former: the one before it, which is good while the bot may not have read the last one.
+        secrets: the `session` of every `welcome`.
+        sent, came: the last message to it and from it, in one line, cut where it is long.
+        pongs: how many pings the bot has answered since it was started.
+        has_spoken: set to True when it sends a message that counts, or a pong.
         peak: the most memory and processes seen so far, in any of its runs.
         cpu_ms: the CPU time of the runs that have ended.
     """
@@ -71,23 +133,59 @@ class BotUnderTest(BotConversation):
         on_wait: Callable[[str], None] = lambda text: None,
         hidden: Iterable[Path] = (),
     ) -> None:
-        super().__init__(limits, program, on_frame)
+        self.limits: Final = limits
+        self.program: Final = program
+        self.is_stdio: Final = program is not None and program.stdio
+        self.endpoint: Final = CheckEndpoint(limits)
+        self.hello: Hello | None = None
         self.practice = self.is_practice = False
         self.secret = self.former = ""
+        self.secrets: set[str] = set()
+        self.sent = self.came = ""
+        self.pongs = 0
+        self.has_spoken = False
         self.launched: LaunchedBot | None = None
         self.peak = Peak()
         self.cpu_ms = 0.0
         self._name = self._usual_name = name
-        self._cpu_read_at = -math.inf
-        self._cpu_read_ms = 0.0
-        self._on_wait = on_wait
+        self._on_frame, self._on_wait = on_frame, on_wait
+        self._loop = asyncio.get_running_loop()
         self._launcher = Launcher(limits, hidden, self.endpoint.ended)
         self._token: str | None = None
-        self._was_here = False
+        self._was_here = self._was_silent = False
+        self._manner = _Manner()
+        self._failed: set[tuple[Hint, str]] = set()
+        self._wire: Line | None = None
+        self._session = Session()
+        self._pending: deque[tuple[BotMessage, float, bytes]] = deque()
+        self._sent_bytes = 0  # of the last frame
+        self._is_mute = False  # it has sent nothing since the last `over`
+        self._is_idle = False  # nothing has been sent to it since then
 
     @property
     def name(self) -> str:
         return self._name if self.program is not None or self.hello is None else self.hello.name
+
+    @property
+    def is_here(self) -> bool:
+        """Whether it was welcomed, and not stopped since then. It may have left by itself."""
+        return self._wire is not None and self._session.state is State.OPEN
+
+    @property
+    def encoding(self) -> Encoding:
+        """The encoding of the bot's first frame; JSON until the bot has sent one."""
+        encoding = None if self._wire is None else self._wire.encoding
+        return encoding or Encoding.JSON
+
+    @property
+    def back_ms(self) -> float:
+        """For how long it is waited for when it has lost its connection."""
+        return min(self.limits.grace_ms, _BACK_MS)
+
+    @property
+    def has_more(self) -> bool:
+        """Whether the last frame holds messages that were not looked at."""
+        return bool(self._pending)
 
     @property
     def is_metered(self) -> bool:
@@ -96,28 +194,46 @@ class BotUnderTest(BotConversation):
 
     def used_ms(self) -> float:
         """The CPU time of its process so far; 0 where it is not measured."""
-        now = self._loop.time()
-        if self.launched is None or not self.launched.is_metered:
-            return 0.0
-        if now - self._cpu_read_at >= _CPU_TICK_S:
-            self._cpu_read_at, self._cpu_read_ms = now, self.launched.cpu_ms()
-        return self._cpu_read_ms
+        return self.launched.cpu_ms() if self.launched and self.launched.is_metered else 0.0
 
     def waited_ms(self) -> float | None:
         """For how long its process had no core so far; None where that is not measured."""
         return None if self.launched is None else self.launched.waited_ms()
 
-    def written(self) -> str:
-        return self._launcher.tail(self._name)
+    def failure(self, expected: str, came: str, hint: Hint, stderr: str = "") -> StepFailed:
+        """The error to raise; `stderr` is the end of a crashed bot's standard error.
+
+        The hint of the step replaces a general one, unless the bot has failed this way before.
+        Crashes differ by their standard error: a known error is not caused by this step.
+        """
+        if not stderr and hint in _SILENT:
+            stderr = self._last_lines
+        if hint in GENERIC:
+            way = (hint, stderr if hint is Hint.CRASHED else "")
+            blame = None if way in self._failed else self._manner.blame
+            if blame is None or hint is Hint.CRASHED:
+                self._failed.add(way)
+            hint = blame or hint
+        return StepFailed(self.sent, expected, came, hint, stderr)
+
+    @property
+    def _last_lines(self) -> str:
+        """The end of its standard error while it runs; empty if its process is not ours."""
+        return last_lines(self._launcher.tail(self._name))
+
+    # --- it is started, and ended ---
 
     async def launch(self, name: str | None = None) -> None:
         """Start its process, unless it connects by itself; under another name if one is given.
 
         Raises `StepFailed` if it cannot be executed, and `UsageError` if it can never work here.
         """
-        self.begin()
-        self.hello, self.secret, self.former = None, "", ""
-        self._name, self._cpu_read_at = name or self._usual_name, -math.inf
+        self._session, self._wire = Session(), None
+        self._pending.clear()
+        self._is_mute = self._is_idle = False
+        self.sent = self.came = self.secret = self.former = ""
+        self._sent_bytes = self.pongs = 0
+        self.hello, self._name = None, name or self._usual_name
         if self.program is None:
             return
         while not self.endpoint.events.empty():  # of the previous process
@@ -132,9 +248,8 @@ class BotUnderTest(BotConversation):
             raise
         except ArenaError as error:
             raise self.failure("it starts", str(error), Hint.NOT_STARTED) from None
-        stdin, stdout = self.launched.stdin_fd, self.launched.stdout_fd
-        if stdin is not None and stdout is not None:
-            self._wire = await self.endpoint.attach(self._name, stdin, stdout)
+        if (pipes := self.launched.pipes) is not None:
+            self._wire = await self.endpoint.attach(self._name, pipes)
 
     async def arrive(self) -> None:
         """Wait until it connects or writes its first line; raises `StepFailed` if it ends first.
@@ -147,7 +262,7 @@ class BotUnderTest(BotConversation):
         within_ms: float = self.limits.start_ms + self.limits.hello_ms
         if self.program is None:
             self._on_wait(f"waiting for the bot at {self.endpoint.url}")
-            within_ms = _RETURN_MS if self._was_here else _AWAITED_MS
+            within_ms = self.back_ms if self._was_here else _AWAITED_MS
         hint = Hint.NOT_BACK if self._was_here else Hint.NOT_CONNECTED
         await self.connect("it connects", hint, within_ms)
         self._was_here = self.program is None
@@ -155,12 +270,12 @@ class BotUnderTest(BotConversation):
     async def _first_line(self) -> None:
         expected = "a first line"
         until = self._loop.time() + self.limits.hello_ms / 2000  # `greet` waits on
-        while (event := await self.event(until)) is not None:
+        while (event := await self._event(until)) is not None:
             match event:
                 case ProcessEnded(_, finding):
                     raise self.failure(expected, *blame_of_process(finding, Hint.DIED))
                 case Disconnected():
-                    raise await self.departed(expected, Hint.DIED)
+                    raise await self._departed(expected, Hint.DIED)
                 case FrameReceived() | Broke():
                     self.endpoint.events.put_nowait(event)  # `greet` judges it
                     return
@@ -186,6 +301,8 @@ class BotUnderTest(BotConversation):
         await self._launcher.close()
         self.endpoint.close()
 
+    # --- it is greeted ---
+
     async def greet(self) -> Hello:
         """Wait for its `hello`; raises `StepFailed` if late, or wrong in anything but `resume`."""
         hint = Hint.NOT_FLUSHED if self.is_stdio else Hint.NO_HELLO
@@ -193,12 +310,12 @@ class BotUnderTest(BotConversation):
         if not isinstance(message, Hello):  # a message of an instructor
             raise self.failure("`hello`", self.came, Hint.NOT_HELLO)
         wrong = blame_of_hello(message, token=self._token, before=self.hello)
+        is_ours = wrong is None and self.program is not None
+        if is_ours and is_garbled(message.name, self._name, is_utf8=_is_utf8()):
+            wrong = f'"name":"{self._name}", as in ARENA_NAME', Hint.NAME
         if wrong is not None:
             expected, why = wrong
             raise self.failure(expected, self.came, why)
-        if self.program is not None and is_garbled(message.name, self._name, is_utf8=_is_utf8()):
-            expected = f'"name":"{self._name}", as in ARENA_NAME'
-            raise self.failure(expected, self.came, Hint.NAME)
         if self._wire is not None:
             self._wire.hello_received()
         return message
@@ -216,7 +333,7 @@ class BotUnderTest(BotConversation):
         """Refuse its `resume`, and await a `hello` without one; raises `StepFailed` as `greet`."""
         await self.refuse("session", "there is no such session any more")
         hint = Hint.SESSION_REFUSED
-        await self.connect("it connects once more", hint, self.limits.grace_ms)
+        await self.connect("it connects once more", hint, self.back_ms)
         hello = await self.greet()
         if hello.resume is not None:
             raise self.failure("`hello` without `resume`", self.came, hint)
@@ -237,6 +354,313 @@ class BotUnderTest(BotConversation):
         sent = self.sent
         self.end(CLOSE_REFUSED, code)
         self.sent = sent  # a failure shows the refusal, not the close code
+
+    # --- messages ---
+
+    @contextlib.contextmanager
+    def speaking(
+        self,
+        *,
+        dress: Dress | None = None,
+        is_spaced: bool = False,
+        delivery: Delivery = Delivery.AT_ONCE,
+        blame: Hint | None = None,
+    ) -> Iterator[None]:
+        """Send messages in another form in a `with` block; `is_spaced` gives JSON line breaks.
+
+        `blame` is the hint for failures in the block that have no more precise one.
+        """
+        before, self._manner = self._manner, _Manner(dress, is_spaced, delivery, blame)
+        try:
+            yield
+        finally:
+            self._manner = before
+
+    async def say(self, *messages: ArenaMessage, joined: bool = False) -> None:
+        """Send messages, each in a frame of its own or all in one."""
+        encoding = self.encoding
+        frames = []
+        for message in messages:
+            self._session.note(message)
+            frames.append(self._encoded(message, encoding))
+            self._is_idle = isinstance(message, Over)
+            self._is_mute |= self._is_idle
+        if joined:
+            frames = [join(frames, encoding)]
+        for frame in frames:
+            text = _text(frame, encoding)
+            self.sent = in_a_line(text)
+            self._on_frame("arena", text.decode(errors="replace"))
+            self._sent_bytes = len(frame)
+            if self._wire is not None:
+                await self._wire.deliver(frame, encoding, self._manner.delivery)
+
+    def _encoded(self, message: ArenaMessage, encoding: Encoding) -> bytes:
+        if self._manner.dress is None:
+            return encode(message, encoding)
+        dressed = self._manner.dress(msgspec.json.decode(encode(message, Encoding.JSON)))
+        if encoding is Encoding.MSGPACK:
+            return msgspec.msgpack.encode(dressed)
+        frame = msgspec.json.encode(dressed)
+        return msgspec.json.format(frame, indent=0) if self._manner.is_spaced else frame
+
+    async def hear(
+        self,
+        expected: str,
+        hint: Hint,
+        within_ms: float,
+        late: Hint | None = None,
+        *,
+        even_repeated: bool = False,
+        look: Callable[[], str | None] = lambda: None,
+    ) -> tuple[BotMessage, float]:
+        """The next message that counts, and when it arrived, by the loop's clock in seconds.
+
+        Raises `StepFailed` if something else comes, or nothing; `hint` is for the latter.
+
+        Args:
+            within_ms: how long an arena would wait at most.
+            late: the hint if it comes too late. It is waited for as long again, but no longer than
+                `hard_ms`.
+            even_repeated: whether to return a message that was said before and has no effect.
+            look: called now and then; a text says what the bot has done that makes it too late.
+        """
+        began, hard_ms = self._loop.time(), self.limits.hard_ms
+        longest_ms = within_ms if late is None else within_ms + min(within_ms, hard_ms)
+        until_ms = longest_ms
+        if hint in (Hint.SILENT, Hint.NOT_READY):
+            patience_ms = max(_PATIENCE_MS, hard_ms + 1_000)
+            until_ms = min(longest_ms, _LESS_PATIENCE_MS if self._was_silent else patience_ms)
+        first: tuple[float, float] | None = None  # when it was looked at, and its CPU time then
+        while True:
+            until = began + until_ms / 1000
+            look_at = min(until, self._loop.time() + _LOOK_S)
+            heard = await self._heard(expected, look_at, even_repeated=even_repeated)
+            if heard is not None:
+                took_ms = (heard[1] - began) * 1000
+                if late is not None and took_ms > within_ms:
+                    raise self.failure(expected, f"{self.came} after {took_ms:,.0f} ms", late)
+                return heard
+            if late is not None and (found := look()) is not None:
+                raise self.failure(expected, found, late)
+            now, used_ms = self._loop.time(), self.used_ms()
+            since, before_ms = first = first or (now, used_ms)
+            if used_ms - before_ms > (now - since) * 1000 / 2:  # it computes
+                until_ms = longest_ms
+            if now >= began + until_ms / 1000:
+                self._was_silent = True
+                came = f"nothing within {min(within_ms, until_ms):,.0f} ms"
+                raise self.failure(expected, came, hint)
+
+    async def quiet(self, expected: str, within_s: float) -> None:
+        """Wait; raises `StepFailed` if the bot leaves or says something meanwhile."""
+        heard = await self._heard(expected, self._loop.time() + within_s)
+        if heard is not None:
+            raise self.failure(expected, self.came, blame_of_turn(heard[0]))
+
+    async def _heard(
+        self, expected: str, until: float, *, even_repeated: bool = False
+    ) -> tuple[BotMessage, float] | None:
+        """As `hear`, but None if nothing comes `until` then, by the loop's clock in seconds."""
+        while True:
+            while self._pending:
+                message, arrived, part = self._pending.popleft()
+                self.came = in_a_line(part)
+                if self._counts(message, expected) or even_repeated:
+                    return message, arrived
+            if (event := await self._event(until)) is None:
+                return None
+            await self._take(event, expected)
+
+    def _counts(self, message: BotMessage, expected: str) -> bool:
+        """Whether a message has an effect, as `Session.note` says."""
+        try:
+            counts = self._session.note(message)
+        except OutOfTurn as error:
+            is_early = self._session.state in (State.NEW, State.GREETED)
+            hint = Hint.NOT_HELLO if is_early else blame_of_turn(message)
+            raise self.failure(expected, f"{error}: {self.came}", hint) from None
+        self._is_mute = False
+        if isinstance(message, Goodbye):
+            raise self.failure(expected, self.came, Hint.LEFT)
+        wire, now = self._wire, self._loop.time()
+        if not counts and wire is not None and wire.budget.spend(now, 1) is not None:
+            many = f"more than {self.limits.unanswered:,} messages a second that come to nothing"
+            raise self.failure(expected, f"{many}, the last: {self.came}", Hint.OUT_OF_TURN)
+        self.has_spoken |= counts
+        return counts
+
+    async def _event(self, until: float) -> Event | None:
+        """The next event, or None if there is none `until` then, by the loop's clock in seconds."""
+        try:
+            async with asyncio.timeout_at(until):
+                return await self.endpoint.events.get()
+        except TimeoutError:
+            return None
+
+    async def _take(self, event: Event, expected: str) -> None:
+        """Handle an event of the current connection."""
+        match event:
+            case FrameReceived(wire, frame, encoding, arrived) if wire is self._wire:
+                text = _text(frame, encoding)
+                self._on_frame("bot", text.decode(errors="replace"))
+                try:
+                    messages = decode_from_bot(frame, encoding)
+                except ProtocolError as error:
+                    hint = blame_of_frame(error, frame, is_stdio=self.is_stdio)
+                    raise self.failure(expected, f"{error}: {in_a_line(text)}", hint) from None
+                for message, part in zip(messages, messages_of(text, len(messages)), strict=True):
+                    self._pending.append((message, arrived, part))
+            case Broke(wire, error) if wire is self._wire:
+                hint = blame_of_frame(error, b"{", is_stdio=self.is_stdio)
+                raise self.failure(expected, str(error), hint)
+            case Disconnected(wire) if wire is self._wire:
+                raise await self._departed(expected, Hint.LEFT)
+            case ProcessEnded(_, finding):
+                raise await self._departed(expected, Hint.LEFT, finding)
+            case Opened(wire) if self.program is None:
+                wire.cut()  # somebody else's
+            case Opened():
+                came = "another connection, while the first one is open"
+                raise self.failure(expected, came, Hint.ONE_CONNECTION)
+            case Ponged(wire):
+                self.pongs += 1
+                self.has_spoken |= wire is self._wire
+
+    # --- connections ---
+
+    async def connect(self, expected: str, hint: Hint, within_ms: float) -> None:
+        """Wait for a new connection, and ignore the old one; raises `StepFailed` if none comes."""
+        self._wire = None
+        self._session.disconnected()
+        self._pending.clear()
+        until = self._loop.time() + within_ms / 1000
+        strangers: dict[Wire, Line] = {}
+        while self._wire is None:
+            match await self._event(until):
+                case None:
+                    came = "connections, and none of them said its `hello`"
+                    came = f"{came if strangers else 'no connection'} within {within_ms:,.0f} ms"
+                    raise self.failure(expected, came, hint)
+                case Opened(wire) if self._is_anybodys:
+                    strangers[wire] = wire
+                case Opened(wire):
+                    self._wire = wire
+                case FrameReceived(wire, frame, encoding) as event if wire in strangers:
+                    if self._is_its_hello(frame, encoding):
+                        self._wire = strangers.pop(wire)
+                        await self._take(event, expected)
+                case Broke(wire, error) if wire not in strangers:
+                    raise self.failure(expected, str(error), hint)
+                case ProcessEnded(_, finding):
+                    usual = Hint.DIED if hint is Hint.NOT_CONNECTED else hint
+                    raise self.failure(expected, *blame_of_process(finding, usual))
+        self._on_frame("--", "the bot connects")
+        for stranger in strangers:
+            stranger.cut()
+
+    @property
+    def _is_anybodys(self) -> bool:
+        """Whether a new connection may be somebody else's, and a `hello` can tell."""
+        return self.program is None and self.hello is not None
+
+    def _is_its_hello(self, frame: bytes, encoding: Encoding) -> bool:
+        """Whether a frame is a `hello` with the bot's name, or with one of its sessions."""
+        assert self.hello is not None, "it has been here before"
+        try:
+            first, *_ = decode_from_bot(frame, encoding)
+        except (ProtocolError, ValueError):
+            return False
+        return isinstance(first, Hello) and (
+            first.name == self.hello.name or first.resume in self.secrets
+        )
+
+    def cut(self) -> None:
+        """Drop its connection without a close frame."""
+        self._on_frame("--", "the connection is cut")
+        if self._wire is not None:
+            self._wire.cut()
+
+    def end(self, code: int, reason: str = "") -> None:
+        """Close its connection with a code, or its standard input."""
+        self.sent = "its input ends" if self.is_stdio else f"closed with {code}"
+        self._on_frame("--", self.sent)
+        if self._wire is not None:
+            self._wire.close(code, reason)
+
+    async def exited(self, within_s: float) -> Finding | str | None:
+        """Wait until its process ends, and return how; None if it goes on.
+
+        A text stands for a bot that connected again, or, if it connects by itself, that closed.
+        """
+        until = self._loop.time() + within_s
+        while (event := await self._event(until)) is not None:
+            match event:
+                case ProcessEnded(_, finding):
+                    return finding
+                case Opened() if not self._is_anybodys:
+                    return "it connected again"
+                case FrameReceived(wire, frame, encoding) if wire is not self._wire:
+                    if self._is_anybodys and self._is_its_hello(frame, encoding):
+                        return "it connected again"
+                case Disconnected(wire) if self.program is None and wire is self._wire:
+                    return "it closed the connection"
+        return None
+
+    async def _departed(
+        self, expected: str, hint: Hint, finding: Finding | None = None
+    ) -> StepFailed:
+        """The error to raise when the connection is lost. Waits a moment for its process to end."""
+        code = None if self._wire is None else self._wire.close_code
+        reason = "" if self._wire is None else one_line(self._wire.close_reason.strip())
+        parting = f"it closed the connection with {code}{f' ({reason})' if reason else ''}"
+        if self.is_stdio:
+            parting = "it closed its standard output"
+        elif code is None:
+            parting = "the connection was lost"
+        told = [parting] if finding is None or code is not None else []
+        if finding is None and self.program is not None:
+            found = await self.exited(_AFTERMATH_S)
+            finding = found if isinstance(found, Finding) else None
+        said = ""
+        if finding is not None:
+            if hint is Hint.LEFT and finding.exit_status != 0:
+                hint = Hint.CRASHED
+            ended, hint, said = blame_of_process(finding, hint)
+            told.append(ended)
+        elif code == CLOSE_CRASHED:
+            hint, said = Hint.CRASHED, self._last_lines
+        came = ", ".join(told)
+        if hint not in (Hint.MEMORY, Hint.PROCESSES):
+            if code == CLOSE_OVERSIZE or (code is None and self._sent_bytes >= _LARGE_BYTES):
+                hint = Hint.MESSAGE_LIMIT
+            # protocol/messages.md: a bot that has crashed closes with 1011 and a reason.
+            elif code == CLOSE_CRASHED and reason and self._manner.blame not in _KNOWN:
+                # The bot's own reason is better than a guess of the step.
+                self._failed.add((Hint.CRASHED, said))
+                return StepFailed(self.sent, expected, came, Hint.CRASHED, said)
+        if hint is Hint.LEFT and self._left_at_over(code, finding):
+            hint = Hint.LEAVES_AT_OVER
+        return self.failure(expected, came, hint, said)
+
+    def _left_at_over(self, code: int | None, finding: Finding | None) -> bool:
+        """Whether it left as a program that takes `over` for the end: in order, without a word."""
+        blame = self._manner.blame
+        is_orderly = code in (None, CLOSE_DONE, _CLOSE_GOING)
+        if code is None and finding is None:
+            # The exit status of a bot that connects by itself is unknown.
+            is_orderly = self.program is None and blame is None
+        return is_orderly and self._is_mute and (blame is None or self._is_idle)
+
+
+def _text(frame: bytes, encoding: Encoding) -> bytes:
+    """A frame as JSON, for people; an unreadable one stays as it is."""
+    if encoding is Encoding.JSON:
+        return frame
+    try:
+        return msgspec.json.encode(msgspec.msgpack.decode(frame))
+    except (msgspec.MsgspecError, ValueError, TypeError, RecursionError):
+        return frame
 
 
 def _is_utf8() -> bool:

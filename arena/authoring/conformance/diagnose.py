@@ -125,7 +125,7 @@ def blame_of_answer(question: Question[Any], value: object) -> Hint:
     return Hint.NUMBERS if isinstance(value, float) else Hint.STRINGS
 
 
-def blame_of_process(finding: Finding, usual: Hint = Hint.CRASHED) -> tuple[str, Hint, str]:
+def blame_of_process(finding: Finding, usual: Hint) -> tuple[str, Hint, str]:
     """How a process ended in words, the hint, and the end of its standard error."""
     hint = {Ending.MEMORY: Hint.MEMORY, Ending.PROCESSES: Hint.PROCESSES}
     said = last_lines(finding.stderr or "")

@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import random
-from collections.abc import AsyncIterator, Awaitable, Callable, Container, Iterator, Sequence
-from functools import partial
+from collections.abc import AsyncIterator, Callable, Container, Iterator, Sequence
+from itertools import count
 from typing import Any, NamedTuple
 
 from arena.authoring.conformance import (
@@ -14,46 +14,23 @@ from arena.authoring.conformance import (
     Hint,
     ResourceUse,
     Step,
-    StepFailed,
+    StepEnded,
     StepIncomplete,
     StepOutcome,
     StepSkipped,
     StepStatus,
-    connection_steps,
-    steps,
 )
 from arena.authoring.conformance.bot import BotUnderTest
 from arena.authoring.conformance.session import CheckSession
+from arena.authoring.conformance.steps import STEPS
+from arena.sandbox.process_usage import MIB
 
 __all__ = ["quantile", "run"]
 
 _STEP_S = 180.0  # so that nothing hangs; a fast bot needs far less for any step
 _TOTAL_S = 900.0  # after that only the steps at the end begin
 _TICK_S = 1.0
-_MIB = 1 << 20
 
-Doing = Callable[[CheckSession], Awaitable[str | None]]
-
-_STEPS: dict[Step, Callable[..., Awaitable[str | None]]] = {
-    Step.STARTS: steps.starts,
-    Step.HELLO: steps.hello,
-    Step.ENCODING: steps.encoding,
-    Step.UNKNOWN_FIELDS: steps.unknown_fields,
-    Step.PLAY: steps.play,
-    Step.LEGAL: steps.legal,
-    Step.BATCH: steps.batch,
-    Step.TABLES: steps.tables,
-    Step.REPEATED_QUESTION: steps.repeated_question,
-    Step.LOST_CONNECTION: connection_steps.lost_connection,
-    Step.LOST_SESSION: connection_steps.lost_session,
-    Step.FRAGMENTED_FRAME: connection_steps.fragmented_frame,
-    Step.SLOW_LINK: connection_steps.slow_link,
-    Step.REFUSAL: steps.refusal,
-    Step.OVER: steps.over,
-    Step.CLOSE: connection_steps.close,
-    Step.REFUSED_HELLO: connection_steps.refused_hello,
-    Step.LATE_ARENA: connection_steps.late_arena,
-}
 _PER_GAME = (Step.PLAY, Step.LEGAL)
 _FROM_THE_START = (Step.STARTS, Step.HELLO)
 _SELF_STARTING = (*_FROM_THE_START, Step.REFUSED_HELLO, Step.LATE_ARENA)
@@ -65,23 +42,16 @@ _NOT_PASSED = (StepStatus.FAILED, StepStatus.INCOMPLETE)
 class _Planned(NamedTuple):
     step: Step
     game: str | None
-    do: Doing
-
-    @property
-    def name(self) -> str:
-        return self.step if self.game is None else f"{self.step} {self.game}"
+    name: str
 
 
 def _plan(check: CheckSession, chosen: Container[Step]) -> Iterator[_Planned]:
     """The chosen steps, in order. It is lazy because the games are known only after `hello`."""
-    for step, do in _STEPS.items():
-        if step not in chosen:
-            continue
-        if step not in _PER_GAME:
-            yield _Planned(step, None, do)
-            continue
-        for game in check.games:
-            yield _Planned(step, game, partial(do, game=game))
+    for step in filter(chosen.__contains__, STEPS):
+        if step in _PER_GAME:
+            yield from (_Planned(step, game, f"{step} {game}") for game in check.games)
+        else:
+            yield _Planned(step, None, step)
 
 
 async def run(
@@ -94,7 +64,7 @@ async def run(
     chosen: Container[Step] = frozenset(Step),
     on_begin: Callable[[str], None] = lambda step: None,
     on_step: Callable[[StepOutcome], None] = lambda outcome: None,
-    on_progress: Callable[[str], None] | None = None,
+    on_progress: Callable[[str], None] = lambda line: None,
 ) -> CheckReport:
     """Check a bot, and stop it at the end.
 
@@ -138,22 +108,16 @@ async def run(
 
 @contextlib.asynccontextmanager
 async def _progress(
-    check: CheckSession, planned: _Planned, number: int, told: Callable[[str], None] | None
+    check: CheckSession, planned: _Planned, number: int, told: Callable[[str], None]
 ) -> AsyncIterator[None]:
     """Report once a second which step runs, and for how long."""
     check.progress = ""
-    if told is None:
-        yield
-        return
-    name = planned.name
 
     async def tick() -> None:
-        seconds = 0
-        while True:
-            line = f"{number:>2} {name:<22} {seconds:,} s"
+        for seconds in count():
+            line = f"{number:>2} {planned.name:<22} {seconds:,} s"
             told(f"{line}, {check.progress}" if check.progress else line)
             await asyncio.sleep(_TICK_S)
-            seconds += 1
 
     ticking = asyncio.create_task(tick())
     try:
@@ -172,27 +136,12 @@ async def _step(check: CheckSession, planned: _Planned, done: Sequence[StepOutco
         is_awaited = planned.step is Step.STARTS and check.bot.program is None
         async with asyncio.timeout(None if is_awaited else _STEP_S):
             await _make_ready(check, planned.step)
-            came["about"] = await planned.do(check) or ""
-    except StepSkipped as skipped:
-        came = {"status": StepStatus.SKIPPED, "about": str(skipped)}
-    except StepIncomplete as so_far:
-        came = {
-            "status": StepStatus.INCOMPLETE,
-            "about": str(so_far),
-            "rounds": so_far.rounds,
-            "missing": so_far.missing,
-        }
-    except StepFailed as failed:
-        came = {
-            "status": StepStatus.FAILED,
-            "sent": failed.sent,
-            "expected": failed.expected,
-            "came": failed.came,
-            "hint": failed.hint,
-            "advice": failed.advice,
-            "stderr": failed.stderr or None,
-        }
-        await check.bot.stop()
+            of_game = () if planned.game is None else (planned.game,)
+            came["about"] = await STEPS[planned.step](check, *of_game) or ""
+    except StepEnded as ended:
+        came = {"status": ended.status, **vars(ended)}
+        if ended.status is StepStatus.FAILED:
+            await check.bot.stop()
     except TimeoutError:  # each decision was within its own limit
         came = {"status": StepStatus.INCOMPLETE, "about": f"not done within {_STEP_S:,.0f} s"}
         await check.bot.stop()
@@ -238,7 +187,7 @@ def _resources(check: CheckSession, bot: BotUnderTest) -> ResourceUse:
         max_ms=quantile(times, 1.0),
         bank_ms=round(check.bank_ms, 1),
         wall_bank_ms=round(check.wall_bank_ms, 1),
-        memory_mib=round(peak.memory_bytes / _MIB, 1) if peak.processes else None,
+        memory_mib=round(peak.memory_bytes / MIB, 1) if peak.processes else None,
         processes=peak.processes or None,
         cpu_ms=None if bot.program is None else round(bot.cpu_ms, 1),
     )

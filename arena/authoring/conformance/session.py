@@ -13,20 +13,20 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from typing import Any, NamedTuple
 
-from arena.authoring.conformance import Hint, StepFailed
+from arena.authoring.conformance import Hint
 from arena.authoring.conformance.bot import BotUnderTest
 from arena.authoring.conformance.diagnose import blame_of_answer
 from arena.authoring.conformance.table import CheckMatch
+from arena.engine.rules import Variation
 from arena.games import game_named
 from arena.referee.clock import QUICK_MS, CoreWait
 from protocol.errors import IllegalAnswer
-from protocol.messages import Answer, ArenaMessage, Ask, Ending, Over, Ready
+from protocol.messages import Answer, ArenaMessage, Ask, Ending, Ready
 from protocol.vocabulary import Question
 
-__all__ = ["CheckSession"]
+__all__ = ["CheckSession", "against_house"]
 
 _SETTLE_S = 0.05  # a bot that fails at the last message of a step fails within that time
-_MOST_MS = 90_000.0  # for questions at many tables, which may be answered in one frame
 _TYPES = frozenset({Hint.NUMBERS, Hint.STRINGS})
 
 Watch = Callable[[Question[Any]], None]
@@ -69,7 +69,6 @@ class CheckSession:
         self.reads_arrays = False
         self.until = math.inf
         self.progress = ""
-        self._was_silent = False
         self.wanted = tuple(games)
         self._offered: tuple[str, ...] = ()
         self.run = rng.randbytes(4).hex()
@@ -91,23 +90,14 @@ class CheckSession:
     def short_match(self, game: str | None = None) -> CheckMatch:
         """A short match, by default of the game with the shortest ones."""
         game = game or self.handy
-        return self.table(game, game_named(game).short)
+        return self.table(game, against_house(game_named(game).short))
 
-    def table(
-        self,
-        game: str,
-        settings: Mapping[str, object],
-        seat: int | None = None,
-        chooses: Callable[[Sequence[Any]], Sequence[Any]] | None = None,
-        wanted: Callable[[Any, int], bool] | None = None,
-    ) -> CheckMatch:
-        """A new match, as `CheckMatch`. Without a `seat` the bot sits in another one each time."""
+    def table(self, game: str, variation: Variation, seat: int | None = None) -> CheckMatch:
+        """A new match. Without a `seat` the bot sits in another one each time."""
         self._matches += 1
         bot, rules, number = self.bot, game_named(game), self._matches
         seat = number % rules.seats if seat is None else seat
-        return CheckMatch(
-            number, rules, settings, seat, bot.name, bot.limits, self.rng, chooses, wanted, self.run
-        )
+        return CheckMatch(number, rules, variation, seat, bot.name, bot.limits, self.rng, self.run)
 
     @property
     def now(self) -> float:
@@ -146,9 +136,15 @@ class CheckSession:
         """
         await self.invite(tables, joined=joined)
         going = {table.id: table for table in tables}
-        asked_at = await self._move(tables, going, joined=joined)
-        moved: list[CheckMatch] = []
-        while going:
+        moved, asked_at = [*tables], self.now
+        while True:
+            if len(moved) == len(going) or not self.bot.has_more:
+                messages = [table.next() for table in moved]
+                going = {table.id: table for table in going.values() if not table.is_over}
+                moved, asked_at = [], self.now
+                await self.bot.say(*messages, joined=joined)
+            if not going:
+                return
             heard = await self._answer(going)
             table, answer = heard.table, heard.answer
             assert table.ask is not None, "it was answered"
@@ -163,23 +159,6 @@ class CheckSession:
                     text = "the check has no more time for this match"
                     await self.bot.say(match.end(Ending.VOID, None, text))
                 return
-            if not self.bot.has_more:
-                asked_at = await self._move(moved, going, joined=joined)
-                moved = []
-
-    async def _move(
-        self, tables: Sequence[CheckMatch], going: dict[str, CheckMatch], *, joined: bool
-    ) -> float:
-        """Send the next message of every match; returns when, by the loop's clock in seconds."""
-        messages: list[ArenaMessage] = []
-        for table in tables:
-            message = table.next()
-            messages.append(message)
-            if isinstance(message, Over):
-                del going[table.id]
-        began = self.now
-        await self.bot.say(*messages, joined=joined)
-        return began
 
     async def invite(
         self,
@@ -190,9 +169,7 @@ class CheckSession:
     ) -> None:
         """Send invitations, after the messages `before`, and wait until all are answered."""
         await self.bot.say(*before, *(table.invitation for table in tables), joined=joined)
-        await self._readies({table.id: table for table in tables})
-
-    async def _readies(self, waiting: dict[str, CheckMatch]) -> None:
+        waiting = {table.id: table for table in tables}
         while waiting:
             expected = f"`ready` for {', '.join(list(waiting)[:3])}"
             message, _ = await self.bot.hear(expected, Hint.NOT_READY, self.bot.limits.start_ms)
@@ -206,10 +183,6 @@ class CheckSession:
         await self.invite([table])
         return table
 
-    async def remind(self, table: CheckMatch, first: int) -> None:
-        """Repeat a match's invitation and its questions from number `first` + 1 on, as `past`."""
-        await self.bot.say(table.invitation, *table.past(first))
-
     async def invite_again(self, table: CheckMatch) -> None:
         """Repeat an invitation, and wait for another `ready`; a late answer may come first."""
         await self.bot.say(table.invitation)
@@ -220,22 +193,15 @@ class CheckSession:
             )
             if isinstance(message, Ready) and message.match == table.id:
                 return
-            if isinstance(message, Answer) and table.waits_for(message.ask):
+            if isinstance(message, Answer) and table.ask and table.ask.ask == message.ask:
                 # A bot that does not know whether its answer arrived may send it again.
                 self.judge(table, message.value)
 
-    async def change_over(self, table: CheckMatch, following: CheckMatch) -> None:
-        """End one match and begin another in the same frame, and play that to its end."""
-        over = table.end(Ending.VOID, None, "it ends here")
-        await self.bot.say(over, following.invitation, joined=True)
-        await self._readies({following.id: following})
-        await self.finish(following)
-
-    async def ask(self, table: CheckMatch) -> bool:
-        """Send the next question, or `over`; returns whether it was a question."""
+    async def ask(self, table: CheckMatch) -> Ask | None:
+        """Send the next question and return it, or send `over`."""
         message = table.next()
         await self.bot.say(message)
-        return isinstance(message, Ask)
+        return message if isinstance(message, Ask) else None
 
     async def answer(self, table: CheckMatch) -> None:
         """Wait for the answer to the open question, and judge it."""
@@ -275,54 +241,44 @@ class CheckSession:
 
     async def _answer(self, going: Mapping[str, CheckMatch]) -> _TimedAnswer:
         """Wait for the bot's next answer in any of these matches, as long as an arena would."""
-        waiting = [table.ask for table in going.values() if table.ask is not None]
-        asks = ", ".join(ask.ask for ask in waiting[:3])
-        expected = f"an answer to {asks}"
-        bot, began, used_ms = self.bot, self.now, self.bot.used_ms()
+        asks = [table.ask.ask for table in going.values() if table.ask is not None]
+        expected = f"an answer to {', '.join(asks[:3])}"
+        bot, began, before_ms = self.bot, self.now, self.bot.used_ms()
         core_wait = CoreWait(bot.waited_ms() or 0.0, began)
-        count = max(1, len(waiting))
+        count = max(1, len(asks))
         hard_ms = bot.limits.hard_ms * count
-        # A bot with metered CPU time may sleep, but it is waited for so long only once.
-        is_patient = bot.is_metered and not self._was_silent
-        one_ms = bot.limits.wall_ms if is_patient else bot.limits.hard_ms
-        within_ms = min(one_ms * count, max(one_ms, _MOST_MS))
+        # A bot with metered CPU time may sleep.
+        one_ms = bot.limits.wall_ms if bot.is_metered else bot.limits.hard_ms
 
         def late() -> str | None:
             core_wait.look(bot.waited_ms() or 0.0, self.now)
-            spent_ms = bot.used_ms() - used_ms
-            if spent_ms <= hard_ms:
-                return None
-            return f"{spent_ms:,.0f} ms of CPU time, and no end"
+            spent_ms = bot.used_ms() - before_ms
+            return f"{spent_ms:,.0f} ms of CPU time, and no end" if spent_ms > hard_ms else None
 
-        try:
-            message, arrived = await bot.hear(
-                expected, Hint.SILENT, within_ms, Hint.SLOW, look=late
-            )
-        except StepFailed:
-            self._was_silent |= (self.now - began) * 1000 >= within_ms
-            raise
+        message, arrived = await bot.hear(
+            expected, Hint.SILENT, one_ms * count, Hint.SLOW, look=late
+        )
         if not isinstance(message, Answer) or message.match not in going:
             raise bot.failure(expected, bot.came, Hint.OUT_OF_TURN)
-        spent_ms = bot.used_ms() - used_ms
+        spent_ms, took_ms = bot.used_ms() - before_ms, (arrived - began) * 1000
         if spent_ms > hard_ms:
             came = f"{bot.came} after {spent_ms:,.0f} ms of CPU time"
             raise bot.failure(expected, came, Hint.SLOW)
-        table, took_ms = going[message.match], (arrived - began) * 1000
-        if not bot.is_metered:
-            return _TimedAnswer(table, message, arrived, None, 0.0)
         idle_ms = 0.0
-        if took_ms > QUICK_MS and (waited_ms := bot.waited_ms()) is not None:
+        is_slow = bot.is_metered and took_ms > QUICK_MS
+        if is_slow and (waited_ms := bot.waited_ms()) is not None:
             core_wait.look(waited_ms, arrived)
             idle_ms = max(0.0, took_ms - spent_ms - core_wait.total_ms)
-        return _TimedAnswer(table, message, arrived, spent_ms, idle_ms)
+        used_ms = spent_ms if bot.is_metered else None
+        return _TimedAnswer(going[message.match], message, arrived, used_ms, idle_ms)
 
     def _charge(self, heard: _TimedAnswer, took_ms: float) -> None:
         """Charge a decision as an arena does: CPU time where it is measured, else wall time."""
-        limits, table, used_ms = self.bot.limits, heard.table, heard.used_ms
+        limits, clock, used_ms = self.bot.limits, heard.table.clock, heard.used_ms
         self.times_ms.append(took_ms)
-        table.wall_bank_ms -= heard.idle_ms
-        self.wall_bank_ms = max(self.wall_bank_ms, limits.wall_bank_ms - table.wall_bank_ms)
-        if table.wall_bank_ms < 0:
+        clock.wall_bank_ms -= heard.idle_ms
+        self.wall_bank_ms = max(self.wall_bank_ms, limits.wall_bank_ms - clock.wall_bank_ms)
+        if clock.wall_bank_ms < 0:
             expected = (
                 f"decisions that take at most {limits.wall_bank_ms:,} ms in a match "
                 "by the clock on the wall beyond their CPU time"
@@ -330,9 +286,9 @@ class CheckSession:
             came = f"one that took {took_ms:,.0f} ms when that bank was empty"
             raise self.bot.failure(expected, came, Hint.SLOW)
         cost_ms = took_ms if used_ms is None else used_ms
-        table.bank_ms -= max(0.0, cost_ms - limits.decision_ms)
-        self.bank_ms = max(self.bank_ms, limits.bank_ms - table.bank_ms)
-        if table.bank_ms < 0:
+        in_time = clock.charge(cost_ms)
+        self.bank_ms = max(self.bank_ms, limits.bank_ms - clock.bank_ms)
+        if not in_time:
             of = "" if used_ms is None else " of CPU time"
             expected = (
                 f"decisions that take at most {limits.decision_ms:,} ms{of}, "
@@ -340,6 +296,11 @@ class CheckSession:
             )
             came = f"one that took {cost_ms:,.0f} ms when the bank was empty"
             raise self.bot.failure(expected, came, Hint.SLOW)
+
+
+def against_house(settings: Mapping[str, object]) -> Variation:
+    """A match with these settings, with house bots in the other seats."""
+    return Variation(lambda seat: settings, chooses=None)
 
 
 @cache

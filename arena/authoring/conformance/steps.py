@@ -1,11 +1,12 @@
-"""The steps of `arena check` that exchange messages: the hello, whole matches, unusual messages.
+"""The steps of `arena check`, in their order: what the arena says and does, and what it waits for.
 
-A step may return a line for people about what was done. It raises `StepFailed`, `StepSkipped` or
-`StepIncomplete`. The steps that disturb the connection are in `connection_steps.py`.
+`STEPS` has them by name. A step may return a line for people about what was done. It raises
+`StepFailed`, `StepSkipped` or `StepIncomplete`.
 """
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable, Mapping
 from itertools import cycle, islice
 from math import ceil
 from statistics import median
@@ -13,34 +14,31 @@ from typing import Any
 
 import msgspec
 
-from arena.authoring.conformance import Hint, StepIncomplete, StepSkipped
-from arena.authoring.conformance.session import CheckSession
+from arena.authoring.conformance import Hint, Step, StepIncomplete, StepSkipped
+from arena.authoring.conformance.bot import BotUnderTest
+from arena.authoring.conformance.diagnose import blame_of_process
+from arena.authoring.conformance.session import CheckSession, against_house
 from arena.authoring.conformance.table import CheckMatch
+from arena.authoring.conformance.wire import Delivery
 from arena.engine.rules import Variation
+from arena.engine.verdict import Finding
 from arena.games import game_named
 from protocol.codec import Encoding, encode
 from protocol.errors import IllegalAnswer
-from protocol.messages import ArenaMessage, Ask, Ending, Over, Refused, Termination
+from protocol.messages import (
+    CLOSE_DONE,
+    CLOSE_RESTART,
+    ArenaMessage,
+    Ask,
+    Ending,
+    Hello,
+    Over,
+    Refused,
+    Termination,
+)
 from protocol.vocabulary import Legal, Question, Range, shorten
 
-__all__ = [
-    "FOREIGN",
-    "batch",
-    "encoding",
-    "hello",
-    "legal",
-    "many",
-    "over",
-    "play",
-    "refusal",
-    "reordered",
-    "repeated_question",
-    "reversed_keys",
-    "starts",
-    "tables",
-    "unknown_fields",
-    "with_more_fields",
-]
+__all__ = ["STEPS", "many", "reordered", "reversed_keys", "with_more_fields"]
 
 _PLAY_S = 60.0  # a bot that decides within its limits could take an hour
 _LEGAL_S = 30.0
@@ -51,10 +49,17 @@ _TABLES_S = 60.0  # a slow bot gets as many matches as it can play in that time
 _QUESTIONS = 12  # in most short matches
 _REFUSALS = 20  # a random choice of two is the same 20 times once in a million
 _LINGER_S = 0.2  # for a bot that leaves at `over`
-FOREIGN = "Čapek — 李 ♠"
+_FOREIGN = "Čapek — 李 ♠"
 _FOREIGN_NAME = "Čapek-李"
 _ARRAY_BYTES = 128 * 1024  # the largest array that an arena sends
 _UNUSED = 1_000_000  # match numbers from here on are never played
+_END_S = 2.0  # protocol/session.md: the bot ends within 2 seconds
+_PONG_S = 1.0
+_LATE_S = 3.0  # enough for a JVM to start and to try
+_SLOW_QUESTIONS = 2
+_CUTS = 4  # a race in a library may show at one cut in some
+_NO_CONNECTION = "a bot on stdio has no connection that could be lost"
+_NO_RESTART = "it would have to be started again"
 
 _SPARE = {"later": {"version": 2, "list": [1, None, "x"]}, "spare": None}
 
@@ -89,7 +94,7 @@ async def encoding(check: CheckSession) -> str:
         table = await check.begin_match()
         if await check.ask(table):
             check.judge(table, await check.value(table), lenient=True)
-            await bot.say(table.end(Ending.VOID, None, FOREIGN))
+            await bot.say(table.end(Ending.VOID, None, _FOREIGN))
         await check.settle()
     if bot.program is not None:
         with bot.speaking(blame=Hint.NAME):
@@ -119,7 +124,7 @@ async def play(check: CheckSession, game: str) -> str:
     while rounds < check.rounds and check.now < until:
         check.progress = f"{rounds:,} of {check.rounds:,} rounds"
         most = min(check.rounds - rounds, ceil(check.rounds / seats))
-        table = check.table(game, rules.rounds(most), matches % seats)
+        table = check.table(game, against_house(rules.rounds(most)), matches % seats)
         await check.play([table], measured=True, until=until)
         matches += 1
         rounds += table.rounds
@@ -153,9 +158,7 @@ async def legal(check: CheckSession, game: str) -> str:
     while missing and matches < _MOST_MATCHES and check.now < until:
         check.progress = f"{len(shapes) - len(missing)} of {len(shapes)} shapes"
         variation = variations[matches % len(variations)]
-        seat = matches % rules.seats
-        settings = variation.settings(seat)
-        table = check.table(game, settings, seat, variation.chooses, variation.wanted)
+        table = check.table(game, variation, matches % rules.seats)
         await check.play([table], watch=watch, until=until)
         matches += 1
     await check.settle()
@@ -181,7 +184,9 @@ async def batch(check: CheckSession) -> str:
         if await check.ask(first):
             await check.answer(first)
         # The arena can join these two even for a bot with one table.
-        await check.change_over(first, second)
+        gone = first.end(Ending.VOID, None, "it ends here")
+        await check.invite([second], [gone], joined=True)
+        await check.finish(second)
         await check.settle()
     with check.bot.speaking(blame=Hint.MESSAGE_LIMIT):
         table = check.short_match()
@@ -236,11 +241,117 @@ async def repeated_question(check: CheckSession) -> None:
     with bot.speaking(blame=Hint.REPEATED):
         table = await check.begin_match()
         await check.invite_again(table)
-        while await check.ask(table):
-            assert table.ask is not None, "it has just been sent"
+        while ask := await check.ask(table):
             await check.value(table)
+            await bot.say(ask)
+            await check.answer(table)
+        await check.settle()
+
+
+async def lost_connection(check: CheckSession) -> None:
+    """It comes back after cuts in the middle of a question, and after one behind its answer."""
+    bot = check.bot
+    if bot.is_stdio:
+        raise StepSkipped(_NO_CONNECTION)
+    table = await check.begin_match()
+    if await check.ask(table):
+        await check.answer(table)
+    more = True
+    for _ in range(_CUTS):
+        # The question and the end of the connection arrive together: some bots then read the
+        # question and never notice the end.
+        with bot.speaking(delivery=Delivery.AND_CUT):
+            if table.ask is not None:
+                await bot.say(table.ask)
+            else:
+                more = await check.ask(table) is not None
+        bot.cut()
+        said = await come_back(check)
+        if not more:
+            break
+        with bot.speaking(blame=Hint.FORGETS):
+            if said.from_ is not None:
+                await bot.say(table.invitation, *table.past(said.from_))
+            await check.invite_again(table)
+    with bot.speaking(blame=Hint.FORGETS):
+        if table.ask is not None:
             await bot.say(table.ask)
             await check.answer(table)
+    bot.cut()
+    await come_back(check)
+    with bot.speaking(blame=Hint.FORGETS):
+        if more:
+            await check.invite_again(table)
+            await check.finish(table)
+        await check.settle()
+
+
+async def come_back(check: CheckSession, *, welcome: bool = True) -> Hello:
+    """Wait until the bot is back with its session, and welcome it; or raise `StepFailed`."""
+    bot = check.bot
+    latest, before = bot.secret, frozenset(bot.secrets)
+    await bot.connect("it connects again", Hint.NOT_BACK, bot.back_ms)
+    hello = await bot.greet()
+    # A bot that has said nothing since the last `welcome` may not have read it.
+    is_good = hello.resume == latest or (
+        hello.resume == bot.former and bot.former != "" and not bot.has_spoken
+    )
+    if not is_good:
+        hint = Hint.OLD_SESSION if hello.resume in before else Hint.NO_RESUME
+        expected = "`hello` with `resume`, the session of the last `welcome`"
+        raise bot.failure(expected, bot.came, hint)
+    if welcome:
+        await bot.welcome()
+    return hello
+
+
+async def lost_session(check: CheckSession) -> None:
+    """It begins a new session after the arena has restarted without the old one."""
+    bot = check.bot
+    if bot.is_stdio:
+        raise StepSkipped(_NO_CONNECTION)
+    table = await check.begin_match()
+    await check.ask(table)
+    bot.end(CLOSE_RESTART)
+    await come_back(check, welcome=False)
+    await bot.forget_session()
+    bot.practice = True  # the step `refusal` needs it
+    await bot.welcome()
+    with bot.speaking(blame=Hint.SESSION_REFUSED):
+        await check.play([check.short_match()])
+        await check.settle()
+
+
+async def fragmented_frame(check: CheckSession) -> None:
+    """It reads messages in three fragments, and answers the pings between them."""
+    bot = check.bot
+    if bot.is_stdio:
+        raise StepSkipped("a bot on stdio receives lines, not frames in fragments")
+    before = bot.pongs
+    with bot.speaking(delivery=Delivery.FRAGMENTS, blame=Hint.FRAGMENTS):
+        table = await check.begin_match()
+        if await check.ask(table):
+            await check.answer(table)
+            await bot.say(table.end(Ending.VOID, None, _FOREIGN))
+        await check.play([check.short_match()])
+        await check.settle()
+    if bot.pongs == before:
+        await check.settle(_PONG_S)
+    if bot.pongs == before:
+        raise bot.failure("pongs to our pings", "none", Hint.PONG)
+
+
+async def slow_link(check: CheckSession) -> None:
+    """It reads frames that come late and in small pieces."""
+    bot = check.bot
+    with bot.speaking(delivery=Delivery.SLOWLY, blame=Hint.PIECES):
+        table = await check.begin_match()
+        for _ in range(_SLOW_QUESTIONS):
+            if not await check.ask(table):
+                break
+            await check.answer(table)
+        else:
+            await bot.say(table.end(Ending.VOID, None, _FOREIGN))
         await check.settle()
 
 
@@ -254,9 +365,8 @@ async def refusal(check: CheckSession) -> None:
         await check.fresh()
     with bot.speaking(blame=Hint.REFUSAL):
         table = await check.begin_match()
-        while await check.ask(table):
-            assert table.ask is not None, "it has just been sent"
-            await _refuse(check, table, table.ask)
+        while ask := await check.ask(table):
+            await _refuse(check, table, ask)
         await check.settle()
 
 
@@ -316,6 +426,94 @@ async def over(check: CheckSession) -> None:
             await check.settle(_LINGER_S)
         await check.play([check.short_match(game)])
         await check.settle()
+
+
+async def close(check: CheckSession) -> str:
+    """It ends in good order when the arena closes."""
+    bot = check.bot
+    expected = f"it ends with exit status 0 within {_END_S:.0f} s"
+    bot.end(CLOSE_DONE)
+    has_ended, how = await _ending(bot, expected, Hint.STAYS, lambda status: status == 0)
+    if not has_ended and (bot.program is not None or await bot.exited(_END_S) is not None):
+        raise bot.failure(expected, "it connected again", Hint.STAYS)
+    return how
+
+
+async def refused_hello(check: CheckSession) -> str:
+    """It ends with another exit status than 0 when its `hello` is refused."""
+    bot = check.bot
+    if bot.program is None:
+        raise StepSkipped(_NO_RESTART)
+    await bot.stop()
+    await bot.launch()
+    await bot.arrive()
+    await bot.greet()
+    await bot.refuse("name", f"expected another name, {bot.name!r} is here already")
+    expected = f"it ends within {_END_S:.0f} s, with an exit status other than 0"
+    has_ended, how = await _ending(bot, expected, Hint.COMES_BACK, lambda status: status != 0)
+    if not has_ended:
+        raise bot.failure(expected, how, Hint.COMES_BACK)
+    return how
+
+
+async def _ending(
+    bot: BotUnderTest, expected: str, stays: Hint, is_right: Callable[[int | None], bool]
+) -> tuple[bool, str]:
+    """Whether its process has ended, and how it has; raises `StepFailed` if that is wrong."""
+    how = await bot.exited(_END_S)
+    if how is None:
+        raise bot.failure(expected, "it goes on", stays)
+    if isinstance(how, str):
+        return False, how
+    if not is_right(how.exit_status):
+        raise bot.failure(expected, *blame_of_process(how, Hint.EXIT_STATUS))
+    return True, f"exit status {how.exit_status}"
+
+
+async def late_arena(check: CheckSession) -> str:
+    """It waits for an arena that is not up yet."""
+    bot = check.bot
+    if bot.is_stdio:
+        raise StepSkipped("a bot on stdio does not wait for an arena")
+    if bot.program is None:
+        raise StepSkipped(_NO_RESTART)
+    await bot.stop()
+    bot.endpoint.pause()
+    try:
+        await bot.launch()
+        how = await bot.exited(_LATE_S)
+    finally:
+        await bot.endpoint.listen_again()
+    if isinstance(how, Finding):
+        raise bot.failure("it tries again for 60 s", *blame_of_process(how, Hint.IMPATIENT))
+    await bot.connect("it connects when the arena is there", Hint.IMPATIENT, bot.limits.start_ms)
+    await bot.greet()
+    await bot.welcome()
+    bot.end(CLOSE_DONE)
+    return f"after {_LATE_S:.0f} s"
+
+
+STEPS: Mapping[Step, Callable[..., Awaitable[str | None]]] = {
+    Step.STARTS: starts,
+    Step.HELLO: hello,
+    Step.ENCODING: encoding,
+    Step.UNKNOWN_FIELDS: unknown_fields,
+    Step.PLAY: play,
+    Step.LEGAL: legal,
+    Step.BATCH: batch,
+    Step.TABLES: tables,
+    Step.REPEATED_QUESTION: repeated_question,
+    Step.LOST_CONNECTION: lost_connection,
+    Step.LOST_SESSION: lost_session,
+    Step.FRAGMENTED_FRAME: fragmented_frame,
+    Step.SLOW_LINK: slow_link,
+    Step.REFUSAL: refusal,
+    Step.OVER: over,
+    Step.CLOSE: close,
+    Step.REFUSED_HELLO: refused_hello,
+    Step.LATE_ARENA: late_arena,
+}
+"""What each step does; those of a game take its name, too."""
 
 
 # ---- Other forms of a message, for `speaking`

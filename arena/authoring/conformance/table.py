@@ -8,15 +8,16 @@ from __future__ import annotations
 
 import hashlib
 import random
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Any
 
 import msgspec
 
 from arena.engine.match import MatchState
-from arena.engine.rules import EVERYONE, Game
+from arena.engine.rules import EVERYONE, Game, Variation
 from arena.engine.shuffle import Stream, commitment, match_key
+from arena.referee.clock import SeatClock
 from protocol import messages
 from protocol.errors import ArenaError, IllegalAnswer
 from protocol.messages import Ask, Ending, Limits, Over, Past, Reveal, Termination
@@ -80,55 +81,54 @@ class CheckMatch:
 
     Args:
         number: the number of the match in this check, a part of its id.
-        chooses: the legal answers from which the other seats choose, at random; None for house
-            bots.
-        wanted: whether the first deal will do, given the bot's `seat`; None takes any deal.
-        run: what the match's id begins with; random if None.
+        variation: its settings, opponents and first deal.
+        name: the bot's.
+        run: what the match's id begins with.
 
     Attributes:
         id: the match's id for the bot's seat.
         ask: the question that the bot has not answered yet, if any.
         asked, rounds: how many questions there were, and how many rounds are over.
-        bank_ms, wall_bank_ms: what is left in the bot's bank, and in that of clock time.
+        clock: the bot's time for the match, as in an arena.
     """
 
     def __init__(
         self,
         number: int,
         game: Game,
-        settings: Mapping[str, object],
+        variation: Variation,
         seat: int,
         name: str,
         limits: Limits,
         rng: random.Random,
-        chooses: Callable[[Sequence[Any]], Sequence[Any]] | None = None,
-        wanted: Callable[[Any, int], bool] | None = None,
-        run: str | None = None,
+        run: str = "check",
     ) -> None:
-        self.run = rng.randbytes(4).hex() if run is None else run
-        self.id = f"{self.run}-{number}.{seat}"
+        self.run = run
+        self.id = f"{run}-{number}.{seat}"
         self.game, self.seat, self.limits = game, seat, limits
-        self.settings = game.vocabulary.read_settings(settings)
+        self.settings = game.vocabulary.read_settings(variation.settings(seat))
         self.ask: Ask | None = None
         self.asked = self.rounds = 0
-        self.bank_ms = float(limits.bank_ms)
-        self.wall_bank_ms = float(limits.wall_bank_ms)
+        self.clock = SeatClock(limits)
         self._rng = rng
         self._seed = rng.randbytes(32)
-        self._wanted = wanted
+        self._wanted = variation.wanted
         self._others: dict[int, Strategy] = {}
         names = [name] * game.seats
-        for other in range(game.seats):
-            if other == seat:
-                continue
-            if chooses is None:
+        for other in (each for each in range(game.seats) if each != seat):
+            if variation.chooses is None:
                 names[other], self._others[other] = house(game.name, number + other, rng)
             else:
-                names[other], self._others[other] = "chance", AnyLegal(rng, chooses)
+                names[other], self._others[other] = "chance", AnyLegal(rng, variation.chooses)
         self._names = tuple(names)
         self._match: MatchState | None = None
         self._nonces: tuple[str, ...] = ()
         self._news: list[News] = []
+
+    @property
+    def is_over(self) -> bool:
+        """Whether nothing more is asked."""
+        return self._match is not None and self._match.termination is not None
 
     @property
     def invitation(self) -> messages.Match:
@@ -142,9 +142,6 @@ class CheckMatch:
             limits=self.limits,
             commitment=commitment(self._seed),
         )
-
-    def waits_for(self, ask: str) -> bool:
-        return self.ask is not None and self.ask.ask == ask
 
     def begin(self, nonce: str) -> None:
         """Deal, with the nonce of the bot's first `ready`; later ones do nothing."""
@@ -177,9 +174,9 @@ class CheckMatch:
             except IllegalAnswer as error:
                 raise ArenaError(f"a house bot failed: {error}") from None
         self.asked += 1
-        number, bank_ms = ask_id(self.id, self.asked), max(0, int(self.bank_ms))
-        news, self._news = tuple(self._news), []
-        self.ask = Ask(self.id, number, pending.question, news, bank_ms, self.limits.decision_ms)
+        number, news = ask_id(self.id, self.asked), self._take_news()
+        bank_ms, free_ms = self.clock.bank_ms, self.limits.decision_ms
+        self.ask = Ask(self.id, number, pending.question, news, bank_ms, free_ms)
         return self.ask
 
     def take(self, value: object) -> None:
@@ -235,8 +232,11 @@ class CheckMatch:
         if ended.is_offence:  # the text is for the offender alone, which is another seat
             ended = Termination(ended.kind, ended.seat)
         reveal = Reveal(self._seed.hex(), self._nonces)
+        return Over(self.id, self._take_news(), match.scores, ended, reveal)
+
+    def _take_news(self) -> tuple[News, ...]:
         news, self._news = tuple(self._news), []
-        return Over(self.id, news, match.scores, ended, reveal)
+        return news
 
 
 def seed_of(seed: int) -> random.Random:

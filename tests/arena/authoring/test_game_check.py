@@ -15,8 +15,9 @@ import pytest
 
 from arena.authoring import game_check
 from arena.authoring.game_check import check_game
+from arena.authoring.view_check import broken_view
 from arena.engine.rules import Game
-from arena.games import GAMES
+from arena.games import GAMES, view_path
 from tests.support.game_packages import Edits, breaches, checked_game, install_game
 from tests.support.in_process import CommandProcess
 from tests.support.toy_games import write_toy
@@ -38,7 +39,8 @@ class Mistake(NamedTuple):
         for line in lines[len(about) :]:
             module, _, change = line.replace("\\n", "\n").partition(": ")
             old, _, new = change.partition(" =>")
-            edits[f"{module}.py"] = (*edits.get(f"{module}.py", ()), (old, new.removeprefix(" ")))
+            file = "view.js" if module == "view" else f"{module}.py"
+            edits[file] = (*edits.get(file, ()), (old, new.removeprefix(" ")))
         says = about.get("only", about.get("says", ""))
         seats, matches = int(about.get("seats", 2)), about.get("matches", "5")
         return cls(says, "says" not in about, seats, matches, edits)
@@ -103,6 +105,15 @@ def test_there_is_no_alarm_for_a_toy(tmp_path: Path) -> None:
             assert report["broken"] == []
             assert report["package"] == f"{name} 1.0"
             assert report["decisions"] == 6 * seats  # six rounds, a bid of each
+
+
+def test_without_node_a_view_must_have_its_exports(monkeypatch: pytest.MonkeyPatch) -> None:
+    game = GAMES["high_low"]
+    text = b"export function start() {}\nexport const Table = 1, Moves = 2;\nexport { step };\n"
+    monkeypatch.setattr("arena.authoring.view_check.shutil.which", lambda name: None)
+    monkeypatch.setattr("arena.authoring.view_check.view_files", lambda: {view_path(game): text})
+
+    assert [*broken_view(game, 1)] == [("view", "high_low.js: it exports no function `describe`")]
 
 
 def test_a_match_that_is_checked_again_is_the_same() -> None:

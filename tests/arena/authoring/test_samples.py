@@ -8,6 +8,7 @@ from arena.games import GAMES
 from protocol.codec import Encoding, decode_from_arena, encode
 from protocol.messages import Ask, Match, Over
 from protocol.vocabulary import News
+from protocol.words import Told
 
 EACH_GAME = pytest.mark.parametrize("game", GAMES)
 
@@ -52,8 +53,8 @@ def test_a_game_that_never_tells_all_has_the_match_with_most(
 ) -> None:
     monkeypatch.setattr("arena.authoring.samples._MATCHES", 2)
     game = GAMES["blackjack"]
-    never = {**game.vocabulary.news, "never": News}
-    words = msgspec.structs.replace(game.vocabulary, news=never)
+    never = {**game.vocabulary.words, News: Told("it has happened")}
+    words = msgspec.structs.replace(game.vocabulary, words=never)
     match, *_, over = samples(msgspec.structs.replace(game, vocabulary=words))
 
     assert isinstance(match, Match)

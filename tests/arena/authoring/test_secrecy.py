@@ -78,7 +78,6 @@ _VOCABULARY = (
         '    shown = [f"{name} {card}" for name, card in zip(names, news.cards, strict=True) if card]\n    yield f"shown are {\', \'.join(shown)}"\n',
         "",
     ),
-    ('"acted": Acted,', '"acted": Acted, "passed": Passed,'),
     ("private=(Dealt,)", "private=(Dealt, Passed)"),
     (
         'Act: Asked("{who} has {card}", "{answer}s")',
@@ -98,7 +97,7 @@ _BOTS = (
     ),
 )
 
-_HOLDS = "    holds=lambda deck, seat: deck[4 * seat : 4 * seat + 4],\n"
+_HIDDEN = "    hidden=HiddenCards(lambda deck, seat: deck[4 * seat : 4 * seat + 4]),\n"
 
 
 def broken(folder: Path, *edits: tuple[str, str]) -> list[str]:
@@ -112,12 +111,12 @@ def broken(folder: Path, *edits: tuple[str, str]) -> list[str]:
 pytestmark = pytest.mark.e2e
 
 
-@pytest.mark.parametrize("edits", [(), ((_HOLDS, ""),)], ids=["with holds", "without"])
+@pytest.mark.parametrize("edits", [(), ((_HIDDEN, ""),)], ids=["with hidden cards", "without"])
 def test_cards_that_are_played_and_passed_are_no_leak(tmp_path: Path, edits: Any) -> None:
     assert broken(tmp_path, *edits) == []
 
 
-@pytest.mark.parametrize("says", [True, False], ids=["with holds", "without"])
+@pytest.mark.parametrize("says", [True, False], ids=["with hidden cards", "without"])
 def test_answers_that_depend_on_the_cards_of_others_are_one(tmp_path: Path, says: bool) -> None:
     honest = "legal = tuple(c for c in hand if c[1] == led) or tuple(hand)"
     leaking = (
@@ -125,7 +124,7 @@ def test_answers_that_depend_on_the_cards_of_others_are_one(tmp_path: Path, says
         "            if len(hands[(seat + 1) % SEATS]) > 3 and hands[(seat + 1) % SEATS][0][1] in 'hd':\n"
         "                legal = legal[::-1]"
     )
-    more = () if says else ((_HOLDS, ""),)
+    more = () if says else ((_HIDDEN, ""),)
     [line] = broken(tmp_path, (honest, leaking), *more)
 
     assert line.startswith("secrecy: seat ")

@@ -186,8 +186,9 @@ NAMES = ("ab", "tiny_poker", "a_name_of_thirty_letters_in_all")
 
 @EACH_NUMBER
 @pytest.mark.parametrize("name", NAMES)
-def test_every_file_is_filled(name: str, seats: int) -> None:
-    for file, text in game_package(name, seats).files.items():
+@pytest.mark.parametrize("more", [False, True], ids=["plain", "view and luck"])
+def test_every_file_is_filled(name: str, seats: int, more: bool) -> None:
+    for file, text in game_package(name, seats, view=more, luck=more).files.items():
         assert not re.search(r"\{\{ |\{%|NAME", text), file
         assert text.endswith("\n"), file
         assert "\n\n\n\n" not in text, file
@@ -211,7 +212,7 @@ def test_its_entry_points_are_the_three_parts(seats: int) -> None:
 
 @EACH_NUMBER
 def test_the_readme_names_every_file_and_command(seats: int) -> None:
-    made = game_package("tiny_poker", seats)
+    made = game_package("tiny_poker", seats, view=seats > 1)
     readme = made.files["README.md"]
 
     for file in made.files.keys() - {"README.md", "tiny_poker/__init__.py"}:

@@ -267,6 +267,10 @@ NAME = next(iter(GAMES))
             "the field 'match' of Act",
         ),
         (
+            ("    opens=(Dealt,),", '    questions={"act": Act},\n    opens=(Dealt,),'),
+            "Unexpected keyword argument 'questions' at ",
+        ),
+        (
             ("    starter: int\n", "    starter: int | bool | set[int] | list[int]\n"),
             "types of Dealt",
         ),

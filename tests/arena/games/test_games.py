@@ -14,7 +14,7 @@ import msgspec
 import pytest
 
 from arena import games
-from arena.engine.rules import Choice, Game, Measure, Purse, Trial, Unit, Variation
+from arena.engine.rules import Choice, Game, HiddenCards, Measure, Purse, Trial, Unit, Variation
 from arena.games import (
     GAMES,
     competition_settings,
@@ -134,7 +134,12 @@ AKQ, UNKNOWN = GAMES["ace_king_queen"], "object contains unknown field `hand`"
         ({"rules": _no_generator}, "rules: expected a generator function"),
         ({"deals": ()}, "deals: expected a function, got ()"),
         ({"stacked": None}, "stacked: expected a function, got null"),
-        ({"holds": 5}, "holds: expected a function or None, got 5"),
+        ({"hidden": 5}, "hidden: expected"),
+        ({"hidden": HiddenCards(cast("Any", 5))}, "hidden: expected a function, got 5"),
+        (
+            {"hidden": HiddenCards(until=(Dealt,))},
+            "hidden: expected questions or news of ace_king_",
+        ),
         (
             {"unit": Unit("hand", "hands", AKQ.vocabulary.closes, cast("Any", 5))},
             "unit: expected a function",

@@ -4,24 +4,19 @@ from __future__ import annotations
 
 from typing import Any, cast
 
-import msgspec
 import pytest
 
 from arena.authoring.conformance import Hint, StepFailed
-from arena.authoring.conformance.bot import BotUnderTest
-from arena.authoring.conformance.conversation import _text
+from arena.authoring.conformance.bot import BotUnderTest, _text
 from arena.authoring.conformance.diagnose import (
     blame_of_answer,
     blame_of_frame,
-    blame_of_hello,
-    blame_of_process,
-    blame_of_turn,
     in_a_line,
     is_garbled,
     last_lines,
     messages_of,
 )
-from arena.authoring.conformance.fake_transport import Line, Opened
+from arena.authoring.conformance.wire import Line, Opened
 from arena.engine.verdict import Finding
 from arena.sandbox.command import Program
 from protocol.ace_king_queen import Open
@@ -29,11 +24,10 @@ from protocol.codec import Encoding, decode_from_bot
 from protocol.errors import ArenaError, Oversize, ProtocolError
 from protocol.gin_rummy import Melds, Turn, TurnAnswer
 from protocol.high_low import Bid
-from protocol.messages import Answer, Ending, Hello, Limits, Mechanism, Over, Ready, Termination
+from protocol.messages import Ending, Limits, Mechanism, Over, Termination
 from protocol.three_card_poker import Ante
 from protocol.vocabulary import Question, Range
 
-HELLO = Hello(1, "ann", ("blackjack",), token="word")
 HAND = tuple("As 2s 3s 4s 5s 6s 7s 8s 9s Ts Js".split())
 TURN = Turn("Js", HAND, (TurnAnswer("As"), TurnAnswer("Js", True)))
 BID = Bid("As", "2s", (None, None, None, None), ("quit", 4, 6))
@@ -74,29 +68,6 @@ def test_a_frame_that_is_too_large() -> None:
 
 
 @pytest.mark.parametrize(
-    ("changes", "hint"),
-    [
-        ({"protocol": 2}, Hint.VERSION),
-        ({"games": ("blackjack", "bridge")}, Hint.GAMES),
-        ({"token": None}, Hint.TOKEN),
-        ({"token": "another"}, Hint.TOKEN),
-        ({"name": "ben"}, Hint.SAME_NAME),
-    ],
-)
-def test_a_hello_that_an_arena_would_not_accept(changes: dict[str, Any], hint: Hint) -> None:
-    hello = msgspec.structs.replace(HELLO, **changes)
-    wrong = blame_of_hello(hello, token="word", before=HELLO)
-
-    assert wrong is not None
-    assert wrong[1] is hint
-
-
-def test_a_hello_that_is_fine() -> None:
-    assert blame_of_hello(HELLO, token="word", before=HELLO) is None
-    assert blame_of_hello(HELLO, token=None, before=None) is None
-
-
-@pytest.mark.parametrize(
     ("question", "value", "hint"),
     [
         (BID, 4.0, Hint.NUMBERS),
@@ -127,37 +98,6 @@ def test_a_hello_that_is_fine() -> None:
 )
 def test_an_answer_that_is_not_legal(question: Question[Any], value: object, hint: Hint) -> None:
     assert blame_of_answer(question, value) is hint
-
-
-def test_a_message_out_of_turn() -> None:
-    assert blame_of_turn(Answer("m", "m:9", "bet")) is Hint.WRONG_ASK
-    assert blame_of_turn(Ready("m", "n")) is Hint.OUT_OF_TURN
-
-
-def test_a_process_that_has_ended() -> None:
-    finding = Finding(
-        kind=Ending.CRASH,
-        text="crashed: exit status 1",
-        mechanism=Mechanism.EXIT,
-        stderr="Traceback\nKeyError: 'Ks'\n",
-    )
-
-    told, hint, stderr = blame_of_process(finding)
-
-    assert hint is Hint.CRASHED
-    assert told == "its process: crashed: exit status 1"
-    assert stderr == "Traceback\nKeyError: 'Ks'"
-
-
-@pytest.mark.parametrize(
-    ("kind", "hint"), [(Ending.MEMORY, Hint.MEMORY), (Ending.PROCESSES, Hint.PROCESSES)]
-)
-def test_a_process_that_held_too_much(kind: Ending, hint: Hint) -> None:
-    finding = Finding(kind=kind, text="too much", mechanism=Mechanism.SAMPLED)
-
-    blame = blame_of_process(finding, Hint.STAYS)
-
-    assert blame == ("its process: too much", hint, "")
 
 
 def test_of_what_a_program_wrote_the_last_five_lines_are_shown_as_they_are() -> None:
@@ -244,7 +184,7 @@ async def hint_of(
     bot._is_mute = bot._is_idle = is_mute
     finding = None if status is None else ended(status)
     with bot.speaking(blame=blame):
-        return (await bot.departed("more", Hint.LEFT, finding)).hint
+        return (await bot._departed("more", Hint.LEFT, finding)).hint
 
 
 @pytest.mark.parametrize(

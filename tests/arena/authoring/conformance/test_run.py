@@ -12,8 +12,8 @@ import pytest
 
 from arena.authoring.conformance import Hint, Step, StepOutcome, StepStatus
 from arena.authoring.conformance.bot import BotUnderTest
-from arena.authoring.conformance.fake_transport import Line
 from arena.authoring.conformance.run import quantile
+from arena.authoring.conformance.wire import Line
 from arena.games import GAMES
 from protocol.messages import Limits
 from tests.support.in_memory_bot import LIMITS, InMemoryBot, Message, check
@@ -24,7 +24,7 @@ pytestmark = pytest.mark.virtual_time(limit_s=900)
 @pytest.fixture(autouse=True)
 def _in_a_hurry(monkeypatch: pytest.MonkeyPatch) -> None:
     """In memory all that a bot has to say is said at once."""
-    monkeypatch.setattr("arena.authoring.conformance.connection_steps._END_S", 0.05)
+    monkeypatch.setattr("arena.authoring.conformance.steps._END_S", 0.05)
     monkeypatch.setattr("arena.authoring.conformance.session._SETTLE_S", 0.002)
     monkeypatch.setattr("arena.authoring.conformance.steps._LINGER_S", 0.002)
 
@@ -317,6 +317,39 @@ async def test_one_that_does_not_come_back_is_awaited_once() -> None:
 
     assert of(told, Step.LOST_CONNECTION).hint is Hint.NOT_BACK
     assert "has not come back" in of(told, Step.LOST_SESSION).about
+
+
+@pytest.mark.parametrize(
+    ("bot", "hint"),
+    [
+        (Once, Hint.REPEATED),
+        (closed_as(lambda code: 0 if code is None else code), Hint.NOT_BACK),
+        (closed_as(lambda code: 0 if code == 4001 else code), Hint.SESSION_REFUSED),
+        (broken(ready=lambda bot, match: None), Hint.NOT_READY),
+        (broken(answer=lambda bot, ask, value: None), Hint.SILENT),
+    ],
+)
+async def test_a_fault_is_told_within_half_a_minute(
+    bot: Callable[[], InMemoryBot], hint: Hint
+) -> None:
+    _, told = await check(bot(), limits=Limits(), rounds=3)
+    first = next(at for at, outcome in enumerate(told) if outcome.status is StepStatus.FAILED)
+
+    assert told[first].hint is hint
+    assert sum(outcome.took_ms for outcome in told[: first + 1]) < 30_000
+
+
+@pytest.mark.parametrize("share", [0.6, 0.1])
+async def test_one_that_computes_is_waited_for_as_an_arena_does(
+    monkeypatch: pytest.MonkeyPatch, share: float
+) -> None:
+    monkeypatch.setattr(BotUnderTest, "is_metered", True)
+    now = asyncio.get_running_loop().time
+    monkeypatch.setattr(BotUnderTest, "used_ms", lambda bot: now() * share * 1000)
+    monkeypatch.setattr(AnswersLate, "late_s", 20)
+    _, told = await check(AnswersLate(), limits=Limits(), rounds=1)
+
+    assert (of(told, Step.ENCODING).hint is Hint.SILENT) == (share < 0.5)
 
 
 @pytest.mark.parametrize("place", [0, -1])

@@ -13,9 +13,10 @@ import msgspec
 import pytest
 
 from arena.authoring.conformance import Hint, Step, StepOutcome, StepStatus
-from arena.authoring.conformance.fake_transport import CheckEndpoint, Delivery, fragments, pieces
 from arena.authoring.conformance.steps import many, reordered, reversed_keys, with_more_fields
 from arena.authoring.conformance.table import CheckMatch
+from arena.authoring.conformance.wire import CheckEndpoint, Delivery, fragments, pieces
+from arena.engine.rules import Variation
 from arena.games import game_named
 from arena.referee.bot_session import _FRAME_BYTES as FRAME_BYTES
 from protocol.ace_king_queen import Open
@@ -74,7 +75,8 @@ def test_more_fields_are_everywhere_but_in_what_is_legal() -> None:
 
 
 def test_the_largest_array_is_as_large_as_those_of_an_arena() -> None:
-    table = CheckMatch(1, game_named("blackjack"), {}, 0, "ann", Limits(), random.Random(1))
+    game, any_settings = game_named("blackjack"), Variation(lambda seat: {})
+    table = CheckMatch(1, game, any_settings, 0, "ann", Limits(), random.Random(1))
     messages = [*many(table), table.invitation]
     frames = [encode(message, Encoding.JSON) for message in messages]
     size = len(join(frames, Encoding.JSON))

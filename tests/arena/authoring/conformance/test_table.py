@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from arena.authoring.conformance.session import against_house
 from arena.authoring.conformance.table import AnyLegal, CheckMatch, house, seed_of
 from arena.engine.match import MatchState
 from arena.engine.rules import Variation
@@ -24,7 +25,7 @@ EACH_GAME = pytest.mark.parametrize("game", GAMES)
 
 def table(game: str = "ace_king_queen", seat: int = 0, number: int = 1) -> CheckMatch:
     rules, rng = game_named(game), random.Random(number)
-    return CheckMatch(number, rules, rules.short, seat, "ann", Limits(), rng)
+    return CheckMatch(number, rules, against_house(rules.short), seat, "ann", Limits(), rng)
 
 
 def asked_table() -> CheckMatch:
@@ -94,16 +95,6 @@ def test_an_answer_that_is_not_legal_changes_nothing() -> None:
     assert match.ask is asked
 
 
-def test_only_the_open_question_is_waited_for() -> None:
-    match = asked_table()
-
-    assert match.waits_for(f"{match.id}:1")
-    assert not match.waits_for(f"{match.id}:2")
-    match.instead()
-    assert match.ask is None
-    assert not match.waits_for(f"{match.id}:1")
-
-
 @pytest.mark.parametrize(
     ("kind", "seat", "text"),
     [(Ending.VOID, None, "why"), (Ending.CRASH, 1, "")],  # the text is for the offender alone
@@ -117,7 +108,7 @@ def test_a_match_can_end_early(kind: Ending, seat: int | None, text: str) -> Non
 def test_what_is_left_in_the_bank_is_told() -> None:
     match = table()
     match.begin("nonce")
-    match.bank_ms = 1234.5
+    match.clock.bank_ms = 1234
     ask = match.next()
 
     assert isinstance(ask, Ask)
@@ -131,10 +122,7 @@ def test_every_shape_of_legal_comes_up_in_the_matches_of_the_variations(game: st
     variations = rules.variations or (Variation(lambda seat: rules.rounds(10)),)
     for number in range(6):
         variation, seat = variations[number % len(variations)], number % rules.seats
-        rare = variation.chooses, variation.wanted
-        match = CheckMatch(
-            number, rules, variation.settings(seat), seat, "ann", Limits(), rng, *rare
-        )
+        match = CheckMatch(number, rules, variation, seat, "ann", Limits(), rng)
         match.begin("nonce")
         while isinstance(message := match.next(), Ask):
             missing = [shape for shape in missing if not shape.is_of(message.question)]
@@ -147,7 +135,8 @@ def test_every_shape_of_legal_comes_up_in_the_matches_of_the_variations(game: st
 @pytest.mark.parametrize("rounds", [1, 7, 30])
 def test_a_match_has_at_most_so_many_rounds_or_nearly(game: str, rounds: int) -> None:
     rules = game_named(game)
-    match = CheckMatch(1, rules, rules.rounds(rounds), 0, "ann", Limits(), random.Random(1))
+    settings = against_house(rules.rounds(rounds))
+    match = CheckMatch(1, rules, settings, 0, "ann", Limits(), random.Random(1))
     played(match)
 
     assert 0 < match.rounds < rounds + 10

@@ -1,14 +1,14 @@
 """The connections of `arena check`: those of an arena, which can also be slow, fragmented and lost.
 
 A `CheckEndpoint` stands in the place of an arena's gateway. It puts all that happens, on every
-connection, as an `Event` into one queue, in order. `BotConnection` makes sense of the events.
+connection, as an `Event` into one queue, in order. `BotUnderTest` makes sense of the events.
 """
 
 from __future__ import annotations
 
 import asyncio
 import socket
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from enum import Enum, auto
 from itertools import pairwise
 from typing import NamedTuple, TypeAlias
@@ -19,7 +19,7 @@ from websockets.http11 import Request
 
 from arena.engine.verdict import Finding
 from arena.referee.timers import Timers
-from arena.referee.transport import Wire
+from arena.referee.transport import ConnectionOwner, Wire
 from arena.sandbox.process import BotPipes
 from arena.server.listener import Listeners
 from arena.server.stdio import Pipe
@@ -113,9 +113,8 @@ class _Socket(Connection):
     def accept(self, request: Request) -> None:
         super().accept(request)
         if self.is_open:
-            endpoint = self._owner
-            assert isinstance(endpoint, CheckEndpoint), "only `CheckEndpoint._make` makes one"
-            endpoint.opened(self)
+            assert isinstance(self._owner, CheckEndpoint), "only `CheckEndpoint._make` makes one"
+            self._owner.opened(self)
 
     async def deliver(self, frame: bytes, encoding: Encoding, how: Delivery) -> None:
         first = Opcode.TEXT if encoding is Encoding.JSON else Opcode.BINARY
@@ -126,24 +125,20 @@ class _Socket(Connection):
             self.send(frame, encoding)
             self.cut()
         elif how is Delivery.SLOWLY:
-            await asyncio.sleep(_LINK_S)
             await self._write_slowly(Frame(first, frame).serialize(mask=False))
         else:
-            *parts, last = fragments(frame)
-            opcode = first
-            for part in parts:
-                self._write(Frame(opcode, part, fin=False).serialize(mask=False))
-                self.ping(_PING)
-                opcode = Opcode.CONT
-            self._write(Frame(opcode, last).serialize(mask=False))
+            start, middle, end = fragments(frame)
+            self._write(Frame(first, start, fin=False).serialize(mask=False))
+            self.ping(_PING)
+            self._write(Frame(Opcode.CONT, middle, fin=False).serialize(mask=False))
+            self.ping(_PING)
+            self._write(Frame(Opcode.CONT, end).serialize(mask=False))
 
     async def _write_slowly(self, frame: bytes) -> None:
         # Pongs wait: between the pieces of a frame they would become a part of it.
         self._held = []
         try:
-            for piece in pieces(frame):
-                super()._write(piece)
-                await asyncio.sleep(_PIECE_S)
+            await _in_pieces(frame, super()._write)
         finally:
             held, self._held = self._held, None
             for data in held:
@@ -165,18 +160,25 @@ class _Lines(Pipe):
     """Standard input and output of a program, which have no fragments."""
 
     async def deliver(self, frame: bytes, encoding: Encoding, how: Delivery) -> None:
-        outward = self._outward
-        if how is not Delivery.SLOWLY:
+        if how is Delivery.SLOWLY:
+            await _in_pieces(frame + b"\n", self._write)
+        else:
             self.send(frame, encoding)
-            return
-        await asyncio.sleep(_LINK_S)
-        for piece in pieces(frame + b"\n"):
-            if outward is not None and not outward.is_closing():
-                outward.write(piece)
-            await asyncio.sleep(_PIECE_S)
+
+    def _write(self, data: bytes) -> None:
+        if self._outward is not None and not self._outward.is_closing():
+            self._outward.write(data)
 
 
 Line: TypeAlias = _Socket | _Lines
+
+
+async def _in_pieces(data: bytes, write: Callable[[bytes], None]) -> None:
+    """Write data late, and in small pieces."""
+    await asyncio.sleep(_LINK_S)
+    for piece in pieces(data):
+        write(piece)
+        await asyncio.sleep(_PIECE_S)
 
 
 def pieces(data: bytes) -> Iterator[bytes]:
@@ -197,7 +199,7 @@ def fragments(payload: bytes) -> tuple[bytes, bytes, bytes]:
     return payload[:first], payload[first:second], payload[second:]
 
 
-class CheckEndpoint:
+class CheckEndpoint(ConnectionOwner):
     """Where the bot connects, and the queue of all that happens there; `open` sets `url`."""
 
     def __init__(self, limits: Limits) -> None:
@@ -227,11 +229,8 @@ class CheckEndpoint:
         self._listeners = Listeners()
         await self._listeners.open(self._make, *self._address)
 
-    async def attach(self, name: str, stdin_fd: int, stdout_fd: int) -> Line:
-        peer = f"stdio:{name}"
-        lines = await _Lines.open(
-            self, self._limits, self._timers, peer, BotPipes(stdin_fd, stdout_fd)
-        )
+    async def attach(self, name: str, pipes: BotPipes) -> Line:
+        lines = await _Lines.open(self, self._limits, self._timers, f"stdio:{name}", pipes)
         assert isinstance(lines, _Lines), "it makes one of its own class"
         return lines
 
@@ -249,7 +248,7 @@ class CheckEndpoint:
     def opened(self, wire: Line) -> None:
         self.events.put_nowait(Opened(wire))
 
-    # --- the `Owner` of the connections ---
+    # --- what the connections tell: `ConnectionOwner` ---
 
     def connected(self, connection: Wire) -> None:
         self._wires.add(connection)
@@ -272,15 +271,6 @@ class CheckEndpoint:
 
     def ponged(self, connection: Wire, payload: bytes, arrived: float) -> None:
         self.events.put_nowait(Ponged(connection, payload))
-
-    def was_read(self, connection: Wire, took_s: float) -> None:
-        """Not used."""
-
-    def on_trivial_frame(self, connection: Wire) -> None:
-        """Not used: pings and fragments are fine."""
-
-    def drained(self, connection: Wire) -> None:
-        """Not used."""
 
     def lost(self, connection: Wire) -> None:
         self._wires.discard(connection)
