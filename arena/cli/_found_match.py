@@ -12,6 +12,7 @@ import msgspec
 import sqlalchemy as sa
 from click.core import ParameterSource
 
+from arena.cli._arena_pages import ArenaPages, check_database, pages_asked_for
 from arena.engine.match import Record
 from arena.engine.rules import Game
 from arena.games import game_named
@@ -99,8 +100,11 @@ class FoundRecord(msgspec.Struct, frozen=True):
 def find_match(match: str, db: str) -> FoundRecord:
     """Find an id, a file, `last` or `last-2`; what was played here lately only without `--db`.
 
-    Raises `UsageError` if there is none, `ArenaError` if it is damaged.
+    With `--url` the arena there is asked for the id. Raises `UsageError` if there is none,
+    `ArenaError` if it is damaged or the arena does not give it.
     """
+    if (pages := pages_asked_for()) is not None:
+        return _from_arena(match, pages)
     is_told = click.get_current_context().get_parameter_source("db") is not ParameterSource.DEFAULT
     return (None if is_told else _recent(match, db)) or _find(match, db)
 
@@ -110,7 +114,11 @@ def match_or_none(where: str, db: str) -> FoundRecord | None:
     try:
         return find_match(where, db)
     except UsageError:
-        if _RECENT.fullmatch(where) or ("://" not in db and not Path(db).is_file()):
+        if (
+            pages_asked_for() is not None
+            or _RECENT.fullmatch(where)
+            or ("://" not in db and not Path(db).is_file())
+        ):
             raise
         return None
 
@@ -127,20 +135,34 @@ def playing_again(match: str) -> Iterator[None]:
         raise ArenaError(f"match {match} cannot be played again: {why}") from error
 
 
+def _from_arena(match: str, pages: ArenaPages) -> FoundRecord:
+    """A match of an arena, by its id or by that of a seat in it, as its bot has been told it."""
+    id_, _, seat = match.rpartition(".")
+    if not (id_ and seat.isascii() and seat.isdigit()):
+        return _read(pages.get("matches", match, "record"), f"match {match}")
+    return _read(pages.get("matches", id_, "record", seat=int(seat) + 1), f"match {id_}")
+
+
+def _read(text: bytes, name: str) -> FoundRecord:
+    """A match as a file or the page has it."""
+    try:
+        document = sheet.read(text)
+        if isinstance(document, MatchDocument):
+            return FoundRecord(document.read_record(), document)
+        if isinstance(document, SeatDocument):
+            return FoundRecord(document.record, seated=document.players, seen=document)
+    except UsageError as error:
+        raise ArenaError(f"{name}: {error}") from None
+    return FoundRecord(document)
+
+
 def _find(match: str, db: str) -> FoundRecord:
     path = Path(match)
     if path.is_file():
-        try:
-            document = sheet.read(path.read_bytes())
-            if isinstance(document, MatchDocument):
-                return FoundRecord(document.read_record(), document)
-            if isinstance(document, SeatDocument):
-                return FoundRecord(document.record, seated=document.players, seen=document)
-        except UsageError as error:
-            raise ArenaError(f"{path}: {error}") from None
-        return FoundRecord(document)
+        return _read(path.read_bytes(), str(path))
     if path.suffix in (".json", ".jsonl"):
         raise UsageError(f"found no file {match}")
+    check_database(db)
     with audit_database.opened(db) as store:
         return _stored(store, match)
 

@@ -14,6 +14,7 @@ import msgspec
 from arena.cli import Interrupted
 from arena.cli import _options as options
 from arena.cli import _output as output
+from arena.cli._arena_pages import pages_options
 from arena.cli._results import Found, as_json, result_command
 from arena.engine.match import Record
 from arena.engine.rules import Game
@@ -139,6 +140,7 @@ class _Report(msgspec.Struct, frozen=True):
     metavar="N",
     help="Show the N worst mistakes, by their marks, then by what they cost.",
 )
+@pages_options
 @options.db_option("The database that has the match or the competition.")
 def command(where: str, who: str | None, most_lost: int, top: int, db: str) -> Iterator[Found]:
     """Show which decisions of a seat cost most, what would have been better, and by how much.

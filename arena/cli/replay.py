@@ -13,6 +13,7 @@ import msgspec
 
 from arena.cli import _options as options
 from arena.cli import _output as output
+from arena.cli._arena_pages import pages_options
 from arena.engine.names import versioned
 from arena.engine.rules import Game
 from arena.strength.figures import plural
@@ -30,6 +31,7 @@ _LONGEST_LINE = 2000
 
 @click.command(name="replay")
 @click.argument("match", metavar="MATCH", callback=options.read_id)
+@pages_options
 @options.db_option("The database that has the match.")
 @click.option("--seat", metavar="NAME", help="Show only what this seat saw: a name or a number.")
 @click.option(

@@ -1,4 +1,4 @@
-"""`arena standings`: shows how competitions stand; reads the database, also of a running arena."""
+"""`arena standings`: how competitions stand, by a database, also of a running arena, or a page."""
 
 from __future__ import annotations
 
@@ -13,12 +13,14 @@ from arena.cli import Interrupted
 from arena.cli import _competition_report as report
 from arena.cli import _options as options
 from arena.cli import _output as output
+from arena.cli._arena_pages import check_database, pages_asked_for, pages_options
 from arena.cli._results import Found, as_json, result_command
 from arena.formats.intervals import with_interval
 from arena.formats.settled import settled_note
 from arena.results.luck_table import LuckLine, LuckTable
 from arena.storage.models import CompetitionReport
 from arena.strength.figures import plural, several, signed, time_of
+from protocol.errors import UsageError
 from protocol.messages import Progress, Verdict
 
 if TYPE_CHECKING:
@@ -47,6 +49,7 @@ class Standings(CompetitionReport, frozen=True, kw_only=True):
 
 @result_command("standings", prints=Standings)
 @click.argument("competition", required=False, callback=options.read_id)
+@pages_options
 @options.db_option("The database.")
 @click.option(
     "--follow", is_flag=True, help="Show them again as they change, until the competition is over."
@@ -57,7 +60,16 @@ def command(competition: str | None, db: str, follow: bool) -> Found:
     COMPETITION is an id, the beginning of one, or the name of a [[run]], of which it is the latest.
     Without it, and with several in the database, they are listed. Nothing is changed, and an arena
     that runs on the database is not held up.
+
+    With --url the arena there is asked, as its page asks it, and --json prints the page's document.
     """
+    if (pages := pages_asked_for()) is not None:
+        if follow:
+            raise UsageError("expected --follow with a database, got --url; the page follows it")
+        from arena.cli._standings_page import standings_there
+
+        return standings_there(pages, competition)
+    check_database(db)
     from arena.storage.live_results import LiveResults
     from arena.storage.store import Store
 

@@ -152,3 +152,48 @@ def test_an_arena_that_comes_up_later(start: Start, free_port: int, db: Path) ->
 
     assert line == f"no arena answers at {url} yet; waiting up to 60 s for it\n"
     assert bot.until("connected") == f"connected as nash at {url}, for practice\n"
+
+
+# --- what a student asks an arena ---
+
+
+def test_a_student_asks_the_arena_how_it_stands_and_why_it_has_lost(
+    start: Start,
+    serve: Callable[..., Any],
+    db: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    names = tmp_path / "class.csv"
+    names.write_text("name\nann\nben\n")
+    new = run_here("roster", "import", str(names), "--db", str(db), "--json").document["new"]
+    tokens = {each["name"]: each["token"] for each in new}
+    _, url = serve("akq", "--set", "hands=40")
+    page = f"{url.replace('ws', 'http', 1)}/#/competitions"
+    bots = {
+        name: start(
+            "arena", "connect", "akq", bot, "--url", url, "--token", tokens[name], "--name", name
+        )
+        for name, bot in (("ann", "bluffer"), ("ben", "nash"))
+    }
+    match = bots["ann"].until("match ").split()[2]
+    place = bots["ann"].until(" is over · ")
+    competition = place.strip().rpartition("/")[2]
+    monkeypatch.chdir(tmp_path)
+
+    shown = run_here("standings", "--url", page)
+    assert f"{competition} · Ace-King-Queen: round robin, 1 match" in shown.out
+    assert place.split(" · ")[1] in ("rank 1 of 2", "rank 2 of 2")
+    assert run_here("standings", "--url", page, "--json").document["id"] == competition
+    mine = "--url", page, "--token", tokens["ann"]
+    replayed = run_here("replay", match, *mine, "--json").document
+    assert replayed["match"] == match.rpartition(".")[0]
+    judged = run_here("mistakes", match, *mine, "--seat", "ann", "--json").document
+    assert (judged["player"], judged["decisions"] > 0) == ("ann", True)
+
+    wrong = run_here("standings", "--url", page, "--token", "wrong").refusal(1)
+    assert wrong.endswith(
+        "copy the whole token from what your instructor has given you, for this arena"
+    )
+    nothing = run_here("mistakes", "nothing", *mine).refusal(1)
+    assert nothing == "expected the id of a match that is over, got 'nothing'"

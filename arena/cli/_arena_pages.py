@@ -1,0 +1,128 @@
+"""What the page of a running arena shows, for commands that else read a database.
+
+`arena standings`, `replay` and `mistakes` take `--url` and `--token`, so that a student needs no
+database. They fetch the documents that browsers get (`arena/web/README.md`), with what the token's
+owner may see (J8).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+from urllib.error import HTTPError, URLError
+from urllib.parse import quote, urlencode
+from urllib.request import ProxyHandler, Request, build_opener
+
+import click
+import msgspec
+from click.core import ParameterSource
+
+from arena.cli._arena_connection import place_of
+from protocol.address import proxy_to, websocket_url
+from protocol.errors import ArenaError, Unreachable, UsageError, one_line, token_advice
+
+__all__ = ["ArenaPages", "check_database", "pages_asked_for", "pages_options"]
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+_URL, _TOKEN = "arena.cli.pages_url", "arena.cli.pages_token"
+_TIMEOUT_S = 30.0
+_WRONG_TOKEN = 401
+
+
+class _Refusal(msgspec.Struct):
+    error: str
+
+
+class ArenaPages(msgspec.Struct, frozen=True):
+    """The documents of the arena at `url`, a WebSocket address, as the owner of `token` sees them.
+
+    Without a token they are those that anybody sees.
+    """
+
+    url: str
+    token: str | None = None
+
+    def get(self, *path: str, **query: object) -> bytes:
+        """A document below `/api/`, by the parts of its path.
+
+        Raises:
+            ArenaError: the arena refuses it; the text is the arena's.
+            Unreachable: no arena answers there.
+            UsageError: the address or the proxy is not valid.
+        """
+        if not self.url.startswith(("ws://", "wss://")):
+            raise self._invalid()
+        proxy = proxy_to(self.url)
+        place = self.url.replace("ws", "http", 1).rstrip("/")
+        asked = f"{place}/api/{'/'.join(quote(part, safe='') for part in path)}.json"
+        if given := {name: value for name, value in query.items() if value is not None}:
+            asked += f"?{urlencode(given)}"
+        headers = {} if self.token is None else {"Authorization": f"Bearer {self.token.strip()}"}
+        opener = build_opener(
+            ProxyHandler({} if proxy is None else {"http": proxy, "https": proxy})
+        )
+        try:
+            with opener.open(Request(asked, headers=headers), timeout=_TIMEOUT_S) as answer:
+                return bytes(answer.read())
+        except HTTPError as error:
+            raise self._refused(error) from None
+        except ValueError:  # a port that is none, for instance
+            raise self._invalid() from None
+        except (URLError, OSError) as error:
+            why = getattr(error, "reason", error)
+            raise Unreachable(f"no arena answers at {place_of(self.url)}: {why}") from None
+
+    def _invalid(self) -> UsageError:
+        return UsageError(f"expected an address such as ws://127.0.0.1:7700, got {self.url!r}")
+
+    def _refused(self, error: HTTPError) -> ArenaError:
+        said = error.read()
+        try:
+            text = msgspec.json.decode(said, type=_Refusal).error
+        except msgspec.MsgspecError:
+            why = one_line(said.decode(errors="replace").strip() or f"HTTP {error.code}")
+            return Unreachable(f"what answers at {place_of(self.url)} says: {why}")
+        if error.code == _WRONG_TOKEN:
+            text = f"{text}; {token_advice(self.token)}"
+        return ArenaError(text)
+
+
+def pages_options(command: Command) -> Command:
+    """The options --url and --token, which `pages_asked_for` reads."""
+
+    def note(key: str) -> Callable[[click.Context, click.Parameter, str | None], None]:
+        def noted(context: click.Context, _param: click.Parameter, value: str | None) -> None:
+            context.meta[key] = value
+
+        return noted
+
+    url = "Ask the arena at this address, as in `arena connect`, instead of a database."
+    token = "With --url: your token, for what your own seats saw while a competition goes on."
+    command = click.option(
+        *("--token",),
+        envvar=["ARENA_TOKEN", "ARENA_INSTRUCTOR"],
+        show_envvar=True,
+        expose_value=False,
+        callback=note(_TOKEN),
+        help=token,
+    )(command)
+    return click.option("--url", expose_value=False, callback=note(_URL), help=url)(command)
+
+
+def pages_asked_for() -> ArenaPages | None:
+    """The arena that `--url` names; None without it."""
+    meta = click.get_current_context().meta
+    url = meta.get(_URL)
+    return None if url is None else ArenaPages(websocket_url(url), meta.get(_TOKEN))
+
+
+def check_database(db: str) -> None:
+    """Raise `UsageError` if nobody has said where to look, and there is no database here."""
+    is_told = click.get_current_context().get_parameter_source("db") is not ParameterSource.DEFAULT
+    if not (is_told or Path(db).is_file()):
+        raise UsageError(
+            f"expected an arena's database, found no file {db}; name one with --db, "
+            "or an arena with --url"
+        )

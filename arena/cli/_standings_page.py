@@ -1,0 +1,141 @@
+"""How a competition stands by the page of its arena, for `arena standings --url`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import msgspec
+
+from arena.cli import _competition_report as report
+from arena.cli import _output as output
+from arena.cli._arena_pages import ArenaPages
+from arena.cli._results import Found
+from arena.formats.bracket import BracketRow
+from arena.formats.intervals import IntervalUnit
+from arena.formats.ladder import LadderRow
+from arena.formats.schedule import RankingPlace
+from arena.formats.settled import SettledLeagueRow, SettledRow, settled_note
+from arena.formats.spec import Form
+from arena.formats.standings import LeagueRow, Row
+from arena.storage.models import CompetitionReport, CompetitionState
+from arena.strength.figures import plural, time_of
+from arena.web.documents import CompetitionLine, Competitions
+from protocol.errors import UsageError
+from protocol.messages import Ending
+
+__all__ = ["standings_there"]
+
+_ROWS: Mapping[Form, type[Any]] = {
+    Form.ROUND_ROBIN: Row,
+    Form.LEAGUE: LeagueRow,
+    Form.ELIMINATION: BracketRow,
+    Form.LADDER: LadderRow,
+}
+_SETTLED: Mapping[Form, type[Any]] = {Form.ROUND_ROBIN: SettledRow, Form.LEAGUE: SettledLeagueRow}
+
+
+class _Offence(msgspec.Struct, frozen=True):
+    """A verdict, of which most see only the kind while the competition goes on (J8)."""
+
+    bot: str
+    match: str
+    kind: Ending
+    text: str = ""
+
+
+class _Page(msgspec.Struct, frozen=True, kw_only=True):
+    """What is shown here of `/api/competitions/ID.json`, `arena.web.documents.Overview`."""
+
+    id: str
+    run: str
+    game: str
+    form: Form
+    state: CompetitionState
+    started_at: float
+    finished_at: float | None
+    played: int
+    settled: int
+    scheduled: int | None
+    left_s: float | None
+    unit: IntervalUnit | None
+    standings: tuple[msgspec.Raw, ...]
+    ranking: tuple[RankingPlace, ...]
+    verdicts: tuple[_Offence, ...]
+    not_there: tuple[str, ...]
+    versions: dict[str, str]
+    settle: Any = None
+
+
+def standings_there(pages: ArenaPages, competition: str | None) -> Found:
+    """What `arena standings` gives back; without a competition the only one, or a list of all.
+
+    Raises what `ArenaPages.get` raises, and `UsageError` if there is no such competition.
+    """
+    listed = msgspec.json.decode(pages.get("competitions"), type=Competitions).competitions
+    if competition is None and len(listed) != 1:
+        return listed, [_table(listed)]
+    document = pages.get("competitions", _found(listed, competition))
+    return msgspec.json.decode(document), list(_lines(msgspec.json.decode(document, type=_Page)))
+
+
+def _found(listed: tuple[CompetitionLine, ...], text: str | None) -> str:
+    """The id that is meant by an id, the beginning of one, or the name of a run: its latest."""
+    ids = [each.id for each in listed]
+    if text is None or text in ids:
+        return text or ids[0]
+    found = [each.id for each in listed if each.run == text][:1]  # the newest is the first
+    found = found or [id_ for id_ in ids if id_.startswith(text)]
+    if len(found) != 1:
+        shown = ", ".join((found or ids)[:10]) or "none"
+        raise UsageError(f"expected one of the arena's competitions, {shown}; got {text!r}")
+    return found[0]
+
+
+def _table(listed: tuple[CompetitionLine, ...]) -> output.TitledTable:
+    return output.table_of(
+        plural(len(listed), "competition"),
+        listed,
+        ("competition", lambda row: row.id),
+        ("run", lambda row: row.run),
+        ("game", lambda row: row.game),
+        ("form", lambda row: row.form.replace("_", " ")),
+        ("began", lambda row: time_of(row.started_at)),
+        ("how far", lambda row: f"{row.state}, {plural(row.played, 'match')}"),
+        words=("competition", "run", "game", "form", "began", "how far"),
+        whole=("competition",),
+    )
+
+
+def _lines(page: _Page) -> Iterator[str | output.TitledTable]:
+    row = (_ROWS if page.settle is None else _SETTLED)[page.form]
+    standings = CompetitionReport(
+        competition=page.id,
+        run=page.run,
+        game=page.game,
+        form=page.form,
+        players=(),
+        state=page.state,
+        standings=tuple(msgspec.json.decode(raw, type=row) for raw in page.standings),
+        cross_table={},
+        ranking=page.ranking,
+        verdicts=(),
+        played=page.played,
+        seconds=(page.finished_at or page.started_at) - page.started_at,
+        not_there=page.not_there,
+        unit=page.unit,
+        versions=page.versions,
+    )
+    how_far = [page.state.value]
+    if page.scheduled:
+        how_far.append(f"{page.settled:,} of {page.scheduled:,}")
+    if page.left_s is not None:
+        how_far.append(f"about {output.duration(page.left_s)} left")
+    title = f"{page.id} · {report.title_of(standings)} · {', '.join(how_far)}"
+    yield output.TitledTable(title, report.table_of(standings))
+    yield from report.unit_of(standings)
+    if note := settled_note(standings.standings):
+        yield note
+    for offence in page.verdicts:
+        told = f" {offence.text}" if offence.text else " is out"
+        yield f"{offence.bot}{told} ({offence.kind.value}; match {offence.match})"
