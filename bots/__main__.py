@@ -193,8 +193,8 @@ def _run(client: Client | Bridge, token: str | None, watchdog: Watchdog | None =
         with watchdog or nullcontext():
             was_stopped = asyncio.run(_until_stopped(client, watchdog))
     except NotAdmitted as error:
-        if error.code == "token":
-            raise UsageError(f"{error}; {token_advice(token)}") from None
+        if advice := token_advice(str(error), token):
+            raise UsageError(f"{error}{advice}") from None
         if error.code != "name":
             raise
         # With a token, the arena's text already says which names are allowed.

@@ -15,7 +15,7 @@ from urllib.request import getproxies, proxy_bypass
 
 from protocol.errors import UsageError, one_line
 
-__all__ = ["proxy_to", "through", "websocket_url"]
+__all__ = ["page_url", "proxy_to", "through", "websocket_url"]
 
 _SOCKS = ("socks5h", "socks5", "socks4a", "socks4")
 _SCHEMES = ("http", "https", *_SOCKS)
@@ -32,6 +32,11 @@ def websocket_url(url: str) -> str:
     if found is None:
         return url
     return found + separator + _PAGE.sub("/", re.split(r"[?#]", place)[0])
+
+
+def page_url(url: str) -> str:
+    """The address of the page of the arena at a WebSocket address, without a slash at its end."""
+    return url.replace("ws", "http", 1).rstrip("/")
 
 
 def proxy_to(url: str) -> str | None:

@@ -31,6 +31,7 @@ import re
 from collections.abc import Iterable
 
 __all__ = [
+    "TOKEN_NEEDED",
     "ArenaError",
     "BadArchive",
     "BadDeck",
@@ -58,6 +59,11 @@ __all__ = [
     "one_line",
     "token_advice",
 ]
+
+TOKEN_NEEDED = "expected a token that the instructor of this arena has given out"
+"""What every arena says to whoever has no good token: the same to a missing, a wrong and a revoked
+one.
+"""
 
 _CLOSE = 0.7  # of 1: `exprt` and `expert` have 0.9
 _ERROR = re.compile(r"(Error|Exception)\b")
@@ -176,11 +182,16 @@ def did_you_mean(given: object, known: Iterable[str]) -> str:
     return f". Did you mean {words[close[0]]!r}?" if close else ""
 
 
-def token_advice(token: str | None) -> str:
-    """What to do, in the terminal, about an arena that does not know a token, or asks for one."""
+def token_advice(refusal: str, token: str | None) -> str:
+    """What to do, in the terminal, where an arena does not know a `token`, or asks for one.
+
+    Nothing for another `refusal`.
+    """
+    if TOKEN_NEEDED not in refusal:
+        return ""
     if not token:
-        return "give yours with --token or in ARENA_TOKEN"
-    return "copy the whole token from what your instructor has given you, for this arena"
+        return "; give yours with --token or in ARENA_TOKEN"
+    return "; copy the whole token from what your instructor has given you, for this arena"
 
 
 def class_name(value: object) -> str:

@@ -7,6 +7,7 @@ import shutil
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
@@ -15,8 +16,17 @@ import msgspec
 from arena.cli import Interrupted
 from arena.cli import _options as options
 from arena.cli import _output as output
+from arena.cli._refused_file import three_lines
 from arena.cli._results import Found
-from protocol.errors import ArenaError, ProtocolError, Unreachable, UsageError, one_line
+from protocol.address import page_url
+from protocol.errors import (
+    ArenaError,
+    ProtocolError,
+    Unreachable,
+    UsageError,
+    one_line,
+    token_advice,
+)
 from protocol.messages import Refused
 from protocol.submitting import (
     Enter,
@@ -50,6 +60,7 @@ _PATH = "submit"
 _CLEAR = "\r\x1b[K"  # clears the terminal's last line
 _LONGEST = 1000
 _DECIDED = ("accepted", "refused")
+_FAILED = "FAILED"
 
 Message = TypeVar("Message")
 
@@ -97,8 +108,10 @@ def connected_to(url: str, path: str = "") -> ClientConnection:
 class SubmitterConnection:
     """A connection that has entered at `/submit` of the arena at an address."""
 
-    def __init__(self, websocket: ClientConnection, url: str) -> None:
+    def __init__(self, websocket: ClientConnection, url: str, token: str) -> None:
+        self.url = url
         self._websocket = websocket
+        self._token = token
         self._place = place_of(url)
 
     def send(self, message: FromSubmitter) -> None:
@@ -121,7 +134,7 @@ class SubmitterConnection:
             text = f"what answers at {self._place} takes no submissions: {error}"
             raise Unreachable(text) from None
         if isinstance(message, Refused):
-            raise ArenaError(message.text)
+            raise ArenaError(f"{message.text}{token_advice(message.text, self._token)}")
         return message
 
     def poll(self) -> ToSubmitter | None:
@@ -160,7 +173,7 @@ def entered(url: str, token: str) -> Iterator[SubmitterConnection]:
     submissions, and `UsageError` for a bad address.
     """
     with connected_to(url, _PATH) as websocket:
-        connection = SubmitterConnection(websocket, url)
+        connection = SubmitterConnection(websocket, url, token)
         connection.ask(Enter(token), Rules)
         yield connection
 
@@ -208,11 +221,13 @@ class SubmissionOutcome(msgspec.Struct, frozen=True):
 class SubmissionProgress:
     """Steps on stdout as they happen, unless `quiet`; what passes on stderr, if that is a terminal.
 
-    `last` is what the arena has said last of the submission.
+    Of a strategy in a `file` our client takes most steps, so that only the first that fails is
+    shown, in three lines. `last` is what the arena has said last of the submission.
     """
 
-    def __init__(self, *, quiet: bool) -> None:
+    def __init__(self, *, quiet: bool, file: Path | None = None) -> None:
         self.last: Progressing | None = None
+        self._file = file
         self._is_quiet = quiet
         self._has_passing = sys.stderr.isatty()
         self._steps: list[SubmissionStep] = []
@@ -249,10 +264,18 @@ class SubmissionProgress:
         done = SubmissionOutcome(
             last.submission, last.state, last.version, last.text, tuple(self._steps)
         )
-        is_refused = last.state == "refused"
-        yield done, () if is_refused else f"accepted: {last.text}"
-        if is_refused:
+        if last.state != "refused":
+            page = f"{page_url(arena.url)}/#/submit/{last.submission}"
+            yield done, f"accepted: {last.text}; its page is {page}"
+            return
+        failed = next((each for each in self._steps if each.status == _FAILED), None)
+        if self._file is None or failed is None:
+            yield done, ()
             raise ArenaError(f"submission {last.submission} was refused: {last.text}")
+        what, where, todo = three_lines(failed.step, failed.text, self._file)
+        yield done, (what, f"  in    {where}", f"  do    {todo}")
+        rest = last.text.rpartition("; ")[2]  # what is in play instead
+        raise ArenaError(f"submission {last.submission} was refused; {rest}")
 
     @property
     def _goes_on(self) -> str:
@@ -280,11 +303,11 @@ class SubmissionProgress:
 
     def _step_done(self, progress: Progressing) -> None:
         self._steps.append(SubmissionStep(progress.step, progress.status, progress.text))
-        if self._is_quiet:
+        if self._is_quiet or self._file is not None:
             return
         self.clear()
         first, *others = progress.text.splitlines() or [""]
-        is_failed = progress.status == "FAILED"
+        is_failed = progress.status == _FAILED
         lines = [f"{progress.step:<22} {progress.status:<7} {'' if is_failed else first}".rstrip()]
         lines += [f"    {text}" for text in ([first, *others] if is_failed else others)]
         click.echo("\n".join(one_line(line, _LONGEST) for line in lines))

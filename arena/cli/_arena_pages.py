@@ -19,7 +19,7 @@ import msgspec
 from click.core import ParameterSource
 
 from arena.cli._arena_connection import place_of
-from protocol.address import proxy_to, websocket_url
+from protocol.address import page_url, proxy_to, websocket_url
 from protocol.errors import ArenaError, Unreachable, UsageError, one_line, token_advice
 
 __all__ = ["ArenaPages", "check_database", "pages_asked_for", "pages_options"]
@@ -28,7 +28,6 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 
 _URL, _TOKEN = "arena.cli.pages_url", "arena.cli.pages_token"
 _TIMEOUT_S = 30.0
-_WRONG_TOKEN = 401
 
 
 class _Refusal(msgspec.Struct):
@@ -55,8 +54,7 @@ class ArenaPages(msgspec.Struct, frozen=True):
         if not self.url.startswith(("ws://", "wss://")):
             raise self._invalid()
         proxy = proxy_to(self.url)
-        place = self.url.replace("ws", "http", 1).rstrip("/")
-        asked = f"{place}/api/{'/'.join(quote(part, safe='') for part in path)}.json"
+        asked = f"{page_url(self.url)}/api/{'/'.join(quote(part, safe='') for part in path)}.json"
         if given := {name: value for name, value in query.items() if value is not None}:
             asked += f"?{urlencode(given)}"
         headers = {} if self.token is None else {"Authorization": f"Bearer {self.token.strip()}"}
@@ -84,9 +82,7 @@ class ArenaPages(msgspec.Struct, frozen=True):
         except msgspec.MsgspecError:
             why = one_line(said.decode(errors="replace").strip() or f"HTTP {error.code}")
             return Unreachable(f"what answers at {place_of(self.url)} says: {why}")
-        if error.code == _WRONG_TOKEN:
-            text = f"{text}; {token_advice(self.token)}"
-        return ArenaError(text)
+        return ArenaError(f"{text}{token_advice(text, self.token)}")
 
 
 def pages_options(command: Command) -> Command:

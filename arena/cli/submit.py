@@ -41,7 +41,7 @@ def command(path: Path, message: str, arena: Entering) -> Iterator[Found]:
     from arena.sandbox.archive import pack
 
     name, data = pack(path)
-    progress = SubmissionProgress(quiet=as_json())
+    progress = SubmissionProgress(quiet=as_json(), file=path if path.suffix == ".py" else None)
     with arena as connection:
         try:
             _upload(connection, Submit(name, len(data), message), data, progress)

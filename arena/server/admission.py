@@ -18,12 +18,10 @@ from arena.referee.bot_session import BotSession
 from arena.referee.sessions import BotSessions
 from arena.referee.transport import LaunchedProcess
 from arena.storage.tokens import Access, hashed
+from protocol.errors import TOKEN_NEEDED
 from protocol.messages import VERSION, Hello, Instruct, Limits
 
-__all__ = ["GUEST", "TOKEN_NEEDED", "Admission", "Known", "Unwelcome"]
-
-TOKEN_NEEDED = "expected a token that the instructor of this arena has given out"
-"""The answer to a missing, a wrong and a revoked token alike."""
+__all__ = ["GUEST", "Admission", "Known", "Unwelcome"]
 
 GUEST = "guest-"
 """The prefix of one-time tokens for people at the page: an expired one gets a text for people."""

@@ -24,14 +24,14 @@ from arena.games import game_named
 from arena.records.visibility import ViewerKind
 from arena.referee.transport import Caller, Wire
 from arena.sandbox.archive import MOST_BYTES, as_zip
-from arena.server.admission import TOKEN_NEEDED, Unwelcome
+from arena.server.admission import Unwelcome
 from arena.server.background import BackgroundTasks
 from arena.server.gateway import Gateway
 from arena.server.peer_sockets import PeerSocket, PeerSockets
 from arena.storage.submissions import Submission
 from arena.submissions.service import SubmissionService
 from arena.submissions.uploads import Upload
-from protocol.errors import ArenaError, OutOfTurn, ProtocolError, UsageError
+from protocol.errors import TOKEN_NEEDED, ArenaError, OutOfTurn, ProtocolError, UsageError
 from protocol.messages import CLOSE_REFUSED
 from protocol.submitting import (
     FRAME_BYTES,

@@ -15,6 +15,7 @@ import bots.__main__
 from bots.__main__ import _result, main
 from bots.reach import NotAdmitted
 from bots.session_file import SessionUnusable, default_place
+from protocol.errors import TOKEN_NEEDED
 from protocol.messages import Ending, Limits, Match, Over, Termination, Verdict
 
 # --- where the session is kept ---
@@ -92,7 +93,7 @@ def test_a_token_that_is_not_taken_is_told_with_what_to_do(
 ) -> None:
     class RefusedStub(Stub):
         async def run(self) -> None:
-            raise NotAdmitted("token", "expected a token", "nash")
+            raise NotAdmitted("token", TOKEN_NEEDED, "nash")
 
     monkeypatch.setattr(bots.__main__, "Client", RefusedStub)
     monkeypatch.setattr(sys, "argv", ["bots", "akq", "nash", "--no-session", *words])
@@ -100,7 +101,7 @@ def test_a_token_that_is_not_taken_is_told_with_what_to_do(
         main()
 
     [line] = capsys.readouterr().err.splitlines()
-    assert line.startswith(f"arena: the arena refuses this bot: expected a token; {advice}")
+    assert line.startswith(f"arena: the arena refuses this bot: {TOKEN_NEEDED}; {advice}")
 
 
 # --- what it says of a match ---

@@ -19,13 +19,12 @@ import msgspec
 import pytest
 
 from arena.referee.live_match import LiveMatch
-from arena.server.admission import TOKEN_NEEDED
 from arena.storage.roster import Roster
 from arena.storage.roster_csv import Student
 from arena.storage.roster_watch import RosterWatch
 from arena.storage.schema import open_database
 from arena.storage.tokens import Access, hashed
-from protocol.errors import UsageError
+from protocol.errors import TOKEN_NEEDED, UsageError
 from protocol.messages import Done, Instruct, Progress
 from tests.support.gateway_bots import LIMITS, GatewayArena, Message, RawBot, in_arena_with
 from tests.support.memory_network import line_of

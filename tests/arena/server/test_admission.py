@@ -13,8 +13,9 @@ from arena.games import GAMES
 from arena.records.visibility import Viewer, ViewerKind
 from arena.referee.bot_session import BotSession
 from arena.referee.sessions import BotSessions
-from arena.server.admission import TOKEN_NEEDED, Admission, Unwelcome
+from arena.server.admission import Admission, Unwelcome
 from arena.storage.tokens import Access, hashed
+from protocol.errors import TOKEN_NEEDED
 from protocol.messages import VERSION, Action, Hello, Instruct, Limits
 from tests.support.cases import step_cases
 from tests.support.fake_bots import FakeArena, FakeBot, FakeBotProcess
