@@ -47,9 +47,9 @@ class PlayerStrategy(BaseStrategy):
         """Answer with `bet` or `call`."""
         if type(question) is Open:
             self._opened = question.round
-            return "bet" if yes_or_no(self, "bet", self.bet(question.card)) else "check"
+            return "bet" if yes_or_no("bet", self.bet(question.card), self) else "check"
         assert type(question) is Respond, "rules A ask nothing else"
-        return "call" if yes_or_no(self, "call", self.call(question.card)) else "fold"
+        return "call" if yes_or_no("call", self.call(question.card), self) else "fold"
 
     def hear(self, news: News) -> None:
         """Pass the news on to `feedback`, from this seat's point of view."""

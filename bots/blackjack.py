@@ -58,7 +58,7 @@ class PlayerStrategy(BaseStrategy):
             return self.bet(question.bankroll, question.legal.min)
         assert type(question) is Draw, "rules B ask nothing else"
         hit = self.draw(question.upcard, question.hand, question.total, question.soft)
-        return "hit" if yes_or_no(self, "draw", hit) else "stand"
+        return "hit" if yes_or_no("draw", hit, self) else "stand"
 
     def hear(self, news: News) -> None:
         """Pass the news on to `exposed`, `hand_over` or `shuffled`."""

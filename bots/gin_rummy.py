@@ -147,7 +147,7 @@ class PlayerStrategy(BaseStrategy):
             self.seat = self.starter
 
     def _wants(self, card: Card) -> bool:
-        return yes_or_no(self, "will_take_top_discard", self.will_take_top_discard(card))
+        return yes_or_no("will_take_top_discard", self.will_take_top_discard(card), self)
 
     def _answer_turn(self, question: Turn) -> TurnAnswer:
         self.hand = list(question.hand)
@@ -155,7 +155,7 @@ class PlayerStrategy(BaseStrategy):
         if discard in self.hand:  # otherwise the referee says that it is illegal
             self.hand.remove(discard)
         may_knock = TurnAnswer(discard, True) in question.legal
-        knock = may_knock and yes_or_no(self, "knock", self.knock())
+        knock = may_knock and yes_or_no("knock", self.knock(), self)
         return TurnAnswer(discard, knock, self.get_melds() if knock else None)
 
     def hear(self, news: News) -> None:

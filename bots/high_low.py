@@ -97,7 +97,7 @@ class PlayerStrategy(BaseStrategy):
         if type(question) is Swap:
             self.seat = self._speaker
             swap = self.swap(question.card, question.dealer_card)
-            return "swap" if yes_or_no(self, "swap", swap) else "keep"
+            return "swap" if yes_or_no("swap", swap, self) else "keep"
         assert type(question) is Bid, "rules H ask nothing else"
         return self.bid(question.card, question.dealer_card, question.bids, question.legal)
 

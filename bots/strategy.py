@@ -19,14 +19,14 @@ def choose(legal: Legal, rng: Random) -> Any:
     return rng.randint(legal.min, legal.max)
 
 
-def yes_or_no(strategy: object, method: str, returned: object) -> bool:
+def yes_or_no(method: str, returned: object, strategy: object = None) -> bool:
     """What a method that decides yes or no has returned, as True or False.
 
-    It raises `TypeError` for a text: every text but "" would count as True, "fold" as well. The
-    error has the method's line, as no line of the strategy is being run any more.
+    It raises `TypeError` for a text: every text but "" would count as True, "fold" as well. With
+    the `strategy` the error has the method's line, as no line of it is being run any more.
     """
     if isinstance(returned, str):
-        code = getattr(getattr(strategy, method), "__code__", None)
+        code = getattr(getattr(strategy, method, None), "__code__", None)
         where = "" if code is None else f" in {code.co_filename}:{code.co_firstlineno}"
         raise TypeError(f"expected True or False from `{method}`{where}, got {returned!r}")
     return bool(returned)

@@ -54,7 +54,7 @@ class PlayerStrategy(BaseStrategy):
             return self.ante(question.cash, question.legal.max)
         assert type(question) is Play, "rules T ask nothing else"
         plays = self.play(question.hand, question.ante, question.cash)
-        return "play" if yes_or_no(self, "play", plays) else "fold"
+        return "play" if yes_or_no("play", plays, self) else "fold"
 
     def hear(self, news: News) -> None:
         """Pass the news on to `round_over`."""

@@ -63,21 +63,24 @@ def test_ctrl_c(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize(
-    ("argv", "unit"),
+    ("argv", "unit", "work"),
     [
-        (["odds", "tcp"], "hands"),
-        (["ruin", "tcp", "always", "--stake", "100", "--goal", "200"], "trials"),
+        (["odds", "tcp"], "hands", "arena.cli.odds.odds"),
+        (
+            ["ruin", "tcp", "always", "--stake", "100", "--goal", "200"],
+            *("trials", "arena.cli._lab_runs.play_parts"),
+        ),
     ],
     ids=["odds", "ruin"],
 )
 def test_ctrl_c_says_how_far_it_came_and_how_to_go_on(
-    run: Run, monkeypatch: pytest.MonkeyPatch, argv: list[str], unit: str
+    run: Run, monkeypatch: pytest.MonkeyPatch, argv: list[str], unit: str, work: str
 ) -> None:
     def interrupted(*_: object, report: Callable[[int], None], **__: object) -> None:
         report(2)
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(f"arena.cli.{argv[0]}.{argv[0]}", interrupted)
+    monkeypatch.setattr(work, interrupted)
     line = run(*argv, "--trials", "5000", "--seed", "7").refusal(130)
 
     assert line == (
