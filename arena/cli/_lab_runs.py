@@ -90,7 +90,7 @@ def series_options(command: Callable[[SeriesOptions], None]) -> Callable[..., No
 
     decorated = options.seed_option(options.json_option(limits_options(gathered)))
     decorated = options.matches_option(options.set_option(decorated))
-    decorated = click.argument("bots", nargs=-1, metavar="[BOT]...")(options.bot_option(decorated))
+    decorated = options.bots_argument(options.bot_option(decorated))
     return options.game_argument(decorated)
 
 

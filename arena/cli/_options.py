@@ -20,10 +20,12 @@ from arena.games import game_named
 from arena.sandbox.bot_spec import read_entry
 from arena.server.origin import Origins, read_base_path
 from arena.server.proxies import Proxies
-from protocol.errors import BadSettings
+from protocol.errors import BadSettings, UsageError
+from protocol.strategy import house_bots
 
 __all__ = [
     "bot_option",
+    "bots_argument",
     "database",
     "db_option",
     "file_of",
@@ -110,6 +112,30 @@ def _scalar(text: str) -> object:
 
 # GAME, a name or an alias, becomes a `Game`; an unknown one raises `UnknownGame`.
 game_argument = click.argument("game", callback=lambda _ctx, _param, name: game_named(name))
+
+
+def _read_bots(
+    ctx: click.Context, _param: click.Parameter, names: tuple[str, ...]
+) -> tuple[str, ...]:
+    """The bots that are named; of a folder as `arena new` writes it in Python its `bot.py`."""
+    house = house_bots(ctx.params["game"].name, slow=True)
+    return tuple(
+        name if name in house or not Path(name).is_dir() else _in_folder(name) for name in names
+    )
+
+
+def _in_folder(name: str) -> str:
+    file = Path(name, "bot.py")
+    if not file.is_file():
+        raise UsageError(
+            f"expected a folder with bot.py, as `arena new` makes it in Python, got {name}; "
+            f"a program in another language plays with --bot 'NAME=COMMAND'"
+        )
+    return str(file)
+
+
+# Each is the name of a house bot, a FILE.py, or a folder with one; it follows `game_argument`.
+bots_argument = click.argument("bots", nargs=-1, metavar="[BOT]...", callback=_read_bots)
 
 seed_option = click.option(
     "--seed",

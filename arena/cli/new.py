@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -19,13 +20,24 @@ __all__ = ["command"]
 _OTHER = "other"
 
 
+class _LanguageChoice(click.Choice[str]):
+    """A language with a starter, or `other`, which is for all languages that have none."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        try:
+            return super().convert(value, param, ctx)
+        except click.BadParameter as error:
+            text = f"{error.message} Did you mean --lang {_OTHER}?"
+            raise click.BadParameter(text, ctx, param) from None
+
+
 @click.command(name="new")
 @options.game_argument
 @click.argument("folder", type=click.Path(path_type=Path), metavar="DIR")
 @click.option(
     "--lang",
     "language",
-    type=click.Choice([*(language.value for language in Language), _OTHER]),
+    type=_LanguageChoice([*(language.value for language in Language), _OTHER]),
     default=Language.PYTHON.value,
     show_default=True,
     help="What it is written in; other writes the game's page of the manual "

@@ -25,9 +25,9 @@ __all__ = ["command"]
 def command(series: SeriesOptions) -> None:
     """Play a match or a pairing here and now, and say who won, unless that may be chance.
 
-    GAME is a game or its alias. Each BOT is the name of a house bot or a FILE.py with one class in
-    it; a bot may play itself. Against the dealer there is one. Without options it is one match by
-    the rulebook's settings.
+    GAME is a game or its alias. Each BOT is the name of a house bot, a FILE.py with one class in
+    it, or a folder with such a bot.py; a bot may play itself. Against the dealer there is one.
+    Without options it is one match by the rulebook's settings.
 
     With --bot, which may stand for any BOT, the bots come in the order of the names and then of the
     commands, and all of them play as processes, under the limits below and a referee, as in a
