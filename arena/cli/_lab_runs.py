@@ -31,7 +31,7 @@ from arena.lab.sittings import Sitting, TableMatches
 from arena.sandbox.bot_spec import BotSpec, named
 from arena.sandbox.command import Program
 from arena.sandbox.worker_pool import usable_cores
-from arena.strength.interval import Interval
+from arena.strength.interval import FEWEST, Interval
 from protocol.errors import UsageError
 from protocol.messages import Limits
 from protocol.vocabulary import Settings
@@ -131,7 +131,8 @@ class SeriesPlan(msgspec.Struct, frozen=True):
         what = sampled_unit(self.game, per_match)
         is_together = self.duplicate and not self.game.is_count  # games won are shares, one by one
         seats = " with the same cards in all seats" if is_together else ""
-        return output.interval_note(intervals, what + seats)
+        least = 2 if self.game.purse is None else FEWEST
+        return output.interval_note(intervals, what + seats, least)
 
     @property
     def title(self) -> str:

@@ -254,8 +254,11 @@ def amount(value: float) -> str:
     return f"{value:,.2f}" if abs(value) >= 0.01 or not value else f"{value:.2g}"
 
 
-def interval_note(intervals: Iterable[Interval | None], unit: str) -> str:
-    """The line below a table that says what its intervals are; `unit` names one value."""
+def interval_note(intervals: Iterable[Interval | None], unit: str, least: int = 2) -> str:
+    """The line below a table that says what its intervals are; `unit` names one value.
+
+    An interval takes at least so many values.
+    """
     shown = set(map(bool, intervals))
     parts = []
     if True in shown:
@@ -264,7 +267,10 @@ def interval_note(intervals: Iterable[Interval | None], unit: str) -> str:
             f"Its unit is the {unit}."
         )
     if False in shown:
-        parts.append(f"{TOO_FEW}: the values are too few or too much alike to say.")
+        parts.append(
+            f"{TOO_FEW}: the values are too few or too much alike to say; "
+            f"it takes {least} or more that differ, each of one {unit}."
+        )
     return " ".join(parts)
 
 
