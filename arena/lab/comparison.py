@@ -178,6 +178,10 @@ class ComparisonSoFar(Comparison):
                 f"{done} are too few to say which is better: {ahead} {has} {so_far}; "
                 f"if it goes on like this it would take {take}."
             )
+        if self.is_share:
+            won = 100 * (mean if is_first else self._turned(mean))
+            found = f"it won {won:.1f} % of {done}; surely more than half."
+            return f"{ahead} is better than {behind}: {found}"
         least = self._amount(interval.low if is_first else self._turned(interval.high))
         found = f"it {does} at least {least}, and {has} {so_far}, in {done}."
         return f"{ahead} is better than {behind}: {found}"

@@ -139,7 +139,7 @@ def test_a_comparison_is_that_of_the_command() -> None:
     assert found.counted_in == document["counted_in"] == "share"
     assert (document["verdict"], document["better"]) == ("better", 1)
     assert (found.verdict, found.better, found.more) == (Standpoint.SECOND, "patient", 0)
-    assert str(found).startswith("patient is better than simple: it wins at least ")
+    assert str(found).startswith("patient is better than simple: it won ")
 
 
 def test_what_is_not_settled_says_how_much_more_it_would_take() -> None:
