@@ -10,6 +10,8 @@ from collections import deque
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from msgspec import UNSET
+
 from protocol.messages import Answer, BotMessage, Match, Over, Past, Ready
 
 if TYPE_CHECKING:
@@ -18,13 +20,14 @@ if TYPE_CHECKING:
 __all__ = ["MissedMessages"]
 
 _PAST_BYTES = 32 * 1024  # of a transcript at once: some milliseconds of rules
+_STANDINGS = 8  # more competitions do not end while a bot is away
 _STEP_BYTES = 128  # a step that is not sent counts as so many
 
 
 class MissedMessages:
     """What one bot may have missed."""
 
-    __slots__ = ("_allowed", "_overs", "_player", "is_repeated", "transcripts")
+    __slots__ = ("_allowed", "_overs", "_player", "_standings", "is_repeated", "transcripts")
 
     def __init__(self, player: BotSession) -> None:
         # What is still to be told of matches that the bot has forgotten.
@@ -32,13 +35,13 @@ class MissedMessages:
         # All that it missed is in the outbox; its clocks go on when that is written.
         self.is_repeated = False
         self._player = player
-        # Of a match at each table, and of a competition.
-        self._overs: deque[Over] = deque(maxlen=player.tables + 1)
+        self._overs: deque[Over] = deque(maxlen=player.tables)
+        self._standings: deque[Over] = deque(maxlen=_STANDINGS)  # ends of competitions
         self._allowed: set[tuple[type[BotMessage], str]] = set()
 
     def add(self, over: Over) -> None:
         """Note the end of a match, of which the bot may not hear."""
-        self._overs.append(over)
+        (self._overs if over.standing is UNSET else self._standings).append(over)
         if self._player.leaving:
             self.transcripts = None  # else it would get its verdict after them, too late
 
@@ -58,8 +61,9 @@ class MissedMessages:
             self.transcripts = self._past(first)
             return
         self.is_repeated = True
-        overs = tuple(self._overs)
+        overs = (*self._overs, *self._standings)
         self._overs.clear()
+        self._standings.clear()
         for over in overs:
             player.send(over)
         for chair in player.chairs.values():

@@ -40,6 +40,7 @@ from protocol.messages import (
 from protocol.session import Session
 from tests.support.cases import step_cases
 from tests.support.fake_bots import FakeArena, FakeBot, FakeBotProcess
+from tests.support.scripted_connection import competition_over
 
 LIMITS = Limits(decision_ms=1000, bank_ms=3000, hard_ms=5000, start_ms=2000, grace_ms=1000)
 FULL_MS = LIMITS.bank_ms
@@ -238,7 +239,8 @@ class Timeline:
                 asks[message.match] = message
                 self._is_as_before(message, message.ask)
             elif isinstance(message, Over):
-                self._is_told(message)
+                if message.standing is msgspec.UNSET:
+                    self._is_told(message)
                 self._is_as_before(message, message.match)
             elif isinstance(message, Past):
                 pasts = [*self._answered[message.match].values()]
@@ -371,6 +373,10 @@ class Timeline:
 
     def do_free(self) -> None:
         self.gate.leave("another")
+
+    def do_standing(self, name: str) -> None:
+        """A competition is over, and it is told how it stands."""
+        self._bot(name).player.send(competition_over())
 
     def do_void(self, table: str = "0") -> None:
         """The last match that was opened, or another one."""

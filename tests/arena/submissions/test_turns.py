@@ -171,7 +171,9 @@ async def test_what_is_begun_again_waits_and_says_why(
     assert follower.states == [*2 * ("waiting", "building", "checking"), "accepted"]
     assert follower.told[-1].text == "v1 is in play in ace_king_queen"
     shown, told = SubmissionProgress(quiet=True), iter(follower.told)
-    [(outcome, _)] = shown.follow(cast(Any, SimpleNamespace(receive=lambda _: next(told))))
+    [(outcome, _)] = shown.follow(
+        cast(Any, SimpleNamespace(url="ws://arena", receive=lambda _: next(told)))
+    )
     assert outcome.steps == (SubmissionStep("starts", "ok", "at once"),)
 
 
