@@ -131,6 +131,7 @@ class Bridge:
         self._welcomed = asyncio.Event()
         self._is_practice = self._is_leaving = self._owes_goodbye = self._is_in_frame = False
         self._matches: dict[str, _BridgedMatch] = {}
+        self._ended: set[str] = set()  # the competitions that the program knows to be over
         self._session = 0  # how many sessions the arena has forgotten
         self._sessions: OrderedDict[str, int] = OrderedDict()  # by match
         self._running: asyncio.Task[None] | None = None
@@ -364,8 +365,11 @@ class Bridge:
         """Whether to tell the program: not of a match that it has never seen."""
         over = self._read(part)
         if isinstance(over, Over) and isinstance(over.standing, FinalStanding):
-            self._on_event(stands(self._url, over.standing))
-            return True
+            is_new = match not in self._ended  # it comes again after every `resume`
+            self._ended.add(match)
+            if is_new:
+                self._on_event(stands(self._url, over.standing))
+            return is_new
         bridged = self._matches.pop(match, None)
         if bridged is not None and bridged.match is not None and isinstance(over, Over):
             self._on_over(bridged.match, over)

@@ -35,8 +35,14 @@ def websocket_url(url: str) -> str:
 
 
 def page_url(url: str) -> str:
-    """The address of the page of the arena at a WebSocket address, without a slash at its end."""
-    return url.replace("ws", "http", 1).rstrip("/")
+    """The address of the page of the arena at a WebSocket address, without a slash at its end.
+
+    A user and a password in the address are left out.
+    """
+    scheme, _, place = url.partition("://")
+    host, slash, path = place.partition("/")
+    page = f"{scheme.replace('ws', 'http', 1)}://{host.rpartition('@')[2]}{slash}{path}"
+    return page.rstrip("/")
 
 
 def proxy_to(url: str) -> str | None:

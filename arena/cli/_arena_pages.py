@@ -8,6 +8,7 @@ owner may see (J8).
 from __future__ import annotations
 
 from collections.abc import Callable
+from http.client import HTTPException, InvalidURL
 from pathlib import Path
 from typing import Any, TypeVar
 from urllib.error import HTTPError, URLError
@@ -66,9 +67,9 @@ class ArenaPages(msgspec.Struct, frozen=True):
                 return bytes(answer.read())
         except HTTPError as error:
             raise self._refused(error) from None
-        except ValueError:  # a port that is none, for instance
+        except (InvalidURL, ValueError):  # a port that is none, for instance
             raise self._invalid() from None
-        except (URLError, OSError) as error:
+        except (URLError, HTTPException, OSError) as error:
             why = getattr(error, "reason", error)
             raise Unreachable(f"no arena answers at {place_of(self.url)}: {why}") from None
 
@@ -76,7 +77,10 @@ class ArenaPages(msgspec.Struct, frozen=True):
         return UsageError(f"expected an address such as ws://127.0.0.1:7700, got {self.url!r}")
 
     def _refused(self, error: HTTPError) -> ArenaError:
-        said = error.read()
+        try:
+            said = error.read()
+        except (HTTPException, OSError):
+            said = b""
         try:
             text = msgspec.json.decode(said, type=_Refusal).error
         except msgspec.MsgspecError:

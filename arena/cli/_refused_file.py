@@ -33,7 +33,10 @@ def three_lines(step: str, text: str, file: Path) -> tuple[str, str, str]:
     """What happened at the step that failed with this text, where in the file, and what to do."""
     parts = dict(_PARTS.findall(text))
     stderr = text.partition(_STDERR)[2]
-    lines = file.read_text(encoding="utf-8", errors="replace").splitlines()
+    try:
+        lines = file.read_text(encoding="utf-8", errors="replace").splitlines()
+    except OSError:  # it has been moved meanwhile
+        lines = []
     wrote = error_line(stderr).removeprefix("arena: ")
     if missing := _MISSING.search(wrote):
         name = missing[1]

@@ -9,6 +9,7 @@ import msgspec
 
 from arena.cli import _competition_report as report
 from arena.cli import _output as output
+from arena.cli._arena_connection import place_of
 from arena.cli._arena_pages import ArenaPages
 from arena.cli._results import Found
 from arena.formats.bracket import BracketRow
@@ -21,7 +22,7 @@ from arena.formats.standings import LeagueRow, Row
 from arena.storage.models import CompetitionReport, CompetitionState
 from arena.strength.figures import plural, time_of
 from arena.web.documents import CompetitionLine, Competitions
-from protocol.errors import UsageError
+from protocol.errors import Unreachable, UsageError
 from protocol.messages import Ending
 
 __all__ = ["standings_there"]
@@ -72,11 +73,16 @@ def standings_there(pages: ArenaPages, competition: str | None) -> Found:
 
     Raises what `ArenaPages.get` raises, and `UsageError` if there is no such competition.
     """
-    listed = msgspec.json.decode(pages.get("competitions"), type=Competitions).competitions
-    if competition is None and len(listed) != 1:
-        return listed, [_table(listed)]
-    document = pages.get("competitions", _found(listed, competition))
-    return msgspec.json.decode(document), list(_lines(msgspec.json.decode(document, type=_Page)))
+    try:
+        listed = msgspec.json.decode(pages.get("competitions"), type=Competitions).competitions
+        if competition is None and len(listed) != 1:
+            return listed, [_table(listed)]
+        document = pages.get("competitions", _found(listed, competition))
+        page = msgspec.json.decode(document, type=_Page)
+        return msgspec.json.decode(document), list(_lines(page))
+    except msgspec.MsgspecError as error:
+        place = place_of(pages.url)
+        raise Unreachable(f"what answers at {place} is no arena of this release: {error}") from None
 
 
 def _found(listed: tuple[CompetitionLine, ...], text: str | None) -> str:

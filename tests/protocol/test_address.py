@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from protocol.address import proxy_to, through, websocket_url
+from protocol.address import page_url, proxy_to, through, websocket_url
 from protocol.errors import UsageError
 
 FAR = "ws://far.example:7700"
@@ -70,3 +70,14 @@ def test_which_proxy_leads_to_an_arena(
 )
 def test_the_address_of_the_page_is_as_good(url: str, address: str) -> None:
     assert websocket_url(url) == address
+
+
+@pytest.mark.parametrize(
+    ("url", "page"),
+    [
+        ("ws://127.0.0.1:7700", "http://127.0.0.1:7700"),
+        ("wss://ann:secret@school.example/arena/", "https://school.example/arena"),
+    ],
+)
+def test_the_page_of_an_arena_is_beside_it(url: str, page: str) -> None:
+    assert page_url(url) == page

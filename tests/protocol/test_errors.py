@@ -8,6 +8,7 @@ import pytest
 
 from protocol import errors
 from protocol.errors import (
+    TOKEN_NEEDED,
     ArenaError,
     IllegalAnswer,
     Malformed,
@@ -16,9 +17,11 @@ from protocol.errors import (
     ProtocolError,
     UsageError,
     class_name,
+    did_you_mean,
     error_line,
     in_words,
     one_line,
+    token_advice,
 )
 from protocol.messages import Ending
 
@@ -160,3 +163,17 @@ Exception in thread "main" java.lang.ArithmeticException: / by zero
 )
 def test_the_line_of_standard_error_that_says_why(stderr: str, line: str) -> None:
     assert error_line(stderr) == line
+
+
+@pytest.mark.parametrize(
+    ("given", "meant"),
+    [("exprt", ". Did you mean 'expert'?"), ("EXPERT", ". Did you mean 'expert'?"), ("nash", "")],
+)
+def test_a_name_that_is_close_to_a_known_one_is_offered(given: str, meant: str) -> None:
+    assert did_you_mean(given, ["expert", "patient"]) == meant
+
+
+def test_advice_on_a_token_is_for_one_that_is_missing_or_not_known() -> None:
+    assert "--token" in token_advice(TOKEN_NEEDED, None)
+    assert "copy the whole token" in token_advice(f"refused: {TOKEN_NEEDED}", "x")
+    assert token_advice("expected at most 4 connections with one token", "x") == ""
