@@ -140,7 +140,11 @@ def _reading(read: Callable[..., Any], encoding: Encoding, check: _Check) -> Cal
         decoded = read(frame, *more)
         if decoded is None:
             return None  # it is read in another way
-        check(_plain[encoding](frame), "read")
+        try:
+            plain = _plain[encoding](frame)
+        except msgspec.DecodeError:
+            return decoded  # in a field that is skipped a map's key may be what Python cannot hash
+        check(plain, "read")
         return decoded
 
     return message
