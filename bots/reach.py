@@ -195,7 +195,7 @@ class Link:
         self._knows_finish, self._has_said_goodbye = welcome.finish, False
         how = "back" if is_back else "connected"
         practice = ", for practice" if welcome.practice else ""
-        note = f"; {one_line(welcome.note, 400)}" if welcome.note else ""
+        note = f"; {one_line(welcome.note, 400)}" if welcome.note and not is_back else ""
         self._on_event(f"{how} as {one_line(welcome.bot)} at {self._url}{practice}{note}")
 
     def leave(

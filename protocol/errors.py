@@ -61,9 +61,7 @@ __all__ = [
 ]
 
 TOKEN_NEEDED = "expected a token that the instructor of this arena has given out"
-"""What every arena says to whoever has no good token: the same to a missing, a wrong and a revoked
-one.
-"""
+"""The refusal of a missing, a wrong or a revoked token, in every arena."""
 
 _CLOSE = 0.7  # of 1: `exprt` and `expert` have 0.9
 _ERROR = re.compile(r"(Error|Exception)\b")
@@ -183,15 +181,15 @@ def did_you_mean(given: object, known: Iterable[str]) -> str:
 
 
 def token_advice(refusal: str, token: str | None) -> str:
-    """What to do, in the terminal, where an arena does not know a `token`, or asks for one.
+    """What to do in the terminal if a `refusal` says that a `token` is missing or not known.
 
-    Nothing for another `refusal`.
+    Empty for any other refusal.
     """
     if TOKEN_NEEDED not in refusal:
         return ""
     if not token:
         return "; give yours with --token or in ARENA_TOKEN"
-    return "; copy the whole token from what your instructor has given you, for this arena"
+    return "; copy the whole token, as it was given to you for this arena"
 
 
 def class_name(value: object) -> str:

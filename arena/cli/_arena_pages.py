@@ -20,7 +20,7 @@ import msgspec
 from click.core import ParameterSource
 
 from arena.cli._arena_connection import place_of
-from protocol.address import page_url, proxy_to, websocket_url
+from protocol.address import page_url, proxy_to, through, websocket_url
 from protocol.errors import ArenaError, Unreachable, UsageError, one_line, token_advice
 
 __all__ = ["ArenaPages", "check_database", "pages_asked_for", "pages_options"]
@@ -55,6 +55,11 @@ class ArenaPages(msgspec.Struct, frozen=True):
         if not self.url.startswith(("ws://", "wss://")):
             raise self._invalid()
         proxy = proxy_to(self.url)
+        if proxy is not None and not proxy.startswith("http"):
+            way = through(self.url)
+            raise UsageError(f"expected an HTTP proxy in the environment for --url, got one{way}")
+        if not (self.token or "").isascii():
+            raise UsageError("expected a token of ASCII letters, digits, - and _ after --token")
         asked = f"{page_url(self.url)}/api/{'/'.join(quote(part, safe='') for part in path)}.json"
         if given := {name: value for name, value in query.items() if value is not None}:
             asked += f"?{urlencode(given)}"

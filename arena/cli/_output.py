@@ -257,7 +257,7 @@ def amount(value: float) -> str:
 def interval_note(intervals: Iterable[Interval | None], unit: str, least: int = 2) -> str:
     """The line below a table that says what its intervals are; `unit` names one value.
 
-    An interval takes at least so many values.
+    `least` is the fewest values that give an interval.
     """
     shown = set(map(bool, intervals))
     parts = []

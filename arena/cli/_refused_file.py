@@ -1,7 +1,7 @@
 """Why a FILE.py was refused, in three lines: what happened, in which of its lines, what to do.
 
-The step that failed says it for any program, with frames and a standard error. Whoever has written
-only a strategy has neither sent nor seen a frame.
+The step that failed describes it for any program, by frames and a standard error. The author of a
+strategy has neither sent nor seen a frame.
 """
 
 from __future__ import annotations

@@ -36,7 +36,7 @@ def as_json() -> bool:
 class ResultCommand(click.Command):
     """A command that prints what its function gives back, as a document with `--json`.
 
-    `prints` is the struct of the document, or the place of one that is only imported for the help:
+    `prints` is the struct of the document, or its place, which only the help imports:
     `module:Struct`. The help names its `fields`; without them all.
     """
 

@@ -27,7 +27,7 @@ from arena.formats.spec import Form
 from arena.sandbox.bot_spec import some
 from arena.strength.figures import SECONDS, plural, time_of
 from protocol.codec import Encoding, decode_from_arena, encode
-from protocol.errors import ArenaError, ProtocolError, Unreachable, UsageError
+from protocol.errors import ArenaError, ProtocolError, Unreachable, UsageError, token_advice
 from protocol.instructions import TimedVerdict, Unplayed
 from protocol.messages import VERSION, Action, Done, Instruct, Refused
 
@@ -360,7 +360,7 @@ def _ask(url: str, message: Instruct) -> Done:
     except (ProtocolError, ValueError) as error:
         raise Unreachable(f"what answers at {place} is no arena: {error}") from None
     if isinstance(answer, Refused):
-        raise ArenaError(answer.text)
+        raise ArenaError(f"{answer.text}{token_advice(answer.text, message.token)}")
     if not isinstance(answer, Done):
         raise Unreachable(f"what answers at {place} is no arena")
     return answer

@@ -150,6 +150,8 @@ def command(where: str, who: str | None, most_lost: int, top: int, db: str) -> I
     judged by what its seat knew at that moment; how the cards then fell makes no difference. What
     cannot be told from the best answer is no mistake.
 
+    With --url the arena there is asked for a MATCH that is over.
+
     A cost is an average over all cards that could have been: in chips, or in percent of the game
     (1 % is one game more won in 100). It is exact, or an estimate with its 95 % interval. What
     takes long has a progress bar, begins with the games that were lost highest, and says what was

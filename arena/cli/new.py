@@ -14,6 +14,7 @@ from arena.cli import _new_folder as new_folder
 from arena.cli import _options as options
 from arena.engine.rules import Game
 from arena.sandbox.languages import Language
+from protocol.errors import did_you_mean
 
 __all__ = ["command"]
 
@@ -27,7 +28,8 @@ class _LanguageChoice(click.Choice[str]):
         try:
             return super().convert(value, param, ctx)
         except click.BadParameter as error:
-            text = f"{error.message} Did you mean --lang {_OTHER}?"
+            meant = did_you_mean(value, self.choices)
+            text = error.message.rstrip(".") + (meant or f". Did you mean --lang {_OTHER}?")
             raise click.BadParameter(text, ctx, param) from None
 
 

@@ -1,16 +1,16 @@
-"""What each bot is told of its place when a competition, or the session of a ladder, is over."""
+"""Each bot's place when a competition, or the session of a ladder, is over."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from arena.competitions.ledger import CompetitionReport
 from arena.formats.bracket import reached
 from arena.formats.intervals import with_interval
 from arena.formats.ladder import LadderRow
 from arena.formats.settled import SettledRow
 from arena.formats.standings import LeagueRow
 from arena.games import game_named
+from arena.storage.models import CompetitionReport, CompetitionState
 from arena.strength.figures import plural, signed
 from arena.strength.interval import Bounds
 from protocol.messages import FinalStanding
@@ -19,11 +19,13 @@ __all__ = ["final_standings"]
 
 
 def final_standings(report: CompetitionReport, page: str | None) -> dict[str, FinalStanding]:
-    """What every bot that took part is told, by name; `page` is that of the competition."""
+    """The place of every bot that took part, by name; `page` is that of the competition."""
     rows = [row for row in report.standings if not getattr(row, "not_there", False)]
     count = len(rows) or sum(len(placed.names) for placed in report.ranking)
 
-    def told(
+    how = "was stopped" if report.state is CompetitionState.STOPPED else "is over"
+
+    def standing(
         rank: int | None, text: str, score: float | None = None, interval: Bounds | None = None
     ) -> FinalStanding:
         place = text if rank is None else f"rank {rank} of {count} · {text}"
@@ -35,24 +37,24 @@ def final_standings(report: CompetitionReport, page: str | None) -> dict[str, Fi
             players=count,
             score=score,
             interval=interval,
-            text=f"{report.run or report.game} is over · {place}",
+            text=f"{report.run or report.game} {how} · {place}",
             page=page,
         )
 
     ended = {}
     for row in rows:
         if row.eliminated:
-            ended[row.name] = told(None, f"out: {row.eliminated.kind.value}")
+            ended[row.name] = standing(None, f"out: {row.eliminated.kind.value}")
         elif row.rank is None:
-            ended[row.name] = told(None, "no match counts")
+            ended[row.name] = standing(None, "no match counts")
         else:
-            ended[row.name] = told(row.rank, *_score(row, report.game))
+            ended[row.name] = standing(row.rank, *_score(row, report.game))
     for placed, stage in reached(report.ranking):
         score = "" if placed.score is None else f" · score {signed(placed.score)}"
         out = " · out" if placed.offence else ""
         text = f"{stage}{score}{out}" if stage == "final" else f"reached stage {stage}{out}"
         for name in placed.names:
-            ended[name] = told(placed.rank, text, placed.score)
+            ended[name] = standing(placed.rank, text, placed.score)
     return ended
 
 

@@ -462,7 +462,7 @@ class LiveArena:
         if bot.process is not None or not games:
             return ""
         versions = ", ".join(f"{label} ({', '.join(names)})" for label, names in games.items())
-        return f'in runs with take = "either" it plays instead of your {versions}'
+        return f"where connected bots and submissions both play, it replaces your {versions}"
 
     def _leaving_costs(self, name: str) -> str:
         """What it costs a bot to leave now, in all competitions (J10)."""

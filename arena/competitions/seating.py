@@ -180,7 +180,7 @@ class Seating:
             wanted.task = self._tasks.start(self._start(wanted))
 
     def _can_wait(self, wanted: WantedSeats) -> bool:
-        """Whether a process would have to be started for a match that has not waited for long."""
+        """Whether a match that has not waited for long needs a new process."""
         if wanted.passed_over >= _MOST_PASSED_OVER:
             return False
         submitted, bots = wanted.submitted, wanted.bots

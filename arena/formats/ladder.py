@@ -143,7 +143,7 @@ class Ladder:
         self._climbers.pop(name, None)
 
     def version_changed(self, name: str) -> None:
-        """Another version of a bot is in play; of one that has not played it means nothing."""
+        """Another version of a bot is in play. Ignored if the bot has not played."""
         climber = self._climbers.get(name)
         if climber is not None:
             climber.sigma = max(climber.sigma, NEW_VERSION)

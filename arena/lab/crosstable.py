@@ -132,7 +132,7 @@ def tables(seats: int, bots: int, *, itself: bool) -> list[tuple[int, ...]]:
 
 
 def table_seeds(game: Game, bots: int, seed: int, *, duplicate: bool) -> dict[tuple[int, ...], int]:
-    """Each table of so many bots with its seed; against the dealer duplicates are the same."""
+    """Every table of `bots` bots with its seed; against the dealer duplicates share one."""
     alone = duplicate and game.seats == 1
     return {
         table: derived_seed(seed, "table", *(() if alone else table))

@@ -141,7 +141,7 @@ class Attempt(Experiment[TrialsPart, EndedTrials]):
         vars(self).update(state, game=game)
 
     def parts(self, bots: int, trials: int, at_once: int | None = None) -> list[TrialsPart]:
-        """All trials of so many bots, `at_once` in a part.
+        """All trials of `bots` bots, `at_once` in a part.
 
         Raises `UsageError` unless there is a trial.
         """

@@ -125,7 +125,7 @@ class ConnectionOwner(Protocol):
         return
 
     def lost(self, connection: Wire) -> None:
-        """The connection is gone, whoever closed it."""
+        """The connection is gone; either end may have closed it."""
 
 
 class Gate(Protocol):

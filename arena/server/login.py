@@ -91,7 +91,7 @@ class Login:
         self.throttle = Throttle(limits, lambda: bool(referee.tables), self._loop.time)
 
     def preauthenticate(self, address: str, known: Known) -> None:
-        """Log in whoever says `hello` from this address as a bot that is known."""
+        """Log a known bot in when it says `hello` from this address."""
         self._known_by_address[address] = known
 
     def connected(self, connection: Wire) -> None:

@@ -82,7 +82,7 @@ def test_who_has_no_place_for_it_is_told(
     ("words", "advice"),
     [
         ((), "give yours with --token or in ARENA_TOKEN"),
-        (("--token", "x"), "copy the whole token from what your instructor has given you"),
+        (("--token", "x"), "copy the whole token, as it was given to you"),
     ],
 )
 def test_a_token_that_is_not_taken_is_told_with_what_to_do(

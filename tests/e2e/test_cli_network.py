@@ -192,8 +192,6 @@ def test_a_student_asks_the_arena_how_it_stands_and_why_it_has_lost(
     assert (judged["player"], judged["decisions"] > 0) == ("ann", True)
 
     wrong = run_here("standings", "--url", page, "--token", "wrong").refusal(1)
-    assert wrong.endswith(
-        "copy the whole token from what your instructor has given you, for this arena"
-    )
+    assert wrong.endswith("copy the whole token, as it was given to you for this arena")
     nothing = run_here("mistakes", "nothing", *mine).refusal(1)
     assert nothing == "expected the id of a match that is over, got 'nothing'"

@@ -74,8 +74,8 @@ __all__ = ["BotUnderTest", "Dress"]
 
 _AWAITED_MS = 600_000  # for a bot that somebody starts by hand
 _LOOK_S = 0.25  # between two looks at the CPU time of a bot that is waited for
-# A bot that neither says anything nor computes is given up before an arena would: whoever waits for
-# the check is told within half a minute.
+# The check gives up a bot that neither says anything nor computes sooner than an arena does: its
+# author learns of the fault within half a minute.
 _PATIENCE_MS = 16_000
 _LESS_PATIENCE_MS = 5_000  # once it has said nothing
 _BACK_MS = 10_000  # for it to connect again

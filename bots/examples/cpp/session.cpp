@@ -148,6 +148,9 @@ Json Session::take(const Json& message) {
     } else if (type == "past") {
         seats_.at(message.at("match")).hear(message);
     } else if (type == "over") {
+        if (message.contains("standing")) {  // a competition is over
+            std::cerr << message["standing"].at("text").get<std::string>() << std::endl;
+        }
         if (auto seat = seats_.extract(message.at("match"))) seat.mapped().hear(message);
     } else if (type == "refused") {
         return was_refused(message);

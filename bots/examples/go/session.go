@@ -282,7 +282,11 @@ type message struct {
 	Code    string `json:"code"`
 	Text    string `json:"text"`
 	Legal   Legal  `json:"legal"`
-	raw     json.RawMessage
+	// How the bot stands in a competition that is over; nil in the `over` of a match.
+	Standing *struct {
+		Text string `json:"text"`
+	} `json:"standing"`
+	raw json.RawMessage
 }
 
 // reply handles a message. It returns the message to send, or nil.
@@ -317,6 +321,9 @@ func (s *session) reply(m message) (any, error) {
 			c.hear(m.News)
 		}
 	case "over":
+		if m.Standing != nil {
+			log.Print(m.Standing.Text)
+		}
 		if c != nil {
 			c.hear(m.News)
 			delete(s.seats, m.ID)

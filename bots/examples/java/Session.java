@@ -203,6 +203,9 @@ public final class Session {
     }
 
     private JsonObject leave(JsonObject over) {
+        if (over.has("standing")) { // a competition is over
+            System.err.println(text(over.getAsJsonObject("standing"), "text"));
+        }
         if (seats.containsKey(text(over, "match"))) {
             hear(over);
             seats.remove(text(over, "match"));

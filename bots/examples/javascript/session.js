@@ -99,6 +99,7 @@ export class Session {
         message.news.forEach((news) => seat?.player.hear?.(news));
         return;
       case 'over':
+        if (message.standing) console.error(message.standing.text); // a competition is over
         message.news.forEach((news) => seat?.player.hear?.(news));
         this.#seats.delete(message.match);
         return;

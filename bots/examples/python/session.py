@@ -290,6 +290,8 @@ class Session:
             case "past":
                 self.seats[message["match"]].hear(message["news"])
             case "over":
+                if standing := message.get("standing"):  # a competition is over
+                    print(standing["text"], file=sys.stderr)
                 if seat := self.seats.pop(message["match"], None):
                     seat.hear(message["news"])
             case "refused":

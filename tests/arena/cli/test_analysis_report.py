@@ -1,4 +1,4 @@
-"""How an analysis is printed, and its charts; what comes of each is in analysis_report.cases."""
+"""How an analysis and its charts are printed; the outputs are in analysis_report.cases."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the author of a FILE.py is told of a refusal, from what a step says that has failed."""
+"""Why a FILE.py was refused, in three lines, from the text of the step that failed."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ MEND = "mend that; `arena play` with the file and a house bot shows the same"
         pytest.param(
             f"{ENDED}"
             'File "/arena/bots/ace_king_queen.py", line 50, in decide\n'
-            'File "/tmp/x/bot.py", line 5, in bet\n'
+            'File "HERE/bot.py", line 5, in bet\n'
             "AttributeError: 'Bot' object has no attribute 'table'\n"
             "arena: the strategy raised at open: AttributeError: 'Bot' object has no …",
             (
@@ -61,9 +61,9 @@ MEND = "mend that; `arena play` with the file and a house bot shows the same"
             id="what it has raised",
         ),
         pytest.param(
-            f"{ENDED}arena: the strategy raised at open: TypeError: got 'Bet' in /tmp/x/bot.py:4",
+            f"{ENDED}arena: the strategy raised at open: TypeError: got 'Bet' in HERE/bot.py:4",
             (
-                "the strategy raised at open: TypeError: got 'Bet' in /tmp/x/bot.py:4",
+                "the strategy raised at open: TypeError: got 'Bet' in HERE/bot.py:4",
                 "bot.py line 4: def bet(self, card):",
                 MEND,
             ),

@@ -1,4 +1,4 @@
-"""What a bot is told of its place, in every form of competition."""
+"""The place of a bot at the end, in every form of competition."""
 
 from __future__ import annotations
 

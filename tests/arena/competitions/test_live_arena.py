@@ -47,7 +47,8 @@ async def test_who_connects_beside_a_version_of_its_own_is_told_that_it_plays_in
         async with arena.stranger("ann/js") as ann, arena.stranger("ben") as ben:
             notes = [(await bot.hello(games=GAMES)).get("note") for bot in (ann, ben)]
 
-    text = 'in runs with take = "either" it plays instead of your v3 (blackjack, gin_rummy)'
+    games = "blackjack, gin_rummy"
+    text = f"where connected bots and submissions both play, it replaces your v3 ({games})"
     assert notes == [text, None]
 
 

@@ -210,7 +210,7 @@ async def test_who_plays_another_game_is_told_so(host: FakePoolHost, pair: BotPo
 
 
 def failing(times: int) -> Game:
-    """A game whose rules fail in the first so many matches, after a hand."""
+    """A game whose rules fail in the first `times` matches, after a hand."""
     fails = iter([False, True] * times)
 
     def on_step(step: AskSeat | TellSeat, board: Scoreboard) -> bool:

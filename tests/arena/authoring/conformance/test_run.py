@@ -353,7 +353,9 @@ async def test_one_that_computes_is_waited_for_as_an_arena_does(
 
 
 @pytest.mark.parametrize("place", [0, -1])
-async def test_whoever_takes_the_first_or_the_last_in_the_list_is_not_stubborn(place: int) -> None:
+async def test_a_bot_that_takes_the_first_or_the_last_in_the_list_is_not_stubborn(
+    place: int,
+) -> None:
     checked, _ = await check(broken(choose=lambda bot, legal: legal[place])())
 
     assert checked.passed
