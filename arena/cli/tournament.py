@@ -20,7 +20,6 @@ from arena.cli._launched_bots import BotNotices
 from arena.cli._limit_options import LimitsCommand, limits_options
 from arena.cli._signals import stops_at_sigterm
 from arena.competitions.competition import Competition
-from arena.competitions.ledger import CompetitionReport
 from arena.competitions.live_arena import LiveArena
 from arena.competitions.planned_run import PlannedRun, plan_for
 from arena.engine.rules import Game
@@ -29,6 +28,7 @@ from arena.formats.spec import HOUSE_TABLES, Form, Plan, RelaunchSpec
 from arena.hosts.seat_programs import program_of
 from arena.sandbox.bot_spec import BotSpec, named, unused
 from arena.sandbox.command import Program, strategy_program, views
+from arena.storage.models import CompetitionReport
 from arena.storage.store import Store
 from protocol.errors import UsageError
 from protocol.messages import Limits

@@ -14,7 +14,6 @@ from functools import partial
 
 from arena.competitions.arbiter import Arbiter
 from arena.competitions.ladder_runner import LadderStage
-from arena.competitions.ledger import CompetitionReport
 from arena.competitions.stage_runner import CompetitionStopped, RunningStage
 from arena.engine.names import owner_of
 from arena.engine.verdict import Finding
@@ -24,7 +23,7 @@ from arena.formats.schedule import OpenStages, Outcome, Outcomes, Pairing, Ranki
 from arena.formats.spec import Form, Plan
 from arena.referee.live_match import LiveMatch
 from arena.sandbox.bot_spec import some
-from arena.storage.models import Act, CompetitionState, MatchRow
+from arena.storage.models import Act, CompetitionReport, CompetitionState, MatchRow
 from protocol.errors import UsageError
 from protocol.instructions import Unplayed
 from protocol.messages import Ending, Mechanism, Progress

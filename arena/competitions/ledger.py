@@ -39,7 +39,7 @@ from arena.storage.store import Store
 from protocol.errors import ArenaError, UsageError
 from protocol.messages import Action, Ending, Termination, Verdict
 
-__all__ = ["CompetitionReport", "Ledger"]
+__all__ = ["Ledger"]
 
 _LATEST = 100  # verdicts of a ladder in memory; the database has them all
 _OUT, _IN = "out", "in"  # acts of the arena: an offence between matches, and that it is excused

@@ -19,7 +19,7 @@ from arena.competitions.bots_here import BotsHere, HostPage, PeoplePlaying, in_t
 from arena.competitions.competition import Competition
 from arena.competitions.final_standings import final_standings
 from arena.competitions.host_pools import HostPools
-from arena.competitions.ledger import CompetitionReport, Ledger
+from arena.competitions.ledger import Ledger
 from arena.competitions.listener import Listener
 from arena.competitions.process_pool import ProcessPool
 from arena.competitions.seating import Seating
@@ -38,6 +38,7 @@ from arena.server.gateway import Gateway
 from arena.server.listener import allow_many_files
 from arena.server.login import OnInstruct
 from arena.server.origin import read_base_path
+from arena.storage.models import CompetitionReport
 from arena.storage.roster import BY_HAND, Roster
 from arena.storage.roster_requests import Request, RosterRequests
 from arena.storage.roster_watch import RosterWatch

@@ -25,7 +25,6 @@ from arena.competitions.attendance import (
 )
 from arena.competitions.competition import Competition
 from arena.competitions.config import Config
-from arena.competitions.ledger import CompetitionReport
 from arena.competitions.live_arena import LiveArena
 from arena.competitions.planned_run import (
     Participants,
@@ -42,6 +41,7 @@ from arena.formats.timetable import LATEST_S, due
 from arena.games import GAMES, game_named, other_rules
 from arena.sandbox.bot_spec import some
 from arena.server.background import BackgroundTasks
+from arena.storage.models import CompetitionReport
 from arena.storage.store import CompetitionRow, CompetitionState, Store
 from arena.strength.figures import time_of
 from protocol.errors import ArenaError, StoreFailed, UnknownGame, UsageError

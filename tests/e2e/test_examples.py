@@ -34,7 +34,6 @@ from websockets.asyncio.server import ServerConnection, serve
 from arena.authoring.conformance import CheckReport, Step, StepStatus
 from arena.authoring.conformance.bot import BotUnderTest
 from arena.authoring.conformance.run import run as check_run
-from arena.competitions.ledger import CompetitionReport
 from arena.competitions.live_arena import LiveArena
 from arena.competitions.process_pool import SeatBot
 from arena.engine.match import MatchResult
@@ -47,6 +46,7 @@ from arena.sandbox.languages import LIBRARIES
 from arena.sandbox.launcher import bot_command, read_program
 from arena.server.gateway import Gateway
 from arena.server.listener import Certificate
+from arena.storage.models import CompetitionReport
 from arena.storage.store import Store
 from protocol.codec import Encoding, decode_from_bot, encode
 from protocol.messages import VERSION, Ending, Hello, Limits, Welcome

@@ -15,12 +15,12 @@ import pytest
 from websockets.asyncio.client import ClientConnection, connect
 
 from arena.cli._competition_report import CompetitionLog
-from arena.competitions.ledger import CompetitionReport
 from arena.competitions.live_arena import LiveArena
 from arena.formats.spec import Form, Plan, RelaunchSpec, plan_of
 from arena.games import GAMES
 from arena.sandbox.command import Program
 from arena.storage.live_results import LiveResults
+from arena.storage.models import CompetitionReport
 from arena.storage.store import Store
 from protocol.errors import ArenaError
 from protocol.messages import Ending, Limits

@@ -23,13 +23,13 @@ from uuid import uuid4
 import msgspec
 import pytest
 
-from arena.competitions.ledger import CompetitionReport
 from arena.competitions.live_arena import LiveArena
 from arena.engine.match import Record
 from arena.formats.spec import plan_of
 from arena.games import GAMES
 from arena.games.replay import replay
 from arena.sandbox.launcher import read_program
+from arena.storage.models import CompetitionReport
 from arena.storage.store import MatchRow, Store
 from protocol.messages import Ending, Limits, Verdict
 from tests.support.bot_processes import living

@@ -19,13 +19,13 @@ from typing import Any, NamedTuple
 import msgspec
 import pytest
 
-from arena.competitions.ledger import CompetitionReport
 from arena.competitions.live_arena import LiveArena
 from arena.engine.match import MatchResult, Record
 from arena.formats.spec import Form, plan_of
 from arena.games import GAMES
 from arena.games.replay import replay
 from arena.sandbox.launcher import read_program
+from arena.storage.models import CompetitionReport
 from arena.storage.store import MatchRow, Store
 from bots.client import Client
 from protocol.messages import Ending, Limits, Verdict

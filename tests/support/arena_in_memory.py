@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import Any
 
 from arena.competitions.competition import Competition
-from arena.competitions.ledger import CompetitionReport
 from arena.competitions.live_arena import LiveArena
 from arena.formats.spec import Form, Plan, plan_of
 from arena.games import GAMES
+from arena.storage.models import CompetitionReport
 from arena.storage.store import Store
 from protocol.messages import Limits
 from tests.support.gateway_bots import LIMITS, GatewayArena

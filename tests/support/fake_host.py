@@ -19,7 +19,7 @@ import msgspec
 from arena.competitions.arbiter import Arbiter
 from arena.competitions.bots_here import in_turn
 from arena.competitions.competition import Competition
-from arena.competitions.ledger import CompetitionReport, Ledger
+from arena.competitions.ledger import Ledger
 from arena.competitions.listener import Listener
 from arena.competitions.process_pool import SeatBot
 from arena.competitions.seating import Seating
@@ -34,7 +34,7 @@ from arena.referee.bot_session import BotSession
 from arena.referee.sessions import BotSessions
 from arena.referee.timers import Timers
 from arena.server.gateway import Gateway
-from arena.storage.models import VERSION, VersionChange, seated_versions
+from arena.storage.models import VERSION, CompetitionReport, VersionChange, seated_versions
 from arena.storage.store import Act, CompetitionState, MatchRow, Store
 from bots.strategy import choose
 from protocol.errors import StoreFailed

@@ -6,7 +6,6 @@ import io
 from collections.abc import Mapping
 from pathlib import Path
 
-from arena.competitions.ledger import CompetitionReport
 from arena.competitions.live_arena import LiveArena
 from arena.engine.rules import Game
 from arena.formats.spec import plan_of
@@ -14,6 +13,7 @@ from arena.sandbox import archive
 from arena.sandbox.build import build
 from arena.sandbox.command import Program, sealed_program
 from arena.sandbox.manifest import manifest_of
+from arena.storage.models import CompetitionReport
 from arena.submissions.settings import SubmissionSettings
 
 __all__ = ["play", "submitted"]

@@ -11,13 +11,13 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any, cast
 
-from arena.competitions.ledger import CompetitionReport
 from arena.competitions.live_arena import LiveArena
 from arena.competitions.process_pool import ProcessPool, SeatBot
 from arena.formats.spec import Plan, Take, plan_of
 from arena.games import GAMES
 from arena.referee.compute_gate import ComputeGate
 from arena.sandbox.command import Program
+from arena.storage.models import CompetitionReport
 from arena.storage.store import Store
 from protocol.messages import Limits
 from tests.support.fake_submissions import FakeVersionService

@@ -9,10 +9,10 @@ import msgspec
 import pytest
 
 from arena.cli import tournament
-from arena.competitions.ledger import CompetitionReport
 from arena.formats.schedule import RankingPlace
 from arena.formats.spec import Form, Plan
 from arena.formats.standings import Row
+from arena.storage.models import CompetitionReport
 from arena.storage.store import CompetitionState, Store
 from protocol.messages import Ending, Limits, Verdict
 from tests.support.in_process import Run

@@ -12,10 +12,10 @@ from typing import Any
 
 import pytest
 
-from arena.competitions.ledger import CompetitionReport
 from arena.engine.verdict import Finding
 from arena.formats.spec import WAIT_S, Form
 from arena.games import GAMES
+from arena.storage.models import CompetitionReport
 from bots.strategy import choose
 from protocol.errors import ArenaError, StoreFailed
 from protocol.messages import Ask, Ending, Limits, Mechanism

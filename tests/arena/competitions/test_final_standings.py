@@ -7,13 +7,12 @@ from typing import Any
 import pytest
 
 from arena.competitions.final_standings import final_standings
-from arena.competitions.ledger import CompetitionReport
 from arena.formats.ladder import LadderRow
 from arena.formats.schedule import RankingPlace
 from arena.formats.settled import SettledRow
 from arena.formats.spec import Form
 from arena.formats.standings import LeagueRow, Row
-from arena.storage.models import CompetitionState
+from arena.storage.models import CompetitionReport, CompetitionState
 from arena.strength.interval import Bounds
 from protocol.messages import Ending, Termination
 

@@ -12,12 +12,11 @@ import pytest
 
 from arena.competitions.competing_bots import CompetingBots
 from arena.competitions.competition import Competition
-from arena.competitions.ledger import CompetitionReport
 from arena.engine.verdict import outage
 from arena.formats.ladder import Ladder
 from arena.formats.spec import Form
 from arena.referee.live_match import LiveMatch
-from arena.storage.models import MatchRow
+from arena.storage.models import CompetitionReport, MatchRow
 from arena.storage.store import CompetitionState
 from protocol.errors import UsageError
 from protocol.messages import Ending, Limits

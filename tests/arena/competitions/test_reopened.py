@@ -15,12 +15,11 @@ from arena.competitions import live_arena
 from arena.competitions.admin import AdminCommands
 from arena.competitions.competition import Competition
 from arena.competitions.config import Config
-from arena.competitions.ledger import CompetitionReport
 from arena.competitions.scheduler import Scheduler
 from arena.formats.spec import Form
 from arena.results.audit_database import examine
 from arena.storage.live_results import LiveResults
-from arena.storage.models import MatchRow
+from arena.storage.models import CompetitionReport, MatchRow
 from arena.storage.roster import Roster
 from protocol.errors import UsageError
 from protocol.instructions import Unplayed

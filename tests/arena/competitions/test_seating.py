@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 
 from arena.competitions.competition import Competition
-from arena.competitions.ledger import CompetitionReport
 from arena.competitions.process_pool import SeatBot
 from arena.competitions.seating import WantedSeats
 from arena.engine.verdict import Finding
 from arena.formats.spec import Form, Take
+from arena.storage.models import CompetitionReport
 from arena.storage.store import CompetitionState
 from protocol.errors import ArenaError, UsageError
 from protocol.messages import Ending, Mechanism

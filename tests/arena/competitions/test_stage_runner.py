@@ -14,13 +14,13 @@ import msgspec
 import pytest
 
 from arena.competitions.competition import Competition
-from arena.competitions.ledger import CompetitionReport
 from arena.competitions.stage_runner import RunningStage
 from arena.engine.match import Result
 from arena.engine.verdict import Finding
 from arena.formats.scorebook import ScheduleRun
 from arena.formats.spec import Form, Settling
 from arena.formats.standings import Row
+from arena.storage.models import CompetitionReport
 from arena.storage.store import CompetitionState
 from arena.strength.settle import Goal
 from bots.strategy import choose

@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 
-from arena.competitions.ledger import CompetitionReport
 from arena.engine.match import Result
 from arena.engine.verdict import FORGIVABLE, Finding
 from arena.formats.schedule import Pairing
 from arena.formats.scorebook import Scorebook
 from arena.formats.spec import Plan, plan_of
 from arena.games import GAMES
+from arena.storage.models import CompetitionReport
 from protocol.messages import Ending, Limits, Mechanism, Termination, Verdict
 from tests.support.fake_bots import FakeArena
 from tests.support.fake_host import SOON, FakeHost, a_while, act, first_legal, in_time, silent
