@@ -12,8 +12,8 @@ from arena.cli import _output as output
 from arena.cli._arena_connection import place_of
 from arena.cli._arena_pages import ArenaPages
 from arena.cli._results import Found
+from arena.cli.standings import how_far
 from arena.formats.bracket import BracketRow
-from arena.formats.intervals import IntervalUnit
 from arena.formats.ladder import LadderRow
 from arena.formats.schedule import RankingPlace
 from arena.formats.settled import SettledLeagueRow, SettledRow, settled_note
@@ -21,9 +21,9 @@ from arena.formats.spec import Form
 from arena.formats.standings import LeagueRow, Row
 from arena.storage.models import CompetitionReport, CompetitionState
 from arena.strength.figures import plural, time_of
-from arena.web.documents import CompetitionLine, Competitions
+from arena.web.documents import CompetitionLine, Competitions, Overview
 from protocol.errors import Unreachable, UsageError
-from protocol.messages import Ending
+from protocol.messages import Ending, Progress
 
 __all__ = ["standings_there"]
 
@@ -45,27 +45,12 @@ class _Offence(msgspec.Struct, frozen=True):
     text: str = ""
 
 
-class _Page(msgspec.Struct, frozen=True, kw_only=True):
-    """What is shown here of `/api/competitions/ID.json`, `arena.web.documents.Overview`."""
+class _Page(Overview, frozen=True, kw_only=True):
+    """An overview that can be decoded: its rows depend on the form, its verdicts on the viewer."""
 
-    id: str
-    run: str
-    game: str
-    form: Form
-    state: CompetitionState
-    started_at: float
-    finished_at: float | None
-    played: int
-    settled: int
-    scheduled: int | None
-    left_s: float | None
-    unit: IntervalUnit | None
     standings: tuple[msgspec.Raw, ...]
-    ranking: tuple[RankingPlace, ...]
-    verdicts: tuple[_Offence, ...]
-    not_there: tuple[str, ...]
-    versions: dict[str, str]
-    settle: Any = None
+    ranking: tuple[RankingPlace, ...]  # type: ignore[assignment]
+    verdicts: tuple[_Offence, ...]  # type: ignore[assignment]
 
 
 def standings_there(pages: ArenaPages, competition: str | None) -> Found:
@@ -114,14 +99,15 @@ def _table(listed: tuple[CompetitionLine, ...]) -> output.TitledTable:
 
 
 def _lines(page: _Page) -> Iterator[str | output.TitledTable]:
-    row = (_ROWS if page.settle is None else _SETTLED)[page.form]
+    form, state = Form(page.form), CompetitionState(page.state)
+    row = (_ROWS if page.settle is msgspec.UNSET else _SETTLED)[form]
     standings = CompetitionReport(
         competition=page.id,
         run=page.run,
         game=page.game,
-        form=page.form,
+        form=form,
         players=(),
-        state=page.state,
+        state=state,
         standings=tuple(msgspec.json.decode(raw, type=row) for raw in page.standings),
         cross_table={},
         ranking=page.ranking,
@@ -130,18 +116,15 @@ def _lines(page: _Page) -> Iterator[str | output.TitledTable]:
         seconds=(page.finished_at or page.started_at) - page.started_at,
         not_there=page.not_there,
         unit=page.unit,
-        versions=page.versions,
+        versions=dict(page.versions),
     )
-    how_far = [page.state.value]
-    if page.scheduled:
-        how_far.append(f"{page.settled:,} of {page.scheduled:,}")
-    if page.left_s is not None:
-        how_far.append(f"about {output.duration(page.left_s)} left")
-    title = f"{page.id} · {report.title_of(standings)} · {', '.join(how_far)}"
+    about = page.id, page.run, page.game, page.form, page.state
+    progress = Progress(*about, page.settled, page.scheduled or 0, page.left_s, ())
+    title = f"{page.id} · {report.title_of(standings)} · {how_far(progress)}"
     yield output.TitledTable(title, report.table_of(standings))
     yield from report.unit_of(standings)
     if note := settled_note(standings.standings):
         yield note
     for offence in page.verdicts:
-        told = f" {offence.text}" if offence.text else " is out"
-        yield f"{offence.bot}{told} ({offence.kind.value}; match {offence.match})"
+        text = f" {offence.text}" if offence.text else " is out"
+        yield f"{offence.bot}{text} ({offence.kind.value}; match {offence.match})"

@@ -26,7 +26,7 @@ from protocol.messages import Progress, Verdict
 if TYPE_CHECKING:
     from arena.storage.live_results import LiveResults
 
-__all__ = ["command"]
+__all__ = ["command", "how_far"]
 
 _WITHOUT_LUCK = (
     "Without luck: the score minus what the cards gave beyond average cards; it ranks nobody. "
@@ -143,11 +143,11 @@ def _without_luck(entry: tuple[str, LuckLine]) -> str:
 
 
 def _title(standings: Standings) -> str:
-    how_far = _how_far(standings.progress)
-    return f"{standings.competition} · {report.title_of(standings)} · {how_far}"
+    progress = how_far(standings.progress)
+    return f"{standings.competition} · {report.title_of(standings)} · {progress}"
 
 
-def _how_far(progress: Progress) -> str:
+def how_far(progress: Progress) -> str:
     """`running, 12 of 40, about 3 min left`; the number of all matches only if it is known."""
     words = [progress.state]
     if progress.form != "ladder" and progress.scheduled:
@@ -178,7 +178,7 @@ def _listed(found: list[LiveResults]) -> Found:
         ("game", lambda row: row[1].game),
         ("form", lambda row: row[1].form.replace("_", " ")),
         ("began", lambda row: time_of(row[0].started_at)),
-        ("how far", lambda row: _how_far(row[1])),
+        ("how far", lambda row: how_far(row[1])),
         words=("competition", "run", "game", "form", "began", "how far"),
         whole=("competition",),  # ids are to be typed
     )
