@@ -375,7 +375,7 @@ class LiveArena:
         completed = Termination(Ending.COMPLETED)
         for name, standing in final_standings(report, page).items():
             bot = self.gateway.players.get(name)
-            if bot is not None and bot.process is None and name not in competition.submitted:
+            if bot is not None and name not in competition.submitted:
                 bot.send(Over(report.competition, (), (), completed, None, standing=standing))
 
     def restore(self, competition: Competition) -> None:

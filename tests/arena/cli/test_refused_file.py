@@ -50,6 +50,7 @@ MEND = "mend that; `arena play` with the file and a house bot shows the same"
         pytest.param(
             f"{ENDED}"
             'File "/arena/bots/ace_king_queen.py", line 50, in decide\n'
+            'File "HERE/bot.py", line 7, in decide\n'
             'File "HERE/bot.py", line 5, in bet\n'
             "AttributeError: 'Bot' object has no attribute 'table'\n"
             "arena: the strategy raised at open: AttributeError: 'Bot' object has no …",

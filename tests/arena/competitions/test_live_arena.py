@@ -6,14 +6,17 @@ import asyncio
 import itertools
 import sqlite3
 from collections import Counter
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, cast
 
 import pytest
+from websockets.exceptions import ConnectionClosed
 
-from arena.formats.spec import Form
+from arena.formats.spec import Form, Take
 from arena.results.audit_database import examine
 from arena.storage.live_results import LiveResults
+from arena.storage.models import Act
 from arena.storage.roster import Roster
 from arena.storage.store import Store
 from protocol.messages import Done, Ending, Limits, Verdict
@@ -24,7 +27,13 @@ pytestmark = pytest.mark.virtual_time(limit_s=600, tick_s=0.1)
 
 LIMITS = Limits()
 GAMES = ("gin_rummy", "blackjack")
-NO_PROCESSES = cast(Any, FakeSeatPool(cast(Any, None)))
+
+
+def no_processes() -> Any:
+    """A pool whose processes never get ready."""
+    pool = FakeSeatPool(cast(Any, None))
+    pool.starts.clear()
+    return pool
 
 
 async def test_who_comes_back_in_other_letters_is_who_it_was(tmp_path: Path) -> None:
@@ -43,13 +52,34 @@ async def test_who_comes_back_in_other_letters_is_who_it_was(tmp_path: Path) -> 
 
 async def test_who_connects_beside_a_version_of_its_own_is_told_that_it_plays_instead() -> None:
     async with in_host() as arena:
-        arena.host.take_submissions(cast(Any, FakeVersionService(ann=13)), NO_PROCESSES, 1)
+        arena.host.take_submissions(cast(Any, FakeVersionService(ann=13)), no_processes(), 1)
         async with arena.stranger("ann/js") as ann, arena.stranger("ben") as ben:
             notes = [(await bot.hello(games=GAMES)).get("note") for bot in (ann, ben)]
 
     games = "blackjack, gin_rummy"
     text = f"where connected bots and submissions both play, it replaces your v3 ({games})"
     assert notes == [text, None]
+
+
+async def test_who_plays_is_told_how_it_stands_and_not_who_has_a_version_there() -> None:
+    async with in_host() as arena, arena.bot("ann") as ann, arena.bot("ben") as ben:
+        arena.host.take_submissions(cast(Any, FakeVersionService(ann=13)), no_processes(), 1)
+        plan = plan_for("ace_king_queen", ("ann", "ben"), take=Take.EITHER, versions={"ann": 13})
+        competition = arena.host.compete(plan)
+        playing = arena.begin(competition)
+        await asyncio.sleep(1)  # it waits for a process
+        competition.stop(Act(competition=competition.id, at=0.0, who="Eva", what="stop"))
+        await playing
+        told = await ben.hears("over")
+        await ann.say(type="goodbye")
+        heard = []
+        with suppress(ConnectionClosed):
+            while True:
+                heard.append(await ann.hear())
+
+    assert told["match"] == told["standing"]["competition"] == competition.id
+    assert told["standing"]["text"] == "ace_king_queen was stopped · no match counts"
+    assert heard == []
 
 
 async def test_a_command_waits_until_the_arena_has_begun_but_not_for_long(tmp_path: Path) -> None:
