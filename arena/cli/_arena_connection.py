@@ -61,6 +61,7 @@ _CLEAR = "\r\x1b[K"  # clears the terminal's last line
 _LONGEST = 1000
 _DECIDED = ("accepted", "refused")
 _FAILED = "FAILED"
+_IN_PLAY = " is in play in "  # stands before the games of an accepted version
 
 Message = TypeVar("Message")
 
@@ -160,6 +161,16 @@ class SubmitterConnection:
 
     def _gone(self, error: Exception) -> Unreachable:
         return Unreachable(f"the connection to {self._place} is lost: {error}")
+
+
+def _accepted(decided: Progressing, url: str, page: str) -> Iterator[str]:
+    """The lines about a submission that was accepted."""
+    from arena.cli._next_runs import next_runs
+
+    yield f"accepted: {decided.text}; its page is {page}"
+    games = decided.text.partition(_IN_PLAY)[2].split(", ")
+    if plans := next_runs(url, games):
+        yield f"next: {'; '.join(plans)}"
 
 
 Entering = AbstractContextManager[SubmitterConnection]
@@ -266,7 +277,7 @@ class SubmissionProgress:
         )
         if last.state != "refused":
             page = f"{page_url(arena.url)}/#/submit/{last.submission}"
-            yield done, f"accepted: {last.text}; its page is {page}"
+            yield done, _accepted(last, arena.url, page)
             return
         failed = next((each for each in self._steps if each.status == _FAILED), None)
         if self._file is None or failed is None:

@@ -160,8 +160,10 @@ class Scheduler:
                 upcoming.append(wait.upcoming)
             elif following is not None or (run.at is None and not is_done):
                 at = None if following is None else following.timestamp()
+                submitted = None if run.take is Take.CONNECTED else 0
                 too_late = self._too_late.get(run.name)
-                upcoming.append(Upcoming(run.name, run.game, run.form.value, at, too_late=too_late))
+                about = run.name, run.game, run.form.value, at
+                upcoming.append(Upcoming(*about, submitted=submitted, too_late=too_late))
         return tuple(upcoming)
 
     def awaiting(self, name: str) -> str | None:

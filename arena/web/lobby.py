@@ -83,6 +83,7 @@ class LobbyArena(msgspec.Struct, frozen=True, kw_only=True):
 class LobbyCompetition(msgspec.Struct, frozen=True, kw_only=True):
     """A running competition; `waits_for` are bots away, or whose match waits for the instructor.
 
+    `take` says who plays: bots that are `connected`, those that are `submitted`, or `either`.
     One that was `reopened` was over: nobody is absent from it.
     """
 
@@ -98,6 +99,7 @@ class LobbyCompetition(msgspec.Struct, frozen=True, kw_only=True):
     waits_for: tuple[str, ...]
     bots: int
     started_at: float
+    take: str
     reopened: bool = False
 
 
@@ -266,6 +268,7 @@ def _competition(competition: Competition) -> LobbyCompetition:
         waits_for=progress.waits_for,
         bots=bots,
         started_at=competition.started_at,
+        take=plan.take.value,
         reopened=progress.reopened,
     )
 

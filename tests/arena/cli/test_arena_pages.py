@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import socket
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, HTTPServer
@@ -12,6 +13,8 @@ from typing import NamedTuple
 import pytest
 
 from arena.cli._arena_pages import ArenaPages
+from arena.cli._next_runs import next_runs
+from arena.strength.figures import time_of
 from protocol.errors import TOKEN_NEEDED
 from tests.support.in_process import Run
 
@@ -97,6 +100,32 @@ def test_another_answer_is_a_line(run: Run, page: Page, status: int, body: str, 
 
     said = run("standings", "--url", page.url, "--token", "x").refusal(1)
     assert said.startswith(line.format(url=page.url))
+
+
+def test_where_a_submission_plays_next(page: Page) -> None:
+    ladders = [("evening", "akq", "ladder", "either"), ("open", "akq", "ladder", "connected")]
+    others = [("now", "akq", "league", "submitted"), ("cards", "gin", "ladder", "submitted")]
+    runs = [("friday", 1795456800.0, 0), ("soon", None, 3), ("connected", 1.0, None)]
+    page.body = json.dumps(
+        {
+            "competitions": [
+                dict(zip(("run", "game", "form", "take"), each, strict=True))
+                for each in (*ladders, *others)
+            ],
+            "runs": [
+                {"run": run, "game": "akq", "form": "round_robin", "next_at": at, "submitted": here}
+                for run, at, here in runs
+            ],
+        }
+    ).encode()
+
+    assert next_runs(page.url, ["akq"]) == [
+        "evening, ladder, now",
+        f"friday, round robin, {time_of(1795456800.0)}",
+        "soon, round robin, when enough bots are there",
+    ]
+    page.status = 404
+    assert next_runs(page.url, ["akq"]) == []
 
 
 def silent(listener: socket.socket) -> None:
