@@ -50,6 +50,7 @@ _NO_COMPARISONS = (
     "expected it left out: the arena compares no versions, `arena compare` does it at home"
 )
 
+_ENTRY = re.compile(r"(run|bot)\[(\d+)\](?:\.(\w+))?")  # where a mistake is, as in `run[0].game`
 _STEP = re.compile(r"\.(\w+)|\[(\d+)\]")  # of a path of msgspec, such as `$.run[0].matches`
 
 T = TypeVar("T")
@@ -170,11 +171,13 @@ class Config(Struct, frozen=True, kw_only=True):
 
 def read_config(path: Path) -> Config:
     """Read a file; `UsageError` if it cannot be read, is not TOML, or has what is not allowed."""
+    text = ""
     try:
-        config = _config(_load(path), path.resolve().parent)
+        text = _text(path)
+        config = _config(_parsed(text), path.resolve().parent)
         return msgspec.structs.replace(config, files=(path,))
     except UsageError as error:
-        raise UsageError(f"{path}: {error}") from None
+        raise UsageError(f"{path}{_place(text, str(error))}: {error}") from None
 
 
 def example() -> str:
@@ -182,11 +185,40 @@ def example() -> str:
     return files("arena.competitions").joinpath("class.example.toml").read_text(encoding="utf-8")
 
 
-def _load(path: Path) -> dict[str, Any]:
+def _place(text: str, mistake: str) -> str:
+    """`, line 12, run 'friday'` of a mistake in a [[run]] or [[bot]]; empty for any other.
+
+    `tomllib` gives no lines, so they are looked for: the field's, or else that of the table.
+    """
+    found = _ENTRY.match(mistake)
+    if found is None:
+        return ""
+    table, number, field = found.groups()
+    lines = text.splitlines()
+    heads = [at for at, line in enumerate(lines) if re.match(rf"\s*\[\[\s*{table}\s*\]\]", line)]
+    if int(number) >= len(heads):  # its tables stand in an array
+        return ""
+    first = heads[int(number)]
+    other = rf"\s*\[(?!\s*{table}\.)[\w\s.\[\]\"']+\]\s*(#.*)?$"
+    last = next(
+        (at for at in range(first + 1, len(lines)) if re.match(other, lines[at])), len(lines)
+    )
+    own = range(first, last)
+    here = rf"\s*({field}\s*[=.]|\[\s*{table}\.{field}\b)"
+    line = next((at for at in own if field and re.match(here, lines[at])), first)
+    names = (re.match(r"\s*name\s*=\s*[\"'](.*?)[\"']\s*(#.*)?$", lines[at]) for at in own)
+    name = next((one_line(repr(each[1]), 80) for each in names if each), "")
+    return f", line {line + 1:,}" + (f", {table} {name}" if name else "")
+
+
+def _text(path: Path) -> str:
     try:
-        text = decode_text(path.read_bytes())
+        return decode_text(path.read_bytes())
     except OSError as error:
         raise UsageError(f"cannot be read: {error.strerror or error}") from None
+
+
+def _parsed(text: str) -> dict[str, Any]:
     try:
         return tomllib.loads(text)
     except RecursionError:

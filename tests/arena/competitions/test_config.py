@@ -45,10 +45,10 @@ def refusal(read: Read, tmp_path: Path) -> Callable[[str], str]:
         with pytest.raises(UsageError) as caught:
             read(text)
         said = str(caught.value)
-        front = f"{tmp_path / 'class.toml'}: "
-        assert said.startswith(front)
+        front = re.match(rf"{tmp_path / 'class.toml'}(, line \d+(, (run|bot) '.*?')?)?: ", said)
+        assert front is not None
         assert "\n" not in said
-        return said.removeprefix(front)
+        return said[front.end() :]
 
     return call
 
@@ -199,6 +199,42 @@ def test_what_cannot_be_is_told_with_its_place(
         game, fields = found.groups()
         text, said = f"{RUN}'{game}'\n{fields}", f"run[0].{said}"
     assert refusal(text) == said
+
+
+PLACES = """\
+[limits]
+[[run]]
+game = "akq"
+name = "friday" # its first
+[[run]]  # the second
+game = "gin"
+name = 'cup'
+matches = 0
+players = [
+  "ann", "ben" ]
+[run.limits]
+decision_ms = 0
+[games.gin]
+"""
+
+
+@pytest.mark.parametrize(
+    ("change", "place"),
+    [
+        (("", ""), ", line 8, run 'cup'"),
+        (("matches = 0", ""), ", line 11, run 'cup'"),
+        (('game = "akq"', ""), ", line 2, run 'friday'"),
+        (("[limits]", "[[bot]]"), ", line 1"),
+        (("[limits]", "[limits]\ndecision_ms = 0"), ""),
+    ],
+)
+def test_a_mistake_in_a_table_of_several_has_its_line_and_the_name(
+    read: Read, tmp_path: Path, change: tuple[str, str], place: str
+) -> None:
+    with pytest.raises(UsageError) as caught:
+        read(PLACES.replace(*change, 1))
+
+    assert str(caught.value).startswith(f"{tmp_path / 'class.toml'}{place}: ")
 
 
 def test_a_split_of_a_game_that_has_none_is_told_when_it_is_read(
