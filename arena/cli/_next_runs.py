@@ -16,7 +16,7 @@ __all__ = ["next_runs"]
 _MOST = 3
 
 
-class _Planned(msgspec.Struct, frozen=True):
+class _RunToCome(msgspec.Struct, frozen=True):
     """A run to come.
 
     `next_at` is null if it starts as soon as enough bots are there, `submitted` if it takes none.
@@ -44,7 +44,7 @@ class _Ongoing(msgspec.Struct, frozen=True):
 
 class _Lobby(msgspec.Struct, frozen=True):
     competitions: tuple[_Ongoing, ...]
-    runs: tuple[_Planned, ...]
+    runs: tuple[_RunToCome, ...]
 
 
 def next_runs(url: str, games: Collection[str]) -> list[str]:

@@ -19,7 +19,7 @@ from protocol.errors import TOKEN_NEEDED
 from tests.support.in_process import Run
 
 
-class Asked(NamedTuple):
+class PageRequest(NamedTuple):
     """A request that has come."""
 
     path: str
@@ -30,13 +30,13 @@ class Page:
     """Answers every request alike, and notes it."""
 
     def __init__(self) -> None:
-        self.asked: list[Asked] = []
+        self.asked: list[PageRequest] = []
         self.status, self.body = 200, b"{}"
         page = self
 
         class Handler(BaseHTTPRequestHandler):
             def do_GET(self) -> None:
-                page.asked.append(Asked(self.path, self.headers["Authorization"]))
+                page.asked.append(PageRequest(self.path, self.headers["Authorization"]))
                 self.send_response(page.status)
                 self.end_headers()
                 self.wfile.write(page.body)
