@@ -198,7 +198,7 @@ def test_J5_programs_play_on_hosts_of_which_one_is_killed_and_one_is_drained(
     where = nats_server.address("arena")
     arena.serve(
         f"cores = 1\n[bus]\nurl = '{where.url}'\nkey = '{where.key}'\nca = '{where.ca}'\n[[run]]\n"
-        "name = 'night'\ngame = 'akq'\nmatches = 20\nleast = 3\ntake = 'submitted'\n"
+        "name = 'night'\ngame = 'akq'\nmatches = 30\nleast = 3\ntake = 'submitted'\n"
         "settings = { hands = 10 }\n"
     )
     (tmp_path / "bot.py").write_text(_NASH)
@@ -207,18 +207,24 @@ def test_J5_programs_play_on_hosts_of_which_one_is_killed_and_one_is_drained(
         arena.says(owner, "submit", "bot.py")
     said_by(first, "told", "runs bots for ")
     first.kill()
+    arena.says(
+        "Eva", "pause", "night"
+    )  # or a slow machine has played all before the other is there
     second = host("h2")
+    while "h2" not in {each["host"] for each in arena.says("Eva", "hosts")["hosts"]}:
+        time.sleep(0.2)
+    arena.says("Eva", "resume", "night")
     said_by(second, "told", "runs bots for ")
     second.process.terminate()
     said_by(second, "left")
     assert second.process.wait(60) == 0
-    while (done := arena.says("Eva", "status")["competitions"]) and done[0]["settled"] < 60:
+    while (done := arena.says("Eva", "status")["competitions"]) and done[0]["settled"] < 90:
         time.sleep(0.2)
 
     with contextlib.chdir(tmp_path):
         report = json.loads(run_here("standings", "--db", "class.db", "--json").out)
         assert run_here("verify", "class.db").status == 0
-    assert [row["played"] for row in report["standings"]] == [40, 40, 40]
+    assert [row["played"] for row in report["standings"]] == [60, 60, 60]
     assert all(row["eliminated"] is None for row in report["standings"])
 
 
