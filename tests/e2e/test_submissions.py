@@ -207,9 +207,8 @@ def test_J5_programs_play_on_hosts_of_which_one_is_killed_and_one_is_drained(
         arena.says(owner, "submit", "bot.py")
     said_by(first, "told", "runs bots for ")
     first.kill()
-    arena.says(
-        "Eva", "pause", "night"
-    )  # or a slow machine has played all before the other is there
+    # Without a pause a slow machine has played all of it before the second host is there.
+    arena.says("Eva", "pause", "night")
     second = host("h2")
     while "h2" not in {each["host"] for each in arena.says("Eva", "hosts")["hosts"]}:
         time.sleep(0.2)
