@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import cached_property
+from pathlib import PurePath
 from random import Random
 from typing import Any, ClassVar
 
@@ -27,7 +28,9 @@ def yes_or_no(method: str, returned: object, strategy: object = None) -> bool:
     """
     if isinstance(returned, str):
         code = getattr(getattr(strategy, method, None), "__code__", None)
-        where = "" if code is None else f" in {code.co_filename}:{code.co_firstlineno}"
+        where = (
+            "" if code is None else f" in {PurePath(code.co_filename).name}:{code.co_firstlineno}"
+        )
         raise TypeError(f"expected True or False from `{method}`{where}, got {returned!r}")
     return bool(returned)
 

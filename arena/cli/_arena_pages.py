@@ -19,6 +19,7 @@ import click
 import msgspec
 from click.core import ParameterSource
 
+from arena.cli import _options as options
 from arena.cli._arena_connection import place_of
 from protocol.address import page_url, proxy_to, through, websocket_url
 from protocol.errors import ArenaError, Unreachable, UsageError, one_line, token_advice
@@ -117,17 +118,28 @@ def pages_options(command: Command) -> Command:
 
 
 def pages_asked_for() -> ArenaPages | None:
-    """The arena that `--url` names; None without it."""
-    meta = click.get_current_context().meta
+    """The arena that `--url` names, or without a database a link in the place of an id.
+
+    None without both.
+    """
+    context = click.get_current_context()
+    meta = context.meta
     url = meta.get(_URL)
+    if url is None and not _has_database(context, context.params["db"]):
+        url = meta.get(options.LINK)
     return None if url is None else ArenaPages(websocket_url(url), meta.get(_TOKEN))
 
 
 def check_database(db: str) -> None:
     """Raise `UsageError` if nobody has said where to look, and there is no database here."""
-    is_told = click.get_current_context().get_parameter_source("db") is not ParameterSource.DEFAULT
-    if not (is_told or Path(db).is_file()):
+    if not _has_database(click.get_current_context(), db):
         raise UsageError(
             f"expected an arena's database, found no file {db}; name one with --db, "
             "or an arena with --url"
         )
+
+
+def _has_database(context: click.Context, db: str) -> bool:
+    """Whether a database is named, or one with the usual name is in this folder."""
+    is_told = context.get_parameter_source("db") is not ParameterSource.DEFAULT
+    return is_told or Path(db).is_file()

@@ -82,10 +82,17 @@ instructor_option = click.option(
 )
 
 
-def read_id(_ctx: click.Context, _param: click.Parameter, text: str | None) -> str | None:
+LINK = "arena.cli.link"
+"""The key in a context's `meta` of the link that `read_id` was given."""
+
+
+def read_id(ctx: click.Context, _param: click.Parameter, text: str | None) -> str | None:
     """The id of a match or a competition, of which the link to its page will do."""
     link = None if text is None else re.search(r"#/[cm]/([^/?#]+)", text)
-    return text if link is None else unquote(link[1])
+    if link is None:
+        return text
+    ctx.meta[LINK] = text
+    return unquote(link[1])
 
 
 def _read_settings(

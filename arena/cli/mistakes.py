@@ -51,7 +51,8 @@ class _Judged(msgspec.Struct, frozen=True):
 
     match: str
     found: MatchMistakes
-    units: tuple[int, ...]  # those that were judged, if not all were
+    units: tuple[int, ...]  # those that were judged, at least in part, if not all were
+    of: int  # the decisions that were to be judged
 
 
 class _Mistake(msgspec.Struct, frozen=True):
@@ -165,7 +166,13 @@ def command(where: str, who: str | None, most_lost: int, top: int, db: str) -> I
     found = match_or_none(where, db)
     if found is not None:
         game = found.rules()
-        seats = found.own_seats(game) if who is None else (found.seat_of(who, game),)
+        asked_for = where.removeprefix(f"{found.name}.")  # the id of a seat names it
+        if who is not None:
+            seats: tuple[int, ...] = (found.seat_of(who, game),)
+        elif asked_for.isdigit() and int(asked_for) < game.seats:
+            seats = (int(asked_for),)
+        else:
+            seats = found.own_seats(game)
         if found.seen is not None and seats[0] + 1 != found.seen.seat:
             raise UsageError(f"expected seat {found.seen.seat}, whose view it is, got {who}")
         name = where if found.document is None and found.seen is None else found.name
@@ -223,8 +230,8 @@ class _Judging:
         if is_interrupted:
             what = f"{self._whole:,} of {plural(self._total, 'match')}"
             if self._total == 1 and self._done:
-                found = self._done[0].found
-                what = f"{found.judged:,} of {plural(found.decisions, 'decision')}"
+                done = self._done[0]
+                what = f"{done.found.judged:,} of {plural(done.of, 'decision')}"
             raise Interrupted(f"interrupted after {what}")
 
     def _judge(
@@ -253,9 +260,11 @@ class _Judging:
                 is_whole = True
             finally:
                 if is_whole or found:
-                    chosen = units if len(units) < len(judged.units) else ()
-                    numbers = tuple(sorted(unit.number for unit in chosen))
-                    self._done.append(_Judged(match, judged.mistakes(found), numbers))
+                    begun = {each.unit for each in found}
+                    chosen = [unit.number for unit in units if is_whole or unit.number in begun]
+                    numbers = tuple(sorted(chosen)) if len(chosen) < len(judged.units) else ()
+                    of = sum(unit.decisions for unit in units)
+                    self._done.append(_Judged(match, judged.mistakes(found), numbers, of))
         self._whole += 1
 
     def _begins(self, match: str, judged: JudgedSeat, units: Sequence[JudgedUnit]) -> str:

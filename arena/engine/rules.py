@@ -87,6 +87,8 @@ class Unit(msgspec.Struct, frozen=True):
         payoffs: what one brought, by seat, from that news.
         block: so many in a row are one value of a sample, as bots may adapt to what has been played
             and units that follow one another hang together.
+        margins: by how much each seat was ahead at the end, from that news, where the payoffs do
+            not say it; the units lost highest are judged first.
     """
 
     name: str
@@ -94,6 +96,7 @@ class Unit(msgspec.Struct, frozen=True):
     closes: type[News]
     payoffs: Callable[[Any], Sequence[float]]
     block: int = 1
+    margins: Callable[[Any], Sequence[float]] | None = None
 
 
 class Measure(msgspec.Struct, frozen=True):

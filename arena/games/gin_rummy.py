@@ -362,7 +362,9 @@ GAME = Game(
     demo=Trial(matches=20),
     bench=Trial({"games": 20}),
     unit=Unit(
-        "game", "games", GameOver, lambda news: (int(news.winner == 0), int(news.winner == 1))
+        *("game", "games", GameOver),
+        lambda news: (int(news.winner == 0), int(news.winner == 1)),
+        margins=lambda news: (news.scores[0] - news.scores[1], news.scores[1] - news.scores[0]),
     ),
     is_count=True,
     points="points of gin, in all",

@@ -115,13 +115,13 @@ def _judging(record: Record | SeatDocument) -> tuple[Game, Judging]:
 class JudgedUnit(msgspec.Struct, frozen=True):
     """A unit of a match (`JudgedDecision.unit`) that can be judged by itself.
 
-    `payoff` is what it brought the seat, negative if it was lost; None if that is not known, as it
-    was not ended, or the game has no units.
+    `margin` is by how much the seat was ahead at its end, negative if it was behind; None if that
+    is not known, as it was not ended, or the game has no units.
     """
 
     number: int
     decisions: int
-    payoff: float | None
+    margin: float | None
 
 
 class JudgedSeat:
@@ -140,13 +140,13 @@ class JudgedSeat:
         match, places = numbered_seat_match(record, seat)
         self._settings = match.settings
         counter, unit = _RoundCounter(game), game.unit
-        payoffs: dict[int, float] = {}
+        margins: dict[int, float] = {}
         self._asked: dict[int, list[_PlacedDecision]] = {}
         before = Counter[int]()  # decisions in each round
         for decision, index in zip((*match.decisions, None), (*places, -1), strict=True):
             for news in match.news if decision is None else decision.news:
                 if unit is not None and type(news) is unit.closes:
-                    payoffs[counter.unit] = unit.payoffs(news)[seat]
+                    margins[counter.unit] = (unit.margins or unit.payoffs)(news)[seat]
                 counter.hear(news)
             if decision is not None:
                 before[counter.round] += 1
@@ -156,14 +156,14 @@ class JudgedSeat:
                 )
                 self._asked.setdefault(counter.unit, []).append(one)
         self.units = tuple(
-            JudgedUnit(number, len(asked), payoffs.get(number))
+            JudgedUnit(number, len(asked), margins.get(number))
             for number, asked in self._asked.items()
         )
 
     @property
     def lost_first(self) -> tuple[JudgedUnit, ...]:
         """The units, those first that were lost highest; as they were played if nobody knows."""
-        return tuple(sorted(self.units, key=lambda unit: unit.payoff or 0.0))
+        return tuple(sorted(self.units, key=lambda unit: unit.margin or 0.0))
 
     def judged(
         self, units: Sequence[JudgedUnit], on_progress: OnProgress = lambda done, of: None

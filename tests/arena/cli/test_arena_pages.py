@@ -79,6 +79,19 @@ def test_a_command_asks_for_the_document_that_a_browser_shows(
     assert page.asked == [(path, "Bearer secret")]
 
 
+def test_without_a_database_a_link_says_which_arena_to_ask(
+    run: Run, page: Page, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    page.status, page.body = 404, b'{"error": "there is none"}'
+    link = f"{page.url.replace('ws', 'http')}/#/m/m-1"
+
+    assert run("replay", link).refusal(1) == "there is none"
+    assert page.asked == [("/api/matches/m-1/record.json", None)]
+    (tmp_path / "arena.db").touch()
+    assert run("replay", link).failure(run("replay", link).status) != "there is none"
+
+
 def test_below_a_path_the_documents_are_below_it_too(page: Page) -> None:
     ArenaPages(f"{page.url}/course/").get("matches", "a/b?", seat=None)
 

@@ -363,3 +363,12 @@ def test_the_view_of_a_game_is_among_the_files(game: Game) -> None:
 
     assert path is None or view_files()[path]
     assert view_path(replace(game, view=None)) is None
+
+
+def test_a_game_of_gin_is_lost_by_its_points_and_counts_one_all_the_same() -> None:
+    unit = game_named("gin_rummy").unit
+    assert unit is not None
+    assert unit.margins is not None
+    over = VOCABULARIES["gin_rummy"].news["game_over"](1, (4, 106), (2, 3))
+
+    assert (unit.payoffs(over), unit.margins(over)) == ((0, 1), (-102, 102))

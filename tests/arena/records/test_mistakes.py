@@ -69,7 +69,7 @@ def test_units_are_judged_in_any_order_those_first_that_were_lost_highest(
     play_in_pairs(monkeypatch, game)
     seat = JudgedSeat(toy_record(game.name, (3, 1, 0, 3, 2, 1), "As Kd Qh Jh Ah 2s"), 1)
 
-    units = [(unit.number, unit.decisions, unit.payoff) for unit in seat.lost_first]
+    units = [(unit.number, unit.decisions, unit.margin) for unit in seat.lost_first]
     assert units == [(2, 2, -1), (3, 2, 0), (1, 2, 1)]
     progress: list[tuple[int, int]] = []
     found = list(seat.judged(seat.lost_first[:2], lambda done, of: progress.append((done, of))))
