@@ -260,9 +260,12 @@ class _Judging:
                 is_whole = True
             finally:
                 if is_whole or found:
-                    begun = {each.unit for each in found}
-                    chosen = [unit.number for unit in units if is_whole or unit.number in begun]
-                    numbers = tuple(sorted(chosen)) if len(chosen) < len(judged.units) else ()
+                    numbers: tuple[int, ...] = ()
+                    if self._is_slow:
+                        begun = {each.unit for each in found}
+                        chosen = [unit.number for unit in units if is_whole or unit.number in begun]
+                        if len(chosen) < len(judged.units):
+                            numbers = tuple(sorted(chosen))
                     of = sum(unit.decisions for unit in units)
                     self._done.append(_Judged(match, judged.mistakes(found), numbers, of))
         self._whole += 1
