@@ -23,9 +23,7 @@ from arena.games import competition_settings
 from arena.lab.analyse import begun, watched
 from arena.lab.file_versions import bot_path, entrants_of, is_file
 from arena.lab.probe import OnMatch, ProbeFailed, analyse_here
-from arena.results.seat_records import played_by, seat_matches
 from arena.sandbox.bot_spec import BotSpec, named, read_entry
-from arena.storage.store import Store
 from protocol.errors import NoAnalysis, UnknownBot, UsageError
 from protocol.messages import Limits
 from protocol.strategy import Strategy, house_bots
@@ -193,6 +191,9 @@ def _probe_programs(
 
 def _watch(game: Game, bot: str, competition: str, where: str | Path, *, as_json: bool) -> None:
     """Show what can be said of a bot from the records of a competition."""
+    from arena.results.seat_records import played_by, seat_matches
+    from arena.storage.store import Store
+
     with Store(where, create=False) as store:
         found = store.find(competition)
         if found.plan.game != game.name:

@@ -7,8 +7,6 @@ import click
 from arena.cli import Interrupted
 from arena.cli import _options as options
 from arena.cli import _output as output
-from arena.results import match_sums
-from arena.storage.store import Store
 
 __all__ = ["command"]
 
@@ -33,6 +31,9 @@ def command(where: str, again: bool, as_json: bool) -> None:
     --json prints {matches, left: {REASON: MATCHES}}: how many were written, and how many could not
     be, as their records cannot be played again.
     """
+    from arena.results import match_sums
+    from arena.storage.store import Store
+
     database = options.database(where)
     Store(database, create=False).close()  # it is there and an arena's: no file is made
     with Store(database, exclusive=True) as store:

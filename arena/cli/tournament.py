@@ -7,6 +7,7 @@ import contextlib
 import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 import msgspec
@@ -19,8 +20,6 @@ from arena.cli._bus_options import no_bus_options
 from arena.cli._launched_bots import BotNotices
 from arena.cli._limit_options import LimitsCommand, limits_options
 from arena.cli._signals import stops_at_sigterm
-from arena.competitions.competition import Competition
-from arena.competitions.live_arena import LiveArena
 from arena.competitions.planned_run import PlannedRun, plan_for
 from arena.engine.rules import Game
 from arena.formats.formats import check_form
@@ -29,10 +28,14 @@ from arena.hosts.seat_programs import program_of
 from arena.sandbox.bot_spec import BotSpec, named, unused
 from arena.sandbox.command import Program, strategy_program, views
 from arena.storage.models import CompetitionReport
-from arena.storage.store import Store
 from protocol.errors import UsageError
 from protocol.messages import Limits
 from protocol.strategy import find
+
+if TYPE_CHECKING:
+    from arena.competitions.competition import Competition
+    from arena.competitions.live_arena import LiveArena
+    from arena.storage.store import Store
 
 __all__ = ["command"]
 
@@ -144,6 +147,8 @@ def _run(
     plan: Plan, entrants: Sequence[RelaunchSpec], db: str | None, log_file: str | None
 ) -> CompetitionReport:
     """Play the competition; Ctrl-C or SIGTERM stops all bots and raises `Interrupted`."""
+    from arena.storage.store import Store
+
     with contextlib.ExitStack() as stack:
         if db is None:
             folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
@@ -208,6 +213,8 @@ def _teams(texts: Sequence[str], players: Sequence[str]) -> Mapping[str, str]:
 
 
 async def _play(store: Store, plan: Plan, log_file: str | None) -> CompetitionReport:
+    from arena.competitions.live_arena import LiveArena
+
     stops_at_sigterm()
     with report.watch() as board, report.match_log(log_file) as log:
         notices = BotNotices(board)
