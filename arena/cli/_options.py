@@ -33,7 +33,6 @@ __all__ = [
     "game_argument",
     "instructor_option",
     "jobs_option",
-    "json_option",
     "log_option",
     "matches_option",
     "read_id",
@@ -149,10 +148,6 @@ seed_option = click.option(
     type=int,
     metavar="N",
     help="Draw the same cards, and the bots that can be seeded the same choices, as last time.",
-)
-
-json_option = click.option(
-    "--json", "as_json", is_flag=True, help="Print one JSON document instead of a table."
 )
 
 # The command gets a tuple of `BotSpec`s, `commands`.

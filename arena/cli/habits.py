@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import click
@@ -77,12 +77,12 @@ def _bot(name: str, habits: Habits) -> _BotHabits:
     return _BotHabits(name, habits.matches, habits.decisions, habits.charts)
 
 
-def _lines(bots: Sequence[_BotHabits]) -> Iterator[str]:
-    from arena.cli._charts import show_charts
+def _lines(bots: Sequence[_BotHabits]) -> output.Lines:
+    from arena.cli._charts import lines_of_charts
 
     for bot in bots:
         yield f"{bot.name}: {plural(bot.decisions, 'decision')} in {plural(bot.matches, 'match')}"
-    show_charts([bot.name for bot in bots], [bot.charts for bot in bots])
+    yield from lines_of_charts([bot.name for bot in bots], [bot.charts for bot in bots])
 
 
 def _in_match(match: FoundRecord, seat: int) -> Habits:

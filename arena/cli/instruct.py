@@ -21,7 +21,7 @@ import msgspec
 from arena.cli import _options as options
 from arena.cli import _output as output
 from arena.cli._arena_connection import connected_to, place_of
-from arena.cli._results import Found, Lines, ResultCommand, as_json, result_command
+from arena.cli._results import Found, ResultCommand, as_json, result_command
 from arena.competitions.planned_run import MOST_MATCHES
 from arena.formats.spec import Form
 from arena.sandbox.bot_spec import some
@@ -64,7 +64,7 @@ def _instruction(*lists: str) -> Callable[[Callable[..., Found | Iterator[Found]
     return declared
 
 
-def _told(done: Done, lines: Lines | None = None, *asked: str) -> Found:
+def _told(done: Done, lines: str | output.Lines | None = None, *asked: str) -> Found:
     """An answer as a document, without the empty lists that were not `asked` for, and its lines."""
     document: dict[str, Any] = msgspec.to_builtins(done)
     for name in _LISTS:
@@ -213,7 +213,7 @@ def _void_all(found: Done, ask: SendsInstruct, *, is_sure: bool) -> Iterator[Fou
     yield _told(msgspec.structs.replace(done, text=text, verdicts=verdicts))
 
 
-def _verdicts(verdicts: Sequence[TimedVerdict]) -> Lines:
+def _verdicts(verdicts: Sequence[TimedVerdict]) -> output.Lines:
     at = ("time", lambda each: time_of(each.at, SECONDS))
     columns = ("competition", "match", "bot", ("verdict", "kind"), ("refused", "refusal"))
     return [output.table_of("Verdicts of that time", verdicts, at, *columns, words=("time",))]

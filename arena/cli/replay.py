@@ -50,7 +50,7 @@ _LONGEST_LINE = 2000
     help="With --seat: print the conversation with that seat's bot, "
     "as in protocol/vectors/transcripts/.",
 )
-@options.json_option
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON document instead of a table.")
 def command(
     match: str,
     db: str,

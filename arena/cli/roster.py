@@ -118,7 +118,7 @@ def import_(file: Path, tokens: Path | None, db: str) -> Found:
     return document, _import_lines(done, tokens)
 
 
-def _import_lines(done: Imported, tokens: Path | None) -> Iterator[str | output.TitledTable]:
+def _import_lines(done: Imported, tokens: Path | None) -> output.Lines:
     where = ""
     if done.new and tokens is None:
         yield _token_table(done.new)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 import click
@@ -113,7 +113,7 @@ def _standings(results: LiveResults) -> Standings:
     )
 
 
-def _lines(standings: Standings, results: LiveResults) -> Iterator[str | output.TitledTable]:
+def _lines(standings: Standings, results: LiveResults) -> output.Lines:
     title = _title(standings)
     if results.missing is not None and not (standings.standings or standings.ranking):
         yield title

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -19,6 +19,7 @@ from arena.cli import _output as output
 from arena.cli._bus_options import no_bus_options
 from arena.cli._launched_bots import BotNotices
 from arena.cli._limit_options import LimitsCommand, limits_options
+from arena.cli._results import Found, result_command
 from arena.cli._signals import stops_at_sigterm
 from arena.competitions.planned_run import PlannedRun, plan_for
 from arena.engine.rules import Game
@@ -43,7 +44,7 @@ _NAME = "tournament"
 _FORMS = [form.value for form in Form if form is not Form.LADDER]  # which has no end
 
 
-@click.command(name=_NAME, cls=LimitsCommand)
+@result_command(_NAME, cls=LimitsCommand, prints=CompetitionReport)
 @click.argument("form", metavar="FORMAT", type=click.Choice(_FORMS))
 @options.game_argument
 @click.argument("bots", nargs=-1, metavar="[BOT]...")
@@ -91,7 +92,6 @@ _FORMS = [form.value for form in Form if form is not Form.LADDER]  # which has n
 @options.log_option
 @no_bus_options
 @options.set_option
-@options.json_option
 @limits_options
 def command(
     form: str,
@@ -106,17 +106,15 @@ def command(
     db: str | None,
     log_file: str | None,
     settings: dict[str, object],
-    as_json: bool,
     limits: Limits,
-) -> None:
+) -> Iterator[Found]:
     """Play a round_robin, an elimination or a league of GAME between BOTs and those of --bot.
 
     BOT is a house bot or a file, as in `arena play`; listed several times, it plays as that many
     bots. All of them are processes of their own, launched, limited and refereed as by `arena
     serve`.
 
-    --json prints the document that `arena serve --json` prints for a competition. The exit status
-    is 1 if a bot was eliminated.
+    The exit status is 1 if a bot was eliminated.
     """
     check_form(game, Form(form))
     entrants = _entrants(game, bots, commands, limits)
@@ -134,10 +132,7 @@ def command(
     players = tuple(bot.name for bot in entrants)
     plan = plan_for(run, limits, {}, players, _teams(teams, players), bots=entrants)
     done = _run(plan, entrants, db, log_file)
-    if as_json:
-        output.print_json(done)
-    else:
-        report.show(done)
+    yield done, report.lines_of(done)
     out = [f"{verdict.bot} ({verdict.kind})" for verdict in done.verdicts if not verdict.forgiven]
     if out:
         raise output.Eliminated(f"eliminated: {', '.join(out)}")
