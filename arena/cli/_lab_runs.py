@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import asyncio
 import functools
+import linecache
+import re
 from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
@@ -61,6 +63,9 @@ Part = TypeVar("Part")
 Sums = TypeVar("Sums", bound=Summed)
 Result = TypeVar("Result")
 Found = TypeVar("Found")
+
+
+_RAISED_AT = re.compile(r" at (\S+\.py):(\d+)$")  # of a bot in this process
 
 
 class OffenceFound(msgspec.Struct, frozen=True):
@@ -356,6 +361,8 @@ def out(name: str, offence: Offence) -> str:
     """Print the end of a bot's stderr; return why the bot is eliminated and what can be done."""
     output.print_stderr(name, offence.stderr)
     text = f"{name} is eliminated in match {offence.match}: {offence.kind}: {offence.text}"
+    if place := _RAISED_AT.search(text):
+        text += f": {linecache.getline(place[1], int(place[2])).strip()}"
     return f"{text}; {offence.advice}" if offence.advice else text
 
 

@@ -165,7 +165,7 @@ def _probed(
             return _probe_programs(game, analyser, there, limits, on_match)
         except ProbeFailed as failed:
             output.print_stderr(names[failed.bot], failed.stderr)
-            raise NoAnalysis(f"{names[failed.bot]} failed: {failed}") from None
+            raise NoAnalysis(failed.told(game, names[failed.bot])) from None
 
 
 def _strategies(

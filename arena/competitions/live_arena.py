@@ -126,11 +126,12 @@ class LiveArena:
             self.limits,
             self._on_change,
             self._on_offence,
-            self._leaving_costs,
+            self._on_leaving,
             access=access,
             requires_token=requires_token,
             on_instruct=self._on_instruct,
         )
+        self.gateway.login.note = self._note_for
         self.supervisor = BotSupervisor(
             self.gateway,
             self.limits,
@@ -214,7 +215,6 @@ class LiveArena:
         Some more matches than that are played at once, as questions and answers are on their way.
         """
         self.submissions = service
-        self.gateway.login.note = self._stands_in
         self._seating.pool = pool
         pool.at_once = 2 * cores + 2
         pool.on_room = self._seating.look
@@ -368,14 +368,17 @@ class LiveArena:
         self._tell_standings(competition, report)
         return report
 
-    def _tell_standings(self, competition: Competition, report: CompetitionReport) -> None:
-        """Tell the connected bots how they stand; they need not ask an arena that may close now."""
+    def _tell_standings(
+        self, competition: Competition, report: CompetitionReport, only: str | None = None
+    ) -> None:
+        """Tell the connected bots, or one, how they stand, as nobody can ask a closed arena."""
         base = self.referee.page
         page = None if base is None else f"{base}#/c/{report.competition}"
         completed = Termination(Ending.COMPLETED)
         for name, standing in final_standings(report, page).items():
             bot = self.gateway.players.get(name)
-            if bot is not None and name not in competition.submitted:
+            is_asked = only in (None, name) and name not in competition.submitted
+            if bot is not None and is_asked:
                 bot.send(Over(report.competition, (), (), completed, None, standing=standing))
 
     def restore(self, competition: Competition) -> None:
@@ -452,25 +455,34 @@ class LiveArena:
                 needed.update(competition.plan.versions.values())
             self._seating.pool.retire_others(needed)
 
-    def _stands_in(self, bot: BotSession) -> str:
-        """A line for a connected bot whose owner has versions in play; else empty."""
-        assert self.submissions is not None, "it takes submissions"
-        owner, service = owner_of(bot.name), self.submissions
+    def _note_for(self, bot: BotSession) -> str:
+        """What the author of a bot that connects should know, in a line; mostly nothing."""
+        if bot.process is not None:
+            return ""
+        if bot.token is None and self.gateway.admission.has_roster:
+            return "without a token it plays for nobody on the roster (--token, or ARENA_TOKEN)"
+        return "" if self.submissions is None else self._replaced_by(bot, self.submissions)
+
+    def _replaced_by(self, bot: BotSession, service: SubmissionService) -> str:
+        """Which versions in play of its owner a connected bot replaces; empty if none."""
+        owner = owner_of(bot.name)
         games = defaultdict[str, list[str]](list)
         for game in sorted(bot.games):
             if (version := service.in_play(game).get(owner)) is not None:
                 games[service.label(version)].append(game)
-        if bot.process is not None or not games:
+        if not games:
             return ""
         versions = ", ".join(f"{label} ({', '.join(names)})" for label, names in games.items())
         return f"where connected bots and submissions both play, it replaces your {versions}"
 
-    def _leaving_costs(self, name: str) -> str:
-        """What it costs a bot to leave now, in all competitions (J10)."""
+    def _on_leaving(self, name: str) -> str:
+        """Tell a bot that leaves how it stands on ladders; returns what leaving costs it (J10)."""
         on = self.here.competitions
         costs = "; ".join(filter(None, (each.leaving_costs(name) for each in on)))
-        climbs = any(each.plan.form is Form.LADDER and each.is_in(name) for each in on)
-        return costs or ("leaving a ladder costs nothing" if climbs else "")
+        ladders = [each for each in on if each.plan.form is Form.LADDER and each.is_in(name)]
+        for ladder in ladders:
+            self._tell_standings(ladder, ladder.report(), name)
+        return costs or ("leaving a ladder costs nothing" if ladders else "")
 
     def _on_offence(self, name: str, finding: Finding) -> None:
         """Tell the competitions why a bot is gone for good; no match may have told them."""

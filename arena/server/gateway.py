@@ -60,8 +60,8 @@ class Gateway:
 
     `welcome` announces the `limits`, and connections are held to them. `on_change` is called after
     a player has come or gone, `on_offence` once a player is out of all its matches and they have
-    ended. `leaving_costs` says in a line what it costs a player to leave between matches (J10).
-    `players` has, by name, those that are connected or may come back.
+    ended. `on_leaving` is called with one that leaves between matches; it says in a line what that
+    costs the player (J10). `players` has, by name, those that are connected or may come back.
     """
 
     def __init__(
@@ -70,7 +70,7 @@ class Gateway:
         limits: Limits,
         on_change: Callable[[], None] = lambda: None,
         on_offence: Callable[[str, Finding], None] = lambda name, finding: None,
-        leaving_costs: Callable[[str], str] = lambda name: "",
+        on_leaving: Callable[[str], str] = lambda name: "",
         *,
         access: Access | None = None,
         requires_token: bool = False,
@@ -80,7 +80,7 @@ class Gateway:
         self.limits = limits
         self.on_change = on_change
         self.on_offence = on_offence
-        self._leaving_costs = leaving_costs
+        self._on_leaving = on_leaving
         self._connections: set[Wire] = set()
         self._buffer = memoryview(bytearray(_READ_BYTES))
         self._listeners = Listeners()
@@ -331,7 +331,7 @@ class Gateway:
         if player.chairs:
             text += " in the middle of the match"
         else:
-            costs = self._leaving_costs(player.name)
+            costs = self._on_leaving(player.name)
         self.dismissals.rule_out(player, on_wire(Ending.DISCONNECT, text))
         if player.connection is not None:
             self._outboxes.flush_now(player)

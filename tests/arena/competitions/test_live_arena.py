@@ -19,6 +19,7 @@ from arena.storage.live_results import LiveResults
 from arena.storage.models import Act
 from arena.storage.roster import Roster
 from arena.storage.store import Store
+from arena.storage.tokens import Access
 from protocol.messages import Done, Ending, Limits, Verdict
 from tests.support.arena_in_memory import HostArena, in_host, plan_for
 from tests.support.fake_submissions import FakeSeatPool, FakeVersionService
@@ -59,6 +60,12 @@ async def test_who_connects_beside_a_version_of_its_own_is_told_that_it_plays_in
     games = "blackjack, gin_rummy"
     text = f"where connected bots and submissions both play, it replaces your v3 ({games})"
     assert notes == [text, None]
+
+
+async def test_who_gives_no_token_where_there_is_a_roster_is_told_for_whom_it_plays() -> None:
+    async with in_host() as arena, arena.stranger("dan") as dan:
+        arena.host.gateway.roster_changed(Access(names=frozenset({"ann"})))
+        assert "for nobody on the roster" in (await dan.hello())["note"]
 
 
 async def test_who_plays_is_told_how_it_stands_and_not_who_has_a_version_there() -> None:
