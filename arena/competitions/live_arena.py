@@ -235,6 +235,14 @@ class LiveArena:
         return () if self.submissions is None else self.submissions.undecided_before(at)
 
     @property
+    def submissions_closed(self) -> str:
+        """Why nothing can be handed in any more; empty while something can or will."""
+        settings = None if self.submissions is None else self.submissions.settings
+        if settings is None or settings.closes is None or time.time() < settings.closes:
+            return ""
+        return settings.closed(time.time())
+
+    @property
     def decision_s(self) -> float | None:
         """How long it took on average to decide the latest submissions, if any were."""
         return None if self.submissions is None else self.submissions.pipeline.mean_s
