@@ -210,14 +210,14 @@ def pairings(
 ) -> Iterator[tuple[str, ...]]:
     """Who plays next, table after table, until there are not enough free bots for one more.
 
-    `free` says how many more matches each bot would take now. The bot with the fewest matches
+    `free` says how many more matches each bot would take now, 0 while it rests. The bot with the fewest matches
     chooses first, and of equals the one that is first in `free`. It gets those that are nearest in
     `mu`; one that it has just met, or that has had more matches than others, gives way to another
     that is about as near. Open matches, in `playing` in the order in which they began, count as
     played. Seats even out how often each bot has sat in each.
 
     Bots that have just met, all at one table, would meet again and again if they are free at the
-    same time and nobody else is. They wait as long as others are playing, unless `rematch` is set.
+    same time and nobody else is. They wait as long as others play or rest, unless `rematch` is set.
     Nobody waits for bots that are `slow`, as their matches take long.
 
     Tables are tuples of names by seat. Raises UsageError for a game for one.
@@ -252,7 +252,7 @@ class _FreeBots:
         self._seen: dict[str, _Candidate] = {}
         self._playing: set[Lineup] = set()
         tables = tuple(playing)
-        for name in dict.fromkeys([*self._free, *chain.from_iterable(tables)]):
+        for name in dict.fromkeys([*free, *chain.from_iterable(tables)]):
             past = ladder.climber(name)
             self._seen[name] = _Candidate(
                 mu=past.mu,
