@@ -155,8 +155,8 @@ class LiveArena:
             on_request=self._on_request,
         )
         self._tasks = BackgroundTasks()
-        self._open_to_browsers(page, origins, proxies, base_path)
         self.submissions = submissions
+        self._open_to_browsers(page, origins, proxies, base_path)
         self._submitters: SubmitterSockets | None = None
         if submissions is not None:
             submissions.check_storage = self.storage.check

@@ -210,11 +210,11 @@ def pairings(
 ) -> Iterator[tuple[str, ...]]:
     """Who plays next, table after table, until there are not enough free bots for one more.
 
-    `free` says how many more matches each bot would take now, 0 while it rests. The bot with the fewest matches
-    chooses first, and of equals the one that is first in `free`. It gets those that are nearest in
-    `mu`; one that it has just met, or that has had more matches than others, gives way to another
-    that is about as near. Open matches, in `playing` in the order in which they began, count as
-    played. Seats even out how often each bot has sat in each.
+    `free` says how many more matches each bot would take now, 0 while it rests. The bot with the
+    fewest matches chooses first, and of equals the one that is first in `free`. It gets those that
+    are nearest in `mu`; one that it has just met, or that has had more matches than others, gives
+    way to another that is about as near. Open matches, in `playing` in the order in which they
+    began, count as played. Seats even out how often each bot has sat in each.
 
     Bots that have just met, all at one table, would meet again and again if they are free at the
     same time and nobody else is. They wait as long as others play or rest, unless `rematch` is set.
