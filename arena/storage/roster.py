@@ -1,12 +1,11 @@
 """The roster: who may play here, in which team, and with which token; and who instructs.
 
-It is in the arena's database, and `arena roster` may change it while an arena runs on that. Each
-change is one short transaction in the calling thread and raises the roster's revision, which
-`arena/storage/roster_watch.py` polls. A token is shown once, when it is made, as only its hash is
-stored. Revoking a token reserves the name. A name can also be changed or removed: results keep the
-old name, and the acts written with the change say whose they are
-(`arena/storage/name_history.py`). What was submitted goes with it
-(`arena/storage/submissions.py`).
+It is in the arena's database, and `arena roster` may change it while an arena runs on that, which
+it then has read it again (`arena/storage/arena_contact.py`). Each change is one short transaction
+in the calling thread. A token is shown once, when it is made, as only its hash is stored. Revoking
+a token reserves the name. A name can also be changed or removed: results keep the old name, and the
+acts written with the change say whose they are (`arena/storage/name_history.py`). What was
+submitted goes with it (`arena/storage/submissions.py`).
 """
 
 from __future__ import annotations
@@ -32,7 +31,7 @@ from arena.storage.writer import reading, writing
 from protocol.errors import UsageError
 from protocol.messages import Action
 
-__all__ = ["BY_HAND", "Imported", "Issued", "Member", "Roster", "raise_revision"]
+__all__ = ["BY_HAND", "Imported", "Issued", "Member", "Roster"]
 
 BY_HAND = "arena roster"
 """Who acts by that command, which needs no token: it writes the database itself."""
@@ -170,10 +169,6 @@ class Roster:
     def teams(self) -> dict[str, str]:
         return {member.name: member.team for member in self.members() if member.team}
 
-    def revision(self) -> int:
-        with reading(self.engine) as connection:
-            return _revision(connection)
-
     def history(self) -> NameHistory[Member]:
         """The members and the changes of their names, which tell whose a name in results is."""
         changed = ACTIONS.c.what.in_((Action.RENAME.value, Action.UNLIST.value))
@@ -185,11 +180,9 @@ class Roster:
 
     def access(self) -> Access:
         with reading(self.engine) as connection:
-            revision = _revision(connection)  # first: a change from now on is read once more
             rows = connection.execute(sa.select(ROSTER)).all()
             instructors = connection.execute(sa.select(INSTRUCTORS)).all()
         return Access(
-            revision=revision,
             names=frozenset(row.name for row in rows),
             players={row.token_hash: row.name for row in rows if row.revoked_at is None},
             instructors={row.token_hash: row.name for row in instructors},
@@ -248,7 +241,7 @@ class Roster:
     @contextmanager
     def _changes(self) -> Iterator[sa.Connection]:
         with writing(self.engine) as connection:
-            raise_revision(connection)
+            _raise_revision(connection)
             yield connection
 
 
@@ -259,11 +252,8 @@ def _new_token() -> str:
     return token
 
 
-def raise_revision(connection: sa.Connection) -> None:
-    """Have the arena that runs on the database read its roster again.
-
-    The row is locked, so that the changes of several processes come one after another.
-    """
+def _raise_revision(connection: sa.Connection) -> None:
+    """Lock the roster's row, so that the changes of several processes come one after another."""
     is_revision = META.c.key == _REVISION
     row = connection.execute(sa.select(META.c.value).where(is_revision).with_for_update()).one()
     connection.execute(META.update().where(is_revision).values(value=str(int(row.value) + 1)))
@@ -298,8 +288,3 @@ def _taking_part(connection: sa.Connection, competition: sa.Row[Any]) -> Sequenc
         for bot in bots
         if bot not in removed and not (plan.form is Form.LADDER and owner_of(bot) in removed)
     ]
-
-
-def _revision(connection: sa.Connection) -> int:
-    query = sa.select(META.c.value).where(META.c.key == _REVISION)
-    return int(connection.execute(query).scalar_one())
