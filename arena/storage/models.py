@@ -11,7 +11,8 @@ import msgspec
 from arena.engine.match import Result
 from arena.engine.statistics import UnitSums
 from arena.formats.intervals import IntervalUnit
-from arena.formats.schedule import RankingPlace
+from arena.formats.schedule import Pairing, RankingPlace
+from arena.formats.scorebook import Scorebook
 from arena.formats.spec import Form, Plan
 from arena.records.luck import LuckSums
 from protocol.messages import Action, Ending, Termination, Verdict
@@ -32,6 +33,7 @@ __all__ = [
     "Member",
     "Outage",
     "VersionChange",
+    "add_to",
     "in_order",
     "removed",
     "seated_versions",
@@ -226,6 +228,15 @@ def in_order(
             made += 1
         yield played
     yield from changes[made:]
+
+
+def add_to(book: Scorebook, each: MatchRow | VersionChange) -> None:
+    """Add a match that counts, or a version change, to what a competition adds up to."""
+    if isinstance(each, MatchRow):
+        pairing, ended_at = Pairing(each.pairing, each.players), each.finished_at
+        book.add(each.id, pairing, each.result, ended_at, each.units, each.versions)
+    else:
+        book.version_changed(each.bot)
 
 
 def seated_versions(versions: Iterable[str | None]) -> tuple[str | None, ...]:
