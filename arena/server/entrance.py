@@ -97,13 +97,6 @@ class Entrance:
         caller.address = address
         return True
 
-    def shakes(self, stranger: ThrottledConnection) -> None:
-        """Process a step of a TLS handshake, now or later."""
-        if self._throttle is None:
-            stranger.shake()
-        else:
-            self._throttle.shakes(stranger)
-
     def idles(self, caller: Caller, address: str) -> None:
         """A connection has had its answer, and is counted at `address` until it asks again."""
         if self.page is not None:

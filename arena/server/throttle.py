@@ -13,9 +13,7 @@ The throttle does not know what strangers send. A turn ends with the first bytes
 with the tick if none came. A peer that is still a stranger then goes to the end of the queue, so
 that silence or half a message holds nobody up.
 
-With TLS a handshake comes first. The steps of all handshakes in a tick are limited in number and
-time. Those of failing addresses are charged to the strangers' share of the time, and wait while it
-is used up.
+With TLS a handshake comes first. It is charged to a failing address as an estimate, when it begins.
 """
 
 from __future__ import annotations
@@ -38,8 +36,6 @@ _SHARE = 0.05  # of the loop's time while matches are played
 _SAVED_S = 0.01  # of unused time at most: more would allow a burst
 _MOST_DEBT_S = 0.005  # by accepting: the next strangers do not pay for all that a flood has cost
 _PATIENCE = 2  # turns without a byte: an honest peer has something to send
-_STEPS = 8  # of TLS handshakes in a tick
-_STEPS_S = 0.004  # for them in a tick: one with an RSA-4096 key takes nearly as long
 _TURNS = 8  # at once, as the cost of a turn is known only afterwards
 _ASKS, _ASKS_PER_S = 3_000, 50
 """The requests of an address: a hundred browsers load the page at once, and then look around."""
@@ -75,10 +71,7 @@ class ThrottledConnection(Protocol):
 
     @property
     def handshake_s(self) -> float:
-        """The estimated time to begin TLS, in seconds, which `shake` does not measure."""
-
-    def shake(self) -> float:
-        """Process what has come of its TLS handshake; returns the seconds that it took."""
+        """The estimated time of its TLS handshake, in seconds; 0 without one."""
 
     def pause_reading(self) -> None:
         """Read nothing until `resume_reading`."""
@@ -115,8 +108,6 @@ class Throttle:
         self._free: _Queue = {}  # are read at any time
         self._line: _Queue = {}  # wait for their turns
         self._turn: _Queue = {}  # have their turns
-        self._shaking: _Queue = {}  # wait for a step of their handshakes
-        self._steps, self._steps_s = 0, 0.0  # in this tick
         self._failures: dict[str, deque[float]] = {}  # the latest times, by address
         self._asks = Allowance(_ASKS, _ASKS_PER_S, clock)
         self._anywhere = deque[float](maxlen=_FAILURES_ANYWHERE)
@@ -157,19 +148,10 @@ class Throttle:
         if entry.has_asked:
             self.known(stranger)
 
-    def shakes(self, stranger: object) -> None:
-        """Process a step of a stranger's TLS handshake, now or in a later tick."""
-        entry = self._entries.get(stranger)
-        if entry is not None:
-            self._shaking[entry] = None
-            if self._shakes_more:
-                self._shake(entry)
-
     def known(self, stranger: object) -> None:
         """A connection has logged in, or has its answer, and is no stranger any more."""
         entry = self._entries.pop(stranger, None)
         if entry is not None:
-            self._shaking.pop(entry, None)
             del entry.queue[entry]
             self._uncounted(entry.stranger.address)
 
@@ -214,10 +196,9 @@ class Throttle:
         self.known(stranger)
 
     def tick(self) -> None:
-        """Serve queued strangers and resume handshakes, as far as their share of time allows."""
+        """Serve queued strangers, as far as their share of the time allows."""
         now = self._clock()
         passed_s, self._ticked_at = now - self._ticked_at, now
-        self._steps, self._steps_s = 0, 0.0
         if not self._is_busy():
             self._credit_s = _SAVED_S
             for entry in tuple(self._line):
@@ -231,10 +212,6 @@ class Throttle:
                 if self._credit_s <= 0:
                     break
                 self._serve(entry)
-        for entry in tuple(self._shaking):
-            if not self._shakes_more:
-                break
-            self._shake(entry)
 
     def _counted(self, entry: _ThrottleEntry) -> bool:
         """Count a stranger at its address; whether it can be served at once."""
@@ -257,23 +234,6 @@ class Throttle:
         self._near[address] -= 1
         if not self._near[address]:
             del self._near[address]
-
-    @property
-    def _shakes_more(self) -> bool:
-        """Whether another step fits into this tick; its cost is known only afterwards."""
-        return self._steps < _STEPS and self._steps_s < _STEPS_S
-
-    def _shake(self, entry: _ThrottleEntry) -> None:
-        """Process one step, unless the share of time is used up."""
-        is_failing = self._is_failing(entry.stranger.address)
-        if is_failing and self._is_busy() and self._credit_s <= 0:
-            return
-        del self._shaking[entry]
-        self._steps += 1
-        took_s = entry.stranger.shake()
-        self._steps_s += took_s
-        if is_failing:
-            self._credit_s -= took_s
 
     def _make_room(self, newest: _ThrottleEntry) -> None:
         """Cut one stranger, as there is one too many.

@@ -22,8 +22,6 @@ class FakeUnknownConnection:
     def __init__(self, door: ThrottledArena, address: str = "10.0.0.1") -> None:
         self.address = address
         self.handshake_s = 0.0
-        self.shakes_s = 0.002
-        self.shaken = 0
         self.is_read = False
         self.is_cut = False
         self._door = door
@@ -34,15 +32,6 @@ class FakeUnknownConnection:
 
     def resume_reading(self) -> None:
         self.is_read = True
-
-    def shake(self) -> float:
-        self.shaken += 1
-        self._door.spent_s += self.shakes_s
-        return self.shakes_s
-
-    def greets(self) -> None:
-        """A part of a TLS handshake has come from it."""
-        self._door.throttle.shakes(self)
 
     def cut(self) -> None:
         self.is_cut = True
@@ -287,70 +276,6 @@ def test_all_turns_together_take_no_more_than_their_share_of_the_time(door: Thro
 
     share = door.spent_s / (door.now - began)
     assert 0.8 * SHARE < share <= SHARE
-
-
-def test_of_all_handshakes_so_many_steps_are_worked_off_in_a_tick(door: ThrottledArena) -> None:
-    guests = [FakeUnknownConnection(door, f"10.0.0.{number}") for number in range(30)]
-    steps: list[int] = []
-    for guest in guests:
-        guest.shakes_s = 0.000_4
-        guest.greets()
-    while sum(steps) < len(guests):
-        steps.append(sum(guest.shaken for guest in guests) - sum(steps))
-        assert [guest.shaken for guest in guests] == sorted(
-            (guest.shaken for guest in guests), reverse=True
-        ), "in the order in which they came"
-        door.tick()
-
-    assert steps == [8, 8, 8, 6]
-
-
-@pytest.mark.parametrize("is_busy", [True, False])
-@pytest.mark.parametrize(
-    ("step_s", "steps"),
-    [(0.0004, [8, 1, 0]), (0.0015, [3, 3, 3]), (0.0037, [2, 2, 2]), (0.13, [1, 1, 1])],
-)
-def test_steps_of_handshakes_end_for_this_tick_when_they_have_taken_long(
-    door: ThrottledArena, is_busy: bool, step_s: float, steps: list[int]
-) -> None:
-    """As with a key of RSA-4096."""
-    door.is_busy = is_busy
-    guests = [FakeUnknownConnection(door, f"10.0.0.{number}") for number in range(9)]
-    for guest in guests:
-        guest.shakes_s = step_s
-        guest.greets()
-    counts = [sum(guest.shaken for guest in guests)]
-    for _ in range(2):
-        door.tick()
-        counts.append(sum(guest.shaken for guest in guests) - sum(counts))
-
-    assert counts == steps
-
-
-def test_who_goes_while_its_handshake_waits_is_forgotten(door: ThrottledArena) -> None:
-    guests = [FakeUnknownConnection(door) for _ in range(9)]
-    for guest in guests:
-        guest.shakes_s = 0.000_4
-        guest.greets()
-    guests[-1].goes()
-    door.tick()
-
-    assert guests[-1].shaken == 0
-    assert not door.throttle._shaking
-
-
-def test_handshakes_after_failures_take_no_more_than_the_share(door: ThrottledArena) -> None:
-    door.fails()
-    began, door.spent_s = door.now, 0.0
-    while door.now - began < 10.0:
-        if len(door.throttle) < 100:
-            FakeUnknownConnection(door).greets()
-        for place in list(door.throttle._turn):
-            if isinstance(guest := place.stranger, FakeUnknownConnection) and guest.shaken:
-                guest.goes()
-        door.tick()
-
-    assert 0.5 * SHARE < door.spent_s / (door.now - began) <= SHARE
 
 
 def test_a_long_turn_is_paid_back(door: ThrottledArena) -> None:
