@@ -112,6 +112,8 @@ class Entrance:
             caller.resume_reading()
 
     def requested(self, caller: Caller, request: Request) -> None:
+        if self._throttle is not None:
+            self._throttle.requested(caller)
         self._see_proxy(caller, request)
         path = below(self.base_path, request.path)
         try:
