@@ -133,7 +133,7 @@ class Throttle:
         if entry is None:
             return False
         self._uncounted(entry)
-        entry.stranger.address = address
+        entry.stranger.address, entry.has_requested = address, True
         return self._counted(entry)
 
     def was_read(self, stranger: object, took_s: float) -> None:
