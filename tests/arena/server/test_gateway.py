@@ -195,7 +195,7 @@ async def test_a_name_is_anothers_until_its_bot_says_goodbye(arena: GatewayArena
 
 async def test_who_leaves_late_does_not_take_its_successor_along(arena: GatewayArena) -> None:
     async with arena.bot("ann") as ann:
-        arena.gateway.dismissals.dismiss(
+        arena.gateway.dismiss(
             "ann", Finding(kind=Ending.CRASH, text="ended", mechanism=Mechanism.EXIT)
         )
         async with arena.bot("ann") as successor:
