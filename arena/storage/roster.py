@@ -4,8 +4,8 @@ It is in the arena's database, and `arena roster` may change it while an arena r
 it then has read it again (`arena/storage/arena_contact.py`). Each change is one short transaction
 in the calling thread. A token is shown once, when it is made, as only its hash is stored. Revoking
 a token reserves the name. A name can also be changed or removed: results keep the old name, and the
-acts written with the change say whose they are (`arena/storage/name_history.py`). What was
-submitted goes with it (`arena/storage/submissions.py`).
+acts written with the change say whose they are (`NameHistory`). What was submitted goes with it
+(`arena/storage/submissions.py`).
 """
 
 from __future__ import annotations
@@ -13,8 +13,7 @@ from __future__ import annotations
 import secrets
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 import msgspec
 import sqlalchemy as sa
@@ -22,22 +21,50 @@ import sqlalchemy as sa
 from arena.engine.names import alike, owner_of, spelled
 from arena.formats.spec import Form, Plan
 from arena.storage.models import Act, CompetitionState, Imported, Issued, Member
-from arena.storage.name_history import Change, NameHistory
 from arena.storage.roster_csv import Student, check_name
-from arena.storage.schema import ACTIONS, COMPETITIONS, INSTRUCTORS, MATCHES, META, ROSTER, SEATS
+from arena.storage.schema import ACTIONS, COMPETITIONS, INSTRUCTORS, MATCHES, ROSTER, SEATS
 from arena.storage.submissions import owner_removed, owner_renamed
 from arena.storage.tokens import Access, hashed
 from arena.storage.writer import reading, writing
 from protocol.errors import UsageError
 from protocol.messages import Action
 
-__all__ = ["BY_HAND", "Imported", "Issued", "Member", "Roster"]
+__all__ = ["BY_HAND", "Change", "Imported", "Issued", "Member", "NameHistory", "Roster"]
 
 BY_HAND = "arena roster"
 """Who acts by that command, which needs no token: it writes the database itself."""
 
+Person = TypeVar("Person")
+
 _TOKEN_BYTES = 24  # random ones, in 32 letters
 _REVISION = "roster"  # of the table `meta`
+
+
+class Change(msgspec.Struct, frozen=True):
+    """Somebody was renamed, or with `new` None left the roster; `at` in Unix seconds."""
+
+    at: float
+    name: str
+    new: str | None
+
+
+class NameHistory(Generic[Person]):
+    """The people on a roster now, by name, and all changes of names in their order."""
+
+    def __init__(self, people: Mapping[str, Person], changes: Sequence[Change] = ()) -> None:
+        self._people = dict(people)
+        self._alike = {alike(name): people[name] for name in reversed(tuple(people))}
+        self._changes = changes
+
+    def owner(self, bot: str, at: float) -> Person | None:
+        """Who owned the bot of that name at that time; None if nobody who is on the roster now."""
+        name = owner_of(bot)
+        for change in self._changes:
+            if change.at > at and alike(change.name) == alike(name):
+                if change.new is None:
+                    return None
+                name = change.new
+        return self._people.get(name) or self._alike.get(alike(name))
 
 
 class Roster:
@@ -65,7 +92,7 @@ class Roster:
         new: list[Issued] = []
         revoked: list[str] = []
         changed = 0
-        with self._changes() as connection:
+        with writing(self.engine, _REVISION) as connection:
             rows = connection.execute(sa.select(ROSTER).order_by(ROSTER.c.name.desc())).all()
             known = {alike(row.name): row for row in rows}
             known |= {row.name: row for row in rows}
@@ -89,7 +116,7 @@ class Roster:
     def rotate(self, name: str) -> Issued:
         """Give somebody a new token in place of the old or revoked one."""
         token = _new_token()
-        with self._changes() as connection:
+        with writing(self.engine, _REVISION) as connection:
             row = self._known(connection, name)
             given = {"token_hash": hashed(token), "made_at": self._now()}
             self._set(connection, row.name, {**given, "revoked_at": None})
@@ -97,7 +124,7 @@ class Roster:
 
     def revoke(self, name: str) -> str:
         """Revoke somebody's token; raises UsageError if that has been done already."""
-        with self._changes() as connection:
+        with writing(self.engine, _REVISION) as connection:
             row = self._known(connection, name)
             if row.revoked_at is not None:
                 raise UsageError(f"the token of {row.name!r} is revoked already")
@@ -111,7 +138,7 @@ class Roster:
         competition that is not over.
         """
         check_name(new)
-        with self._changes() as connection:
+        with writing(self.engine, _REVISION) as connection:
             row = self._idle(connection, name)
             names = connection.execute(sa.select(ROSTER.c.name)).scalars()
             others = {alike(other): other for other in names if other != row.name}
@@ -131,7 +158,7 @@ class Roster:
         """Delete somebody; raises UsageError for a name in a competition that is not over, unless
         `from_running`.
         """
-        with self._changes() as connection:
+        with writing(self.engine, _REVISION) as connection:
             row = self._known(connection, name) if from_running else self._idle(connection, name)
             connection.execute(ROSTER.delete().where(ROSTER.c.name == row.name))
             owner_removed(connection, row.name, self._now())
@@ -146,7 +173,7 @@ class Roster:
         check_name(name)
         token = _new_token()
         query = sa.select(INSTRUCTORS.c.name).order_by(INSTRUCTORS.c.name)
-        with self._changes() as connection:
+        with writing(self.engine, _REVISION) as connection:
             known = connection.execute(query).scalars().all()
             same = [other for other in known if alike(other) == alike(name)]
             connection.execute(INSTRUCTORS.delete().where(INSTRUCTORS.c.name.in_(same)))
@@ -238,25 +265,12 @@ class Roster:
             raise UsageError(f"expected a name on the roster, got {name!r}")
         return row
 
-    @contextmanager
-    def _changes(self) -> Iterator[sa.Connection]:
-        with writing(self.engine) as connection:
-            _raise_revision(connection)
-            yield connection
-
 
 def _new_token() -> str:
     """A random token that no spreadsheet takes for a formula: it does not begin with `-`."""
     while (token := secrets.token_urlsafe(_TOKEN_BYTES)).startswith("-"):
         pass
     return token
-
-
-def _raise_revision(connection: sa.Connection) -> None:
-    """Lock the roster's row, so that the changes of several processes come one after another."""
-    is_revision = META.c.key == _REVISION
-    row = connection.execute(sa.select(META.c.value).where(is_revision).with_for_update()).one()
-    connection.execute(META.update().where(is_revision).values(value=str(int(row.value) + 1)))
 
 
 def _unfinished(connection: sa.Connection, owner: str) -> Iterator[tuple[str, str]]:
