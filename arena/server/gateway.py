@@ -55,7 +55,7 @@ log = logging.getLogger(__name__)
 _PROBE_S = 0.05  # between two ticks of the page
 _FRAME_S = 0.000_15  # to read a frame from its socket and to write the next one, measured
 _USELESS_BYTES = 256  # a useless message counts once for each: an answer takes no more
-_LARGE_BYTES = 4 * 1024  # decoding a larger frame may take long
+_LARGE_BYTES = 4 * 1024  # decoding more may take long, and no message of any use needs it
 _READ_BYTES = 16 * 1024
 _SHOWN_BYTES = 200  # of a frame, as evidence
 
@@ -211,12 +211,17 @@ class Gateway:
             log.exception("the arena failed at a frame from %s", connection.peer)
             self._failed(connection)
             return
-        if useless or not count:
+        padding = len(frame) - count * _LARGE_BYTES
+        if useless or not count or padding > 0:
             took_s = 0.0 if began_s is None else time.thread_time() - began_s
-            share = useless / count if count else 1.0
             # Reading a large message takes as long as many small ones.
-            each = 1 + len(frame) // max(1, count) // _USELESS_BYTES
-            self._waste(connection, max(1, useless) * each, share * took_s, frame)
+            if useless or not count:
+                share = useless / count if count else 1.0
+                each = 1 + len(frame) // max(1, count) // _USELESS_BYTES
+                messages = max(1, useless) * each
+            else:
+                share, messages = padding / len(frame), 1 + padding // _USELESS_BYTES
+            self._waste(connection, messages, share * took_s, frame)
 
     def _heard(self, connection: Wire, player: BotSession | None, message: BotMessage) -> bool:
         """Process a message that answers nothing; False if it was useless: too late or again."""
