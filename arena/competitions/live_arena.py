@@ -37,7 +37,7 @@ from arena.server.background import BackgroundTasks
 from arena.server.gateway import Gateway
 from arena.server.listener import allow_many_files
 from arena.server.login import OnInstruct
-from arena.server.origin import read_base_path
+from arena.server.origins import read_base_path
 from arena.storage import arena_contact
 from arena.storage.arena_contact import ArenaContact
 from arena.storage.models import CompetitionReport

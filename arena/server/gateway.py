@@ -218,10 +218,10 @@ class Gateway:
             if useless or not count:
                 share = useless / count if count else 1.0
                 each = 1 + len(frame) // max(1, count) // _USELESS_BYTES
-                messages = max(1, useless) * each
+                wasted = max(1, useless) * each
             else:
-                share, messages = padding / len(frame), 1 + padding // _USELESS_BYTES
-            self._waste(connection, messages, share * took_s, frame)
+                share, wasted = padding / len(frame), 1 + padding // _USELESS_BYTES
+            self._waste(connection, wasted, share * took_s, frame)
 
     def _heard(self, connection: Wire, player: BotSession | None, message: BotMessage) -> bool:
         """Process a message that answers nothing; False if it was useless: too late or again."""
