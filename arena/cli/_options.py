@@ -18,8 +18,7 @@ from arena.cli._limit_options import described
 from arena.competitions.config import ServeSection
 from arena.games import game_named
 from arena.sandbox.bot_spec import read_entry
-from arena.server.origin import Origins, read_base_path
-from arena.server.proxies import Proxies
+from arena.server.origins import Origins, Proxies, read_base_path
 from protocol.errors import BadSettings, UsageError
 from protocol.strategy import house_bots
 

@@ -299,7 +299,7 @@ class BotSupervisor:
     def stop(self, name: str, finding: Finding) -> None:
         if (ours := self._ours.get(name)) is not None:
             ours.is_stopping = True
-        self._gateway.dismissals.dismiss(name, finding)
+        self._gateway.dismiss(name, finding)
         launcher = self._launcher if ours is None else ours.launcher
         task = self._stopping.start(launcher.stop(name))
         task.add_done_callback(lambda _: self._stopped(name))
@@ -337,7 +337,7 @@ class BotSupervisor:
         self._note_end(name, finding, finding.text + quote + advice)
         ours = self._forget(name)
         if name in self._gateway.players:
-            self._gateway.dismissals.dismiss(name, finding)
+            self._gateway.dismiss(name, finding)
         else:  # it never connected, or had left before
             enforced = "time" if ours is None else ours.enforced
             self._on_offence(name, msgspec.structs.replace(finding, enforced=enforced))

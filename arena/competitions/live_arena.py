@@ -37,18 +37,19 @@ from arena.server.background import BackgroundTasks
 from arena.server.gateway import Gateway
 from arena.server.listener import allow_many_files
 from arena.server.login import OnInstruct
-from arena.server.origin import read_base_path
+from arena.server.origins import read_base_path
+from arena.storage import arena_contact
+from arena.storage.arena_contact import ArenaContact
 from arena.storage.models import CompetitionReport
 from arena.storage.roster import BY_HAND, Roster
-from arena.storage.roster_requests import Request, RosterRequests
-from arena.storage.roster_watch import RosterWatch
 from arena.storage.store import CompetitionRow, CompetitionState, Store, new_id
+from arena.storage.tokens import Access, hashed
 from arena.submissions.service import SubmissionService
 from arena.submissions.socket import SubmitterSockets
-from protocol.errors import UsageError
+from protocol.errors import StoreFailed, UsageError
 from protocol.messages import (
     CLOSE_RESTART,
-    VERSION,
+    Action,
     Done,
     Ending,
     Instruct,
@@ -112,22 +113,23 @@ class LiveArena:
         self._address = ArenaAddress(address, port, tls)
         self._is_attended = is_attended
         self.store = store
-        self.hidden = (*hidden, *(() if store.file is None else (store.file,)))
+        contact = arena_contact.contact_file(store.engine)
+        self.hidden = (*hidden, *filter(None, (store.file, contact)))
         self._changed = asyncio.Event()
         self._is_interrupted = False
         self._loop = asyncio.get_running_loop()
         self.on_instruct: OnInstruct | None = None
         self.host_directory: HostDirectory | None = None
         self.referee = Referee(self._loop.time, practice)
-        roster = Roster(store.engine)
-        access = roster.access()
+        self._roster = Roster(store.engine)
+        self._own_token = secrets.token_urlsafe()  # of the administrator of this database
         self.gateway = Gateway(
             self.referee,
             self.limits,
             self._on_change,
             self._on_offence,
             self._on_leaving,
-            access=access,
+            access=self._access(),
             requires_token=requires_token,
             on_instruct=self._on_instruct,
         )
@@ -145,15 +147,6 @@ class LiveArena:
         self.here = BotsHere(self.gateway, self.supervisor, self._seating, listener or Listener())
         self.referee.on_verdict = self.here.verdict_given
         self.storage = StorageWatch(store, self._hold, self.here.told)
-        self._requests = RosterRequests(store.engine)
-        # Other processes change the roster, too.
-        self._watch = RosterWatch(
-            roster,
-            self.gateway.roster_changed,
-            access.revision,
-            requests=self._requests,
-            on_request=self._on_request,
-        )
         self._tasks = BackgroundTasks()
         self.submissions = submissions
         self._open_to_browsers(page, origins, proxies, base_path)
@@ -187,8 +180,9 @@ class LiveArena:
         for interrupted in self.unfinished():  # its bots are launched again in a moment
             self.here.keep_names(interrupted.plan)
         await self._address.open(self.gateway)
-        await asyncio.to_thread(self._requests.clear)
-        self._tasks.start(self._watch.run())
+        contact = ArenaContact(self._address.near_url, self._own_token)
+        await asyncio.to_thread(arena_contact.publish, self.store.engine, contact)
+        await self.read_roster()  # it may have been changed before anybody found this arena
         self._tasks.start(self.storage.run())
         return self
 
@@ -197,6 +191,8 @@ class LiveArena:
         self.here.close()
         self._seating.close()
         self._tasks.cancel()
+        with contextlib.suppress(OSError, StoreFailed):  # nobody finds an arena that is not there
+            await asyncio.to_thread(arena_contact.withdraw, self.store.engine)
         if self._is_interrupted:
             await self.gateway.close(CLOSE_RESTART, "the arena will go on later")
         else:
@@ -395,7 +391,18 @@ class LiveArena:
             self.people.competition_started(competition)
         self._tasks.start(self.here.start(competition))
 
+    async def read_roster(self) -> None:
+        """Let a change of the roster take effect; raises StoreFailed if it cannot be read."""
+        self.gateway.roster_changed(await asyncio.to_thread(self._access))
+
+    def _access(self) -> Access:
+        access = self._roster.access()
+        instructors = {**access.instructors, hashed(self._own_token): BY_HAND}
+        return msgspec.structs.replace(access, instructors=instructors)
+
     def _on_instruct(self, message: Instruct, who: str) -> Done | Awaitable[Done]:
+        if who == BY_HAND and message.action is Action.STATUS:
+            return self._roster_written()
         if self.on_instruct is not None:
             return self.on_instruct(message, who)
         if self._is_attended:
@@ -418,16 +425,10 @@ class LiveArena:
         done = self.on_instruct(message, who)
         return done if isinstance(done, Done) else await done
 
-    async def _on_request(self, request: Request) -> str:
-        """Carry out what another process asks by the database, as an instructor's command."""
-        message = Instruct(
-            *(VERSION, "", request.action),
-            bot=request.name,
-            text=request.new,
-            from_running=request.from_running or None,
-        )
-        done = self._on_instruct(message, BY_HAND)
-        return (done if isinstance(done, Done) else await done).text
+    async def _roster_written(self) -> Done:
+        """Answer `arena roster`, which has changed the roster in the database."""
+        await self.read_roster()
+        return Done("the roster was read again")
 
     def _hold(self, is_held: bool) -> None:
         for competition in in_turn(self.here.competitions):

@@ -26,9 +26,8 @@ from arena.results.html_report import page
 from arena.results.luck_table import LuckLine, LuckTable
 from arena.results.manifest import MANIFEST, MATCHES, Exported, ExportedCompetition, manifest_of
 from arena.storage.live_results import LiveResults, Summary
-from arena.storage.name_history import NameHistory
 from arena.storage.reader import document_of
-from arena.storage.roster import Member, Roster
+from arena.storage.roster import Member, NameHistory, Roster
 from arena.storage.store import Store
 from protocol.errors import ArenaError, IllegalAnswer, NoAnalysis, UsageError
 

@@ -75,12 +75,12 @@ def overview(cached: CachedCompetition, viewer: Viewer, now: float) -> documents
         matches=plan.matches,
         started_at=results.competition.started_at,
         finished_at=results.competition.finished_at,
-        played=results.played,
+        played=results.book.played,
         settled=progress.settled,
         scheduled=None if plan.form is Form.LADDER or plan.settle else progress.scheduled,
         left_s=progress.left_s,
         measure=measure,
-        unit=results.unit,
+        unit=results.book.unit,
         standings=tuple(row_for(cached, row, viewer) for row in cached.standings),
         ranking=tuple(
             documents.RankedBots(place.rank, place.names, place.stage, place.score, place.offence)
@@ -93,7 +93,7 @@ def overview(cached: CachedCompetition, viewer: Viewer, now: float) -> documents
         not_there=plan.not_there,
         luck=_luck(cached, viewer, now),
         luck_unit=None if measured is None else measured.unit,
-        versions=results.versions,
+        versions=results.book.versions,
         settle=plan.settle,
     )
 
@@ -105,7 +105,7 @@ def cross_table(cached: CachedCompetition) -> documents.CrossTablePage:
         raise Refusal(404, f"expected a round robin, {cached.id} is a {form}")
     table = cached.cross_table
     names = tuple(row.name for row in cached.standings if row.name in table)
-    cells, unit = tuple(_cells(names, table)), cached.results.unit
+    cells, unit = tuple(_cells(names, table)), cached.results.book.unit
     if not cached.results.plan.settle:
         return documents.CrossTablePage(names, cells, unit)
     marks = (cell.mark.value for name in names for cell in table[name].values())
@@ -121,7 +121,7 @@ def pairing(cached: CachedCompetition, a: str, b: str, viewer: Viewer) -> docume
     return documents.PairingPage(
         a=a,
         b=b,
-        unit=cached.results.unit,
+        unit=cached.results.book.unit,
         cell=None if cell is None else opponent(b, cell),
         matches=tuple(map(outline, played[:MOST_MATCHES])),
         matches_more=len(played) > MOST_MATCHES,

@@ -133,7 +133,7 @@ def test_the_cross_table_has_a_row_and_a_column_for_everyone_left(
     course = akq(store)
     export(store, folder, [course.id])
     rows = {row["name"]: row for row in table(folder / "akq-1" / "cross_table.csv")}
-    cells = LiveResults(store, course.id).cross_table
+    cells = LiveResults(store, course.id).book.cross_table
 
     assert [*rows] == [SCRIPT, f"'{FORMULA}", "ann"]
     assert int(rows["ann"][f"'{FORMULA}"]) == cells["ann"][FORMULA].score

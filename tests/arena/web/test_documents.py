@@ -306,7 +306,7 @@ def test_the_cross_table_is_in_the_order_of_the_standings(file: Path) -> None:
     with Store(file) as store:
         SampleWriter(store, plan("ace_king_queen"), "c").to_the_end()
         store.flush()
-        table = LiveResults(store, "c").cross_table
+        table = LiveResults(store, "c").book.cross_table
     library = InProcessReader(file)
     cross = library.get("competitions/c/cross.json")
     rows = library.get("competitions/c.json")["standings"]
@@ -637,10 +637,10 @@ def test_what_takes_long_to_make_is_not_made_anew_at_every_match(file: Path) -> 
 
         def slow() -> int:
             now[0] += 2.0
-            return cached.results.played
+            return cached.results.book.played
 
         def fast() -> int:
-            return cached.results.played
+            return cached.results.book.played
 
         assert (cached.cached("slow", slow), cached.cached("fast", fast)) == (3, 3)
         store.taken_back("c", "ace_king_queen-1", act("void"))

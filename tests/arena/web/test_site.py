@@ -18,7 +18,7 @@ from websockets.http11 import Request
 from arena.records.visibility import Viewer, ViewerKind
 from arena.server.admission import Unwelcome
 from arena.server.gateway import Gateway
-from arena.server.origin import Origins
+from arena.server.origins import Origins
 from arena.server.reply import Headers as RequestHeaders
 from arena.server.reply import Reply, text
 from arena.server.visitors import Visitors
