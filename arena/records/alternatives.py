@@ -6,9 +6,11 @@ could have done something else. Otherwise nothing is said. Pure.
 
 from __future__ import annotations
 
-from arena.engine.match import MatchState, MatchStep, Record
-from arena.engine.rules import EVERYONE
-from arena.games.replay import reopened
+from collections.abc import Iterable
+
+from arena.engine.match import Record
+from arena.engine.rules import TellSeat
+from arena.games.replay import Event, Playback
 
 __all__ = ["NO_ANSWER", "brought"]
 
@@ -20,26 +22,26 @@ def brought(record: Record, seat: int, index: int, answer: object) -> tuple[int,
     """What the round brought a seat, and what it would have with another answer.
 
     `index` is the place of the recorded answer in the record. None if the round does not end with
-    the other answer, or did not end in the record. Raises as `reopened` and `MatchState.step`.
+    the other answer, or did not end in the record. Raises as `events_of`.
     """
-    match = reopened(record)
+    playback = Playback.of(record, seat)
+    playback.take_events()
     for value in record.answers[:index]:
-        match.step(value)
-    would = _payoff(match, match.step(answer), seat)
+        playback.feed(value)
+    would = _payoff(playback, playback.feed(answer))
     if would is None:
         return None
-    match = reopened(record)
-    for number, value in enumerate(record.answers):
-        step = match.step(value)
-        if number >= index and (did := _payoff(match, step, seat)) is not None:
+    playback = Playback.of(record, seat)
+    for number, events in enumerate(playback.feed_all(record)):
+        if number >= index and (did := _payoff(playback, events)) is not None:
             return did, would
     return None
 
 
-def _payoff(match: MatchState, step: MatchStep, seat: int) -> int | None:
+def _payoff(playback: Playback, events: Iterable[Event]) -> int | None:
     """What a round brought that is over."""
-    words = match.game.vocabulary
-    for told in step.news:
-        if type(told.news) is words.closes and told.seat in (seat, EVERYONE):
-            return words.payoffs(told.news)[seat]
+    words, seat = playback.match.game.vocabulary, playback.seat
+    for event in events:
+        if type(event) is TellSeat and type(event.news) is words.closes:
+            return words.payoffs(event.news)[seat or 0]
     return None

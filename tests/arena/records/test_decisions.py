@@ -12,7 +12,7 @@ from arena.engine.match import Record
 from arena.games import GAMES
 from arena.records.luck import luck_of
 from arena.records.mistakes import judged
-from arena.records.seat_matches import seat_match
+from arena.records.seat_document import seat_match
 from protocol.errors import IllegalAnswer, NoAnalysis, NoLuck
 from tests.support.random_matches import played
 

@@ -12,7 +12,8 @@ import arena
 from arena.engine.match import Record
 from arena.games import GAMES
 from arena.games.blackjack_script import drive
-from arena.records.narrative import seat_names, tell
+from arena.records.captions import seat_names
+from arena.records.narrative import tell
 from bots.blackjack import Simple
 from protocol.errors import ArenaError, UsageError
 from tests.support.sample_database import SHORT, from_outside, missing, play, verdict_of, void
