@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from itertools import chain, groupby
 from typing import Any
 
 import msgspec
@@ -19,10 +20,11 @@ import sqlalchemy as sa
 from arena.formats.spec import Form, Plan
 from arena.games import other_rules
 from arena.records.document import stored_text
-from arena.records.verify import OpenQuestion, PlannedMatch, RecordCheck
+from arena.records.verify import OpenQuestion, PlannedMatch, RecordCheck, check
 from arena.results.audit import Flaw, audit, remarks
-from arena.results.workers import CheckWorkers, Stored
+from arena.results.workers import RecordChunk, chunked, on_all_cores
 from arena.storage.models import RESTORED, VERSION, seated_versions, taken_back
+from arena.storage.reader import document_of
 from arena.storage.schema import ACTIONS, COMPETITIONS, MATCHES, SEATS, VERDICTS
 from arena.storage.store import Act, CompetitionRow, MatchRow, Store
 from protocol.errors import ArenaError, StoreFailed, in_words, one_line
@@ -74,9 +76,25 @@ def examine(
     """Check one competition, or all if None, and `tick` each match; UsageError if it is unknown."""
     with _reading():
         found = store.competitions() if competition is None else (store.competition(competition),)
-    with CheckWorkers() as workers:
-        for row in found:
-            yield _examined(store, row, workers, tick)
+    chunks = chain.from_iterable(
+        chunked(row, _stream(store.sealed_matches(row.id))) for row in found
+    )
+    checked = on_all_cores(_checked, chunks, "checked matches")
+    for _, done in groupby(checked, key=lambda done: done[0].about.id):
+        gathered = _Gathered()
+        for chunk, checks in done:
+            for (played, _), outcome in zip(chunk.stored, checks, strict=True):
+                gathered.add(played, outcome)
+                tick()
+        yield _examined(store, chunk.about, gathered)
+
+
+def _checked(
+    chunk: RecordChunk[CompetitionRow, MatchRow], tick: Callable[[], None]
+) -> list[RecordCheck]:
+    plan = chunk.about.plan
+    planned = PlannedMatch(plan.game, plan.settings, plan.package)
+    return [check(document_of(played, record), planned) for played, record in chunk.stored]
 
 
 def loose_ends(store: Store) -> tuple[Flaw, ...]:
@@ -135,15 +153,8 @@ class _Gathered:
         ]
 
 
-def _examined(
-    store: Store, competition: CompetitionRow, workers: CheckWorkers, tick: Callable[[], None]
-) -> AuditedRun:
-    plan, gathered = competition.plan, _Gathered()
-    planned = PlannedMatch(plan.game, plan.settings, plan.package)
-    stored = _stream(store.sealed_matches(competition.id))
-    for played, checked in workers.check(stored, planned):
-        gathered.add(played, checked)
-        tick()
+def _examined(store: Store, competition: CompetitionRow, gathered: _Gathered) -> AuditedRun:
+    plan = competition.plan
     with _reading():
         verdicts, acts = _now(store, gathered, competition.id)
     notes = (*_unverified(plan, gathered), *remarks(competition, gathered.rows, acts))
@@ -219,15 +230,15 @@ def _corrected(played: MatchRow, checked: RecordCheck) -> MatchRow:
 # --- the database ---
 
 
-def _stream(stored: Iterator[Stored]) -> Iterator[Stored]:
-    """The matches that the store reads; a damaged record that is no blob any more is encoded."""
+def _stream(stored: Iterator[tuple[MatchRow, bytes]]) -> Iterator[tuple[MatchRow, bytes]]:
+    """The matches that the store reads."""
     while True:
         with _reading():
             try:
-                played, record = next(stored)
+                found = next(stored)
             except StopIteration:
                 return
-        yield played, record if isinstance(record, bytes) else str(record).encode()
+        yield found
 
 
 def _seats(store: Store) -> Iterator[Flaw]:
