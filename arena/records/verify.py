@@ -20,8 +20,7 @@ from arena.engine.rules import AskSeat
 from arena.engine.shuffle import commitment
 from arena.games import game_named, mistaken_package, other_rules
 from arena.games.replay import ended_as, is_dealt, played_through
-from arena.records.digest import sealed
-from arena.records.document import UNREADABLE, MatchDocument, stored_text
+from arena.records.document import UNREADABLE, MatchDocument, sealed, stored_text
 from protocol.errors import ArenaError, UsageError, in_words, one_line
 from protocol.messages import Ending, Termination
 from protocol.vocabulary import shorten

@@ -7,8 +7,7 @@ import msgspec
 import pytest
 from msgspec.structs import replace
 
-from arena.records.digest import sealed
-from arena.records.document import MatchDocument
+from arena.records.document import MatchDocument, sealed
 from protocol.messages import Ending, Termination
 
 DOCUMENT = MatchDocument(

@@ -18,8 +18,7 @@ from arena.engine.match import MatchResult, Record
 from arena.engine.shuffle import commitment
 from arena.games import GAMES as INSTALLED
 from arena.games import game_named
-from arena.records.digest import sealed
-from arena.records.document import MatchDocument, read, stored_text
+from arena.records.document import MatchDocument, read, sealed, stored_text
 from arena.records.verify import PlannedMatch, check, check_record
 from bots.strategy import RandomMixin
 from protocol.entry_points import Package
