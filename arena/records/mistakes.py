@@ -269,11 +269,8 @@ def badness(decision: JudgedDecision) -> tuple[int, float]:
 
 def _shown(mistakes: Sequence[JudgedDecision], most: int | None) -> list[JudgedDecision]:
     """At most so many of every unit, the dearest, in the order of play."""
-    units: dict[int, list[JudgedDecision]] = {}
-    for mistake in mistakes:
-        units.setdefault(mistake.unit, []).append(mistake)
     return [
         mistake
-        for together in units.values()
+        for _, together in itertools.groupby(mistakes, lambda mistake: mistake.unit)
         for mistake in sorted(dearest(together, most), key=lambda one: one.number)
     ]

@@ -21,7 +21,7 @@ from arena.formats.scorebook import ScheduleRun, Scorebook
 from arena.formats.spec import Form, Plan
 from arena.games import mistaken_package, other_rules
 from arena.records.document import stored_text
-from arena.records.verify import OpenQuestion
+from arena.records.verify import OpenQuestion, RecordCheck
 from arena.storage.models import Act, CompetitionRow, CompetitionState, MatchRow, taken_back
 from protocol.errors import UsageError, in_words, one_line
 from protocol.messages import Action, Ending, Verdict
@@ -48,16 +48,22 @@ def audit(
     matches: Sequence[MatchRow],
     verdicts: Sequence[Verdict],
     acts: Sequence[Act],
-    undealt: Collection[str] = (),
-    asked: Mapping[str, OpenQuestion | None] | None = None,
-    events: Mapping[str, Sequence[str]] | None = None,
+    checks: Mapping[str, RecordCheck] = {},
 ) -> Iterator[Flaw]:
     """What does not fit in a competition; `matches` are all of its own, in the order of writing.
 
-    `undealt` are the ids of matches that ended before cards were dealt: nobody has played there.
-    Of matches that an offence ended and whose records are sound, by id: `asked` is the question
-    that waited, or None, and `events` those of the offences, in the order of `Result.out`.
+    `checks` are those of their records, by id: in a match that ended before cards were dealt nobody
+    has played, and a sound record says what was asked when an offence ended it, and its events.
     """
+    sound = {
+        match.id: checks[match.id]
+        for match in matches
+        if match.id in checks
+        and match.result.termination.is_offence
+        and not checks[match.id].reasons
+        and checks[match.id].unverified is None
+    }
+    undealt = {match for match, checked in checks.items() if not checked.is_dealt}
     played = [match for match in matches if match.counts and match.id not in undealt]
     book = Scorebook(competition.plan, verdicts=verdicts, is_ranked=False)
     out = {
@@ -74,8 +80,8 @@ def audit(
             *_ruling(matches, verdicts),
             *_counting(matches),
             *_taken_back(matches, acts),
-            *_evident(competition.plan, verdicts, asked or {}),
-            *_eventful(matches, verdicts, events or {}),
+            *_evident(competition.plan, verdicts, sound),
+            *_eventful(matches, verdicts, sound),
             *_standing(competition, acts),
             *_afterwards(competition.plan, played, acts, out),
             *_scheduled(competition, matches, acts, book),
@@ -270,14 +276,12 @@ def _ruling(matches: Sequence[MatchRow], verdicts: Sequence[Verdict]) -> Finding
             yield name, f"it has {times} verdicts on {one_line(bot)}"
 
 
-def _evident(
-    plan: Plan, verdicts: Sequence[Verdict], asked: Mapping[str, OpenQuestion | None]
-) -> Findings:
+def _evident(plan: Plan, verdicts: Sequence[Verdict], sound: Mapping[str, RecordCheck]) -> Findings:
     """The evidence is right where it can be known: limits, question, legal answers, the answer."""
     for verdict in verdicts:
         odd = [] if verdict.limits == plan.limits else ["limits"]
-        if verdict.match in asked:
-            odd += _misquoted(verdict, asked[verdict.match])
+        if verdict.match in sound:
+            odd += _misquoted(verdict, sound[verdict.match].asked)
         if odd:
             yield verdict.match, f"its verdict has wrong {' and wrong '.join(odd)}"
 
@@ -296,13 +300,14 @@ def _misquoted(verdict: Verdict, asked: OpenQuestion | None) -> Iterator[str]:
 
 
 def _eventful(
-    matches: Sequence[MatchRow], verdicts: Sequence[Verdict], events: Mapping[str, Sequence[str]]
+    matches: Sequence[MatchRow], verdicts: Sequence[Verdict], sound: Mapping[str, RecordCheck]
 ) -> Findings:
     """Each verdict has the event of its sealed record, as events are counted (J3)."""
     told = {
         (match.id, bot): event
         for match in matches
-        for bot, event in zip(_all_out(match), events.get(match.id, ()), strict=False)
+        if match.id in sound
+        for bot, event in zip(_all_out(match), sound[match.id].events, strict=False)
     }
     for verdict in verdicts:
         event = told.get((verdict.match, verdict.bot), verdict.event)

@@ -20,7 +20,7 @@ import sqlalchemy as sa
 from arena.formats.spec import Form, Plan
 from arena.games import other_rules
 from arena.records.document import stored_text
-from arena.records.verify import OpenQuestion, PlannedMatch, RecordCheck, check
+from arena.records.verify import PlannedMatch, RecordCheck, check
 from arena.results.audit import Flaw, audit, remarks
 from arena.results.workers import RecordChunk, chunked, on_all_cores
 from arena.storage.models import RESTORED, VERSION, seated_versions, taken_back
@@ -105,33 +105,27 @@ def loose_ends(store: Store) -> tuple[Flaw, ...]:
 class _Gathered:
     """The checked matches of a competition: `made` is `rows` with the results of the answers.
 
-    `reasons` says what does not fit, by match; `asked` and `events` are of sound ones, for `audit`.
+    `reasons` says what does not fit, by match.
     """
 
     def __init__(self) -> None:
         self.rows: list[MatchRow] = []
         self.made: list[MatchRow] = []
         self.reasons: dict[str, list[str]] = {}
-        self.undealt: set[str] = set()
-        self.asked: dict[str, OpenQuestion | None] = {}
-        self.events: dict[str, tuple[str, ...]] = {}
+        self.checks: dict[str, RecordCheck] = {}
         self.unverified: Counter[str] = Counter()  # by why
 
     def add(self, played: MatchRow, checked: RecordCheck) -> None:
         self.rows.append(played)
+        self.checks[played.id] = checked
         self.made.append(_corrected(played, checked))
         if checked.reasons:
             self.reasons[played.id] = list(checked.reasons)
         elif checked.unverified is not None:
             self.unverified[checked.unverified] += 1
-        elif played.result.termination.is_offence:
-            self.asked[played.id] = checked.asked
-            self.events[played.id] = checked.events
         if checked.versions is not None and seated_versions(checked.versions) != played.versions:
             self.blame(played.id, "its seats have other versions than its record")
-        if not checked.is_dealt:
-            self.undealt.add(played.id)
-        elif not checked.is_committed:
+        if checked.is_dealt and not checked.is_committed:
             self.blame(played.id, "it was dealt without a commitment")
 
     def count(self, now: Mapping[str, bool]) -> None:
@@ -159,12 +153,12 @@ def _examined(store: Store, competition: CompetitionRow, gathered: _Gathered) ->
         verdicts, acts = _now(store, gathered, competition.id)
     notes = (*_unverified(plan, gathered), *remarks(competition, gathered.rows, acts))
     _check_times(store, gathered, competition.id)
-    from_records = gathered.undealt, gathered.asked, gathered.events
     # One wrong match must not be blamed on those that came after it: the results are those of
     # the rows or those of the answers, whichever fits better.
     either = (gathered.rows, gathered.made)
     found = min(
-        (list(audit(competition, rows, verdicts, acts, *from_records)) for rows in either), key=len
+        (list(audit(competition, rows, verdicts, acts, gathered.checks)) for rows in either),
+        key=len,
     )
     for flaw in found:
         if flaw.match is not None:

@@ -30,25 +30,6 @@ WIDEST = 64  # bots: a browser is slow with a cross table of more; it is in its 
 _SHADES = 3  # of winning and of losing
 
 
-class _Section(msgspec.Struct, frozen=True, kw_only=True):
-    """A competition as the template takes it; `links` are paths of files by the texts of the links.
-
-    The second column is the bot; a row without numbers ends with the reason after it.
-    `notes` are lines below the table. `cross_table` has by bot its cells against every bot; it is
-    empty if there is none.
-    """
-
-    id: str
-    title: str
-    summary: Summary
-    settings: str
-    links: Mapping[str, str]
-    columns: Sequence[str]
-    rows: Sequence[Sequence[object]]
-    notes: Sequence[str]
-    cross_table: Mapping[str, Sequence[_ShadedCell | None]]
-
-
 class _ShadedCell(msgspec.Struct, frozen=True):
     """A score against one opponent, its details, and the CSS class of its colour, or ""."""
 
@@ -69,47 +50,66 @@ def page(found: Sequence[tuple[Summary, Mapping[str, str]]], zone: tzinfo | None
         trim_blocks=True,
         undefined=StrictUndefined,
     )
-    templates.filters["local"] = lambda at: datetime.fromtimestamp(at, zone).astimezone(zone)
-    templates.filters["shown"] = time_of
-    templates.filters["number"] = _number
-    templates.filters["signed"] = _signed
-    template = templates.get_template("html_report.jinja")
-    return template.render(sections=[_section(*section) for section in found])
+    templates.filters |= {
+        "local": lambda at: datetime.fromtimestamp(at, zone).astimezone(zone),
+        "shown": time_of,
+        "number": _number,
+        "signed": _signed,
+        "title": _title,
+        "settings": _settings,
+        "table": _table,
+        "notes": _notes,
+        "cross_table": _cross_table,
+    }
+    return templates.get_template("html_report.jinja").render(sections=found)
 
 
-def _section(summary: Summary, links: Mapping[str, str]) -> _Section:
+# ---- Filters of the template
+
+
+def _title(summary: Summary) -> str:
     plan = summary.plan
     title = f"{game_title(plan.game)}, {plan.form.value.replace('_', ' ')}"
-    settings = (
-        f"{name} = {msgspec.json.encode(value).decode()}" for name, value in plan.settings.items()
-    )
-    is_known = plan.form is not Form.LEAGUE or plan.missing is None
-    columns, rows = _standings(summary) if is_known else (_UNRANKED, [(None, "–", plan.missing)])
-    is_round_robin = plan.form is Form.ROUND_ROBIN
-    return _Section(
-        id=summary.id,
-        title=f"{plan.run}: {title}" if plan.run else title,
-        summary=summary,
-        settings=", ".join(settings),
-        links=links,
-        columns=columns,
-        rows=rows,
-        notes=_notes(summary, is_known),
-        cross_table=_cross_table(summary.cross_table) if is_round_robin else {},
-    )
+    return f"{plan.run}: {title}" if plan.run else title
+
+
+def _settings(summary: Summary) -> str:
+    settings = summary.plan.settings.items()
+    return ", ".join(f"{name} = {msgspec.json.encode(value).decode()}" for name, value in settings)
+
+
+def _number(value: object) -> str:
+    if value is None:
+        return "–"
+    return f"{value:,}" if isinstance(value, int | float) else str(value)
+
+
+def _signed(score: float, digits: int = 0) -> str:
+    text = f"{score:+,.{digits}f}".replace("-", "−")
+    return text if any(digit in text for digit in "123456789") else text[1:]
+
+
+def _notes(summary: Summary) -> Sequence[str]:
+    """What the ranges and marks in the tables mean, as far as there are any."""
+    unit = "" if summary.unit is None or not _is_known(summary) else summary.unit.in_words()
+    return [line for line in (settled_note(summary.standings), unit) if line]
+
+
+def _is_known(summary: Summary) -> bool:
+    """Whether the rules are here that rank by."""
+    return summary.plan.form is not Form.LEAGUE or summary.plan.missing is None
 
 
 # ---- Standings
 
 
-def _notes(summary: Summary, is_known: bool) -> Sequence[str]:
-    """What the ranges and marks in the tables mean, as far as there are any."""
-    unit = "" if summary.unit is None or not is_known else summary.unit.in_words()
-    return [line for line in (settled_note(summary.standings), unit) if line]
+def _table(summary: Summary) -> tuple[Sequence[str], Sequence[Sequence[object]]]:
+    """The columns of the table, and its rows; of some columns none where all are empty.
 
-
-def _standings(summary: Summary) -> tuple[Sequence[str], Sequence[Sequence[object]]]:
-    """The columns of the table, and its rows; of some columns none where all are empty."""
+    The second column is the bot; a row without numbers ends with the reason after it.
+    """
+    if not _is_known(summary):
+        return _UNRANKED, [(None, "–", summary.plan.missing)]
     rows: Sequence[Any] = summary.standings
     if summary.plan.form is Form.ELIMINATION:
         if summary.ranking:
@@ -206,11 +206,13 @@ _ELIMINATION = ("rank", "bot", "reached stage", "score in the final", "offence")
 # ---- Who against whom
 
 
-def _cross_table(
-    cells: Mapping[str, Mapping[str, Cell]],
-) -> Mapping[str, Sequence[_ShadedCell | None]]:
-    """A heat map: shaded by the lead of the row over the column, relative to the greatest lead."""
-    if not 1 < len(cells) <= WIDEST:
+def _cross_table(summary: Summary) -> Mapping[str, Sequence[_ShadedCell | None]]:
+    """A heat map: shaded by the lead of the row over the column, relative to the greatest lead.
+
+    By bot its cells against every bot; empty if there is none.
+    """
+    cells: Mapping[str, Mapping[str, Cell]] = summary.cross_table
+    if summary.plan.form is not Form.ROUND_ROBIN or not 1 < len(cells) <= WIDEST:
         return {}
     leads = {
         (name, other): _lead(cells, name, other) for name, row in cells.items() for other in row
@@ -252,17 +254,3 @@ def _shade(lead: float, greatest: float) -> str:
         return ""
     strength = min(_SHADES, 1 + int(_SHADES * abs(lead) / greatest))
     return f"{'w' if lead > 0 else 'l'}{strength}"
-
-
-# ---- Filters of the template
-
-
-def _number(value: object) -> str:
-    if value is None:
-        return "–"
-    return f"{value:,}" if isinstance(value, int | float) else str(value)
-
-
-def _signed(score: float, digits: int = 0) -> str:
-    text = f"{score:+,.{digits}f}".replace("-", "−")
-    return text if any(digit in text for digit in "123456789") else text[1:]
