@@ -210,7 +210,7 @@ def _ask_bot(
 
 
 def _replayed(game: Game, name: str, done: ReplayOutcome) -> Iterator[str]:
-    from arena.records.alternatives import NO_ANSWER
+    from arena.lab.replay_to_bot import NO_ANSWER
 
     same = plural(done.same, "answer")
     if not done.differences and done.failed is None:

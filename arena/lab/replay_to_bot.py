@@ -8,18 +8,18 @@ seat's document (`arena/records/seat_document.py`) does as well. How the bot is 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 import msgspec
 
 from arena.engine.match import MatchState, Record
+from arena.engine.rules import TellSeat
 from arena.engine.shuffle import commitment
 from arena.games import game_named
-from arena.games.replay import reopened
+from arena.games.replay import Event, Playback, reopened
 from arena.lab.launched import private_arena
 from arena.lab.seat_referee import AskedSeat, BotFailed, Script, arrived, referee_of
-from arena.records.alternatives import NO_ANSWER, brought
 from arena.records.seat_document import SeatDocument, seat_match
 from arena.records.visibility import ending_for
 from arena.sandbox.command import Program, bot_command, strategy_program
@@ -28,14 +28,19 @@ from protocol.messages import Limits, Over, Reveal
 from protocol.vocabulary import News, Question
 
 __all__ = [
+    "NO_ANSWER",
     "BotFailed",
     "Difference",
     "RecordedSeat",
     "ReplayOutcome",
+    "brought",
     "program_of",
     "replay_to_bot",
 ]
 
+
+NO_ANSWER = "no legal answer"
+"""In the place of an answer of a record that has none."""
 
 _LONGEST_NAME = 64  # as in `hello`
 _MOST_ALTERNATIVES = 100  # answers whose outcome is computed; each takes a replay
@@ -194,3 +199,33 @@ def _unseen(record: Record) -> MatchState:
     game = game_named(record.game, record.package)
     settings = game.vocabulary.read_settings(record.settings)
     return MatchState(game, settings, seed=bytes(32), start=False)
+
+
+def brought(record: Record, seat: int, index: int, answer: object) -> tuple[int, int] | None:
+    """What the round brought a seat, and what it would have with another answer.
+
+    `index` is the place of the recorded answer in the record. None if the round does not end with
+    the other answer, as then somebody could have done something else, or did not end in the record.
+    Raises as `events_of`.
+    """
+    playback = Playback.of(record, seat)
+    playback.take_events()
+    for value in record.answers[:index]:
+        playback.feed(value)
+    would = _payoff(playback, playback.feed(answer))
+    if would is None:
+        return None
+    playback = Playback.of(record, seat)
+    for number, events in enumerate(playback.feed_all(record)):
+        if number >= index and (did := _payoff(playback, events)) is not None:
+            return did, would
+    return None
+
+
+def _payoff(playback: Playback, events: Iterable[Event]) -> int | None:
+    """What a round brought that is over."""
+    words, seat = playback.match.game.vocabulary, playback.seat
+    for event in events:
+        if type(event) is TellSeat and type(event.news) is words.closes:
+            return words.payoffs(event.news)[seat or 0]
+    return None
