@@ -87,7 +87,7 @@ def _lines(bots: Sequence[_BotHabits]) -> output.Lines:
 
 def _in_match(match: FoundRecord, seat: int) -> Habits:
     from arena.cli._found_match import playing_again
-    from arena.records.seat_matches import seat_match
+    from arena.records.seat_document import seat_match
 
     if match.seen is not None and seat + 1 != match.seen.seat:
         raise UsageError(f"expected seat {match.seen.seat}, whose view it is, got {seat + 1}")

@@ -104,7 +104,7 @@ class MatchRow(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     result: Result
     started_at: float  # when the seats were invited
     finished_at: float  # when the result was known
-    digest: str  # its seal (`arena/records/digest.py`)
+    digest: str  # its seal (`arena/records/document.py`)
     sums: MatchSums | None = None  # None: an arena of before wrote it (`arena luck` adds them)
     # By seat, as in the record, and None where that has none; empty if no seat has one.
     versions: tuple[str | None, ...] = ()

@@ -16,7 +16,7 @@ from arena.engine.rules import Game
 from arena.games import game_named
 from arena.records.habits import habits_of
 from arena.records.mistakes import JudgedDecision, mistakes_of
-from arena.records.seat_matches import seat_match
+from arena.records.seat_document import seat_match
 from arena.storage.reader import StoreReader
 from arena.strength.extra import need_analysis
 from arena.web.analysis_documents import DecisionMark, MistakesPage, StrengthPage

@@ -13,7 +13,8 @@ from statistics import quantiles
 
 from arena.engine.match import Record
 from arena.formats.spec import Form
-from arena.games.replay import reopened
+from arena.games import game_named
+from arena.games.replay import SeatAnswered, events_of
 from arena.records.visibility import Viewer
 from arena.storage.models import MatchRow
 from arena.storage.reader import StoreReader
@@ -127,14 +128,12 @@ def _bars(taken: Sequence[int]) -> Iterator[int]:
 
 
 def _times(record: Record) -> tuple[array[int], ...]:
-    match = reopened(record)
-    seats = tuple(array("q") for _ in range(match.game.seats))
+    game = game_named(record.game, record.package)
+    seats = tuple(array("q") for _ in range(game.seats))
     if len(seats) == 1:
         seats[0].extend(record.times_ms)
         return seats
-    steps = match.steps(record.answers)
-    for step, took_ms in zip(steps, record.times_ms, strict=False):
-        if step.asked is None:
-            break
-        seats[step.asked.seat].append(took_ms)
+    for event in events_of(record):
+        if type(event) is SeatAnswered and event.took_ms is not None:
+            seats[event.seat].append(event.took_ms)
     return seats

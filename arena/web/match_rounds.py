@@ -16,7 +16,7 @@ from arena.engine.match import Record
 from arena.games import game_named
 from arena.records.captions import Captioner, captions_for
 from arena.records.luck import luck_of
-from arena.records.replay_events import Round, rounds_of
+from arena.records.rounds import Round, rounds_of
 from arena.records.visibility import seen
 from arena.web.documents import LuckCurve, Refusal, thinned
 from arena.web.sized_cache import SizedCache
