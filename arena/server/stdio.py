@@ -33,6 +33,7 @@ __all__ = ["Pipe", "Pipes"]
 
 _CLOSE_S = 2.0  # for a bot to end its output after the end of its input
 _SPACE = b" \t\r"  # around a message: JSON permits it, and Windows ends lines with \r\n
+_PIECE_BYTES = 2 * 1024  # of a WebSocket, taken at once: some 20 frames
 _REQUEST = b"GET "  # what a WebSocket begins with
 _MARK = codecs.BOM_UTF8  # before a message: C# and PowerShell begin what they write with it
 
@@ -76,6 +77,7 @@ class Pipe(asyncio.Protocol):
         self.budget = Budget(limits.unanswered)
         self.crash: str | None = None
         self._websocket: ServerProtocol | None = None
+        self._unread = bytearray()  # of a WebSocket
         self._opcode = Opcode.TEXT  # of the message whose beginning is in `_partial`
         self._owner = owner
         self._limits = limits
@@ -172,7 +174,8 @@ class Pipe(asyncio.Protocol):
             self.encoding = None
         self._has_read = True
         if self._websocket is not None:
-            self._take(self._websocket, data, arrived)
+            self._unread += data
+            self._read_websocket()
             return
         *ends, rest = data.split(b"\n")
         blank = 0
@@ -212,8 +215,16 @@ class Pipe(asyncio.Protocol):
         self.close(CLOSE_PROTOCOL)  # whatever the owner does: the rest of the line is lost
         return False
 
+    def _read_websocket(self) -> None:
+        """Take what has come, until its bot has to rest: tiny frames are much work."""
+        while self._unread and self.is_open and self._rest is None:
+            data = bytes(self._unread[:_PIECE_BYTES])
+            del self._unread[:_PIECE_BYTES]
+            now = self._loop.time()
+            assert self._websocket is not None, "it was asked for"
+            self._take(self._websocket, data, self._clock(now) or now)
+
     def _take(self, websocket: ServerProtocol, data: bytes, arrived: float) -> None:
-        """Take bytes of a WebSocket."""
         websocket.receive_data(data)
         for event in websocket.events_received():
             if isinstance(event, Request):
@@ -287,6 +298,7 @@ class Pipe(asyncio.Protocol):
             self._rest.cancel()
             self._rest = None
             self._inward.resume_reading()
+            self._read_websocket()
 
 
 class _Outward(asyncio.BaseProtocol):

@@ -40,6 +40,7 @@ class RecordingOwner:
         self.frames: list[bytes] = []
         self.errors: list[ProtocolError] = []
         self.on_frame: Callable[[Wire], None] = lambda wire: None
+        self.on_trivial: Callable[[Wire], None] = lambda wire: None
         self._changed = asyncio.Event()
 
     async def until(self, word: str, times: int = 1) -> None:
@@ -82,6 +83,7 @@ class RecordingOwner:
 
     def on_trivial_frame(self, connection: Wire) -> None:
         self._note("on_trivial_frame")
+        self.on_trivial(connection)
 
     def drained(self, connection: Wire) -> None:
         self._note("drained")
@@ -543,6 +545,23 @@ async def test_who_pings_and_does_not_read_is_cut() -> None:
         await owner.until("lost")
 
     assert "overflowed" in owner.told
+
+
+async def test_a_flood_of_tiny_frames_takes_no_longer_than_its_budget() -> None:
+    async with connected() as (owner, pipe, bot):
+        client = FakeWebSocketBot(bot)
+        await client.connect()
+        loop = asyncio.get_running_loop()
+        owner.on_trivial = lambda wire: wire.rest(loop.time() + 1000)
+        pipe.data_received(b"\x8a\x80abcd" * 10_000 + b"\x81\x81abcd\0")
+
+        assert 0 < owner.told.count("on_trivial_frame") < 400
+        owner.on_trivial = lambda wire: None
+        pipe.rest(loop.time())
+        await owner.until("received")
+
+    assert owner.told.count("on_trivial_frame") == 10_000
+    assert owner.frames == [b"a"]
 
 
 @given(st.binary(max_size=200))
