@@ -30,10 +30,11 @@ from arena.referee.compute_gate import BotGate, ComputeGate
 from arena.sandbox.launcher import LaunchedBot, Launcher, Program, bot_command
 from arena.sandbox.process import StderrTail
 from arena.server.background import BackgroundTasks
+from arena.server.dismissals import crash_reason
 from arena.server.gateway import Gateway
 from arena.server.stdio import Pipe
 from protocol.codec import Encoding
-from protocol.errors import ArenaError, error_line
+from protocol.errors import ArenaError, error_line, one_line
 from protocol.messages import Ending, Limits, Mechanism
 
 __all__ = ["BotSupervisor", "SupervisedBot"]
@@ -65,6 +66,7 @@ class SupervisedBot:
         self._loop = asyncio.get_running_loop()
         self.gone: asyncio.Future[None] = self._loop.create_future()
         self.launched: StartedBot | None = None
+        self.pipe: Pipe | None = None
         self.is_stopping = False
         self._core_wait = CoreWait(0.0, 0.0)
 
@@ -276,7 +278,9 @@ class BotSupervisor:
             self._admission.forget(name, keeps_name=True)
             self._gateway.login.preauthenticate(address, (name, ours))
             try:
-                await Pipe.open(self._gateway, self.limits, self._gateway.timers, address, pipes)
+                ours.pipe = await Pipe.open(
+                    self._gateway, self.limits, self._gateway.timers, address, pipes
+                )
             except BaseException:
                 self.dismiss(name)
                 raise
@@ -331,6 +335,11 @@ class BotSupervisor:
         """A process has ended by itself, or was ended at one of its limits."""
         if self.is_closing:
             return
+        pipe = self._ours[name].pipe if name in self._ours else None
+        is_crash = finding.kind is Ending.CRASH and finding.exit_status == 0
+        if is_crash and pipe is not None and pipe.crash is not None:  # J7
+            reason = one_line(crash_reason(pipe.crash)) or "it gave no reason"
+            finding = msgspec.structs.replace(finding, text=f"crashed: {reason}")
         error = error_line(finding.stderr or "")
         quote = f"; it said: {error}" if error else ""
         advice = f"; {finding.advice}" if finding.advice else ""
