@@ -20,7 +20,7 @@ from arena.records.seat_matches import seat_match
 from arena.storage.reader import StoreReader
 from arena.strength.extra import need_analysis
 from arena.web.analysis_documents import DecisionMark, MistakesPage, StrengthPage
-from arena.web.analysis_tasks import AnalysisTask
+from arena.web.questions import AnalysisTask
 from protocol.errors import NoAnalysis, UsageError
 
 __all__ = [

@@ -14,10 +14,10 @@ from arena.engine.rules import Game
 from arena.formats.spec import Form
 from arena.games import game_named
 from arena.records.visibility import LADDER_S, Viewer, is_open_to
-from arena.web.analysis_tasks import AnalysisKind, AnalysisTask
 from arena.web.competition_cache import CachedCompetition
 from arena.web.documents import Refusal
 from arena.web.match_pages import RequestedMatch
+from arena.web.questions import AnalysisKind, AnalysisTask
 from protocol.errors import NotInstalled, UnknownGame, one_line
 
 __all__ = ["mistakes_task", "strength_task"]

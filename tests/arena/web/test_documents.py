@@ -29,7 +29,7 @@ from arena.storage.store import Act, CompetitionState, Store
 from arena.web import analysis_pages, match_rounds
 from arena.web.competition_cache import CachedCompetition
 from arena.web.documents import thinned
-from arena.web.reader_questions import ReaderQuestion
+from arena.web.questions import SideQuestion
 from protocol.errors import StoreFailed
 from protocol.messages import Ending
 from protocol.watching import View
@@ -385,7 +385,7 @@ def test_a_class_that_asks_all_at_once_is_one_look_at_the_database(
         library.get("competitions/c.json")
         for document in ("c.json", "c/cross.json", "c/matches.json"):
             path = f"/api/competitions/{document}"
-            assert library.answers.answer(ReaderQuestion(id=1, path=path)).status == 200
+            assert library.answers.answer(SideQuestion(path=path)).status == 200
 
     assert looks == 1
 
@@ -393,7 +393,7 @@ def test_a_class_that_asks_all_at_once_is_one_look_at_the_database(
 def test_only_so_many_competitions_are_followed_at_once(
     file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("arena.web.reader_answers._COMPETITIONS", 2)
+    monkeypatch.setattr("arena.web.document_answers._COMPETITIONS", 2)
     library = InProcessReader(write(file))
     for game in (*GAMES, *GAMES):
         assert library.get(f"competitions/{competition_of(game)}.json")["game"] == game

@@ -1,4 +1,4 @@
-"""How the reader process answers a question: with a document, or an error in one line.
+"""How a process beside the arena answers a question: with a document, or an error in one line.
 
 One `DocumentAnswers` lives as long as the process and caches what it has read and replayed. After
 an error the next question is answered as usual. Nothing here writes.
@@ -17,28 +17,42 @@ from arena.records.visibility import Viewer
 from arena.results.match_sums import next_sums
 from arena.storage.reader import StoreReader
 from arena.storage.schema import open_database
-from arena.web import bot_pages, competition_pages, match_pages
+from arena.web import analysis_pages, bot_pages, competition_pages, match_pages
+from arena.web.analysis_documents import AnalysisState, AnalysisStatus
 from arena.web.analysis_requests import mistakes_task, strength_task
 from arena.web.competition_cache import LUCK_S, CachedCompetition
 from arena.web.documents import Refusal, error
 from arena.web.match_rounds import RecordedMatches
-from arena.web.reader_questions import QUERY, SUMS, Query, ReaderQuestion, ReaderReply, route
+from arena.web.play.recent import PersonalMatch
+from arena.web.questions import (
+    QUERY,
+    SUMS,
+    AnalysisKind,
+    AnalysisTask,
+    PageAnswer,
+    Query,
+    SideQuestion,
+    route,
+)
 from arena.web.sized_cache import SizedCache
-from protocol.errors import ArenaError, StoreFailed, UsageError, in_words, one_line
+from protocol.errors import (
+    ArenaError,
+    NoAnalysis,
+    NotInstalled,
+    StoreFailed,
+    UsageError,
+    in_words,
+    one_line,
+)
 
-__all__ = ["DocumentAnswers", "open_reader"]
+__all__ = ["DocumentAnswers"]
 
 _COMPETITIONS = 8  # that are cached
 _LIMIT = 100  # matches in one answer by default
 _BUSY_MS = 3_000  # for a lock on the database: a browser waits for the answer
+_UNREAD = "the database of this arena cannot be read, its log says why"
 
-
-def open_reader(where: str) -> StoreReader:
-    """What reads the database at `where`; raises as `open_database`."""
-    engine, _ = open_database(where, create=False)
-    engine.dispose()  # only connections from here on have the short timeout
-    sa.event.listen(engine, "connect", _set_timeout)
-    return StoreReader(engine, "of this arena")
+OnProgress = Callable[[int, int], None]
 
 
 class DocumentAnswers:
@@ -63,14 +77,22 @@ class DocumentAnswers:
         self._stopwatch: bot_pages.Stopwatch | None = None
         self._logged = ""
 
-    def answer(self, question: ReaderQuestion) -> ReaderReply:
-        """The answer to a question; nothing is raised."""
+    def answer(
+        self, question: SideQuestion, on_progress: OnProgress = lambda done, of: None
+    ) -> PageAnswer:
+        """The answer to a question; nothing is raised.
+
+        `on_progress` gets how much of an analysis is done, of what.
+        """
+        if question.task is not None:
+            status = self._analysed(question.task, question.personal_match, on_progress)
+            return PageAnswer(200, msgspec.json.encode(status))
         try:
-            return ReaderReply(200, self._document(question))
+            return PageAnswer(200, self._document(question))
         except Refusal as refusal:
-            return ReaderReply(refusal.status, error(str(refusal)))
+            return PageAnswer(refusal.status, error(str(refusal)))
         except Exception as failed:  # reading a damaged database may raise anything
-            return ReaderReply(500, error(self._failed(failed)))
+            return PageAnswer(500, error(self._failed(failed)))
 
     def close(self) -> None:
         if self._reader is not None:
@@ -78,7 +100,7 @@ class DocumentAnswers:
 
     # --- within ---
 
-    def _document(self, question: ReaderQuestion) -> bytes:
+    def _document(self, question: SideQuestion) -> bytes:
         name, id_ = route(question.path)
         unknown = sorted(set(question.query) - QUERY[name])
         if unknown:
@@ -123,7 +145,7 @@ class DocumentAnswers:
                 limit = query.number("limit", _LIMIT, most=competition_pages.MOST_MATCHES)
                 return competition_pages.matches(cached, query.number("before", None), limit)
 
-    def _of_match(self, name: str, match_id: str, query: Query, question: ReaderQuestion) -> bytes:
+    def _of_match(self, name: str, match_id: str, query: Query, question: SideQuestion) -> bytes:
         if question.personal_match is not None:
             match_ = match_pages.personal(question.personal_match, question.viewer)
         else:
@@ -161,21 +183,49 @@ class DocumentAnswers:
             raise
         return competition
 
+    def _analysed(
+        self, task: AnalysisTask, personal: PersonalMatch | None, on_progress: OnProgress
+    ) -> AnalysisStatus:
+        """The status that ends an analysis, whatever happens."""
+        on_progress(0, 0)  # so a death of the process from here on is the task's
+        done = task.status(AnalysisState.DONE)
+        try:
+            if task.kind is AnalysisKind.STRENGTH:
+                strength = analysis_pages.strength(self._opened(), task, on_progress)
+                return msgspec.structs.replace(done, strength=strength)
+            record = self._opened().record(task.id) if personal is None else personal.record
+            mistakes = analysis_pages.mistakes(record, task.id, task.seat, on_progress)
+            return msgspec.structs.replace(done, mistakes=mistakes)
+        except (NoAnalysis, NotInstalled, UsageError) as error:
+            return task.status(AnalysisState.REFUSED, str(error))
+        except Exception as failed:  # reading or replaying a damaged record may raise anything
+            why = _why(failed)
+            self._log(f"{task.kind} of {task.id}: {why}")
+            text = _UNREAD if isinstance(failed, StoreFailed) else why
+            return task.status(AnalysisState.FAILED, text)
+
     def _opened(self) -> StoreReader:
         if self._reader is None:
-            self._reader = open_reader(self._where)
+            engine, _ = open_database(self._where, create=False)
+            engine.dispose()  # only connections from here on have the short timeout
+            sa.event.listen(engine, "connect", _set_timeout)
+            self._reader = StoreReader(engine, "of this arena")
         return self._reader
 
     def _failed(self, failed: Exception) -> str:
         """Log an error, and return what a visitor is told: never where the database is."""
-        why = str(failed) if isinstance(failed, ArenaError) else in_words(failed)
+        why = _why(failed)
         if why != self._logged:
             self._logged = why
             self._log(why)
         is_about_server = self._is_server and isinstance(failed, StoreFailed)
         if is_about_server or self._reader is None:
-            return "the database of this arena cannot be read, its log says why"
+            return _UNREAD
         return why
+
+
+def _why(failed: Exception) -> str:
+    return str(failed) if isinstance(failed, ArenaError) else in_words(failed)
 
 
 def _set_timeout(connection: Any, _: object) -> None:

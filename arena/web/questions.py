@@ -1,18 +1,35 @@
-"""What can be asked of the reader process: the paths of the documents, and their parameters."""
+"""What can be asked of a process beside the arena, and what it answers; see `side_process.py`.
+
+Most questions are for a document of the page. `SUMS` is for the luck of matches. A question with an
+`AnalysisTask` has that analysed: documents say what can be, and for whom (J8).
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from enum import StrEnum
 from typing import TypeAlias, TypeVar
 
 import msgspec
 
 from arena.records.visibility import Viewer
+from arena.web.analysis_documents import AnalysisState, AnalysisStatus
 from arena.web.documents import Refusal
 from arena.web.play.recent import PersonalMatch
 from protocol.errors import one_line
 
-__all__ = ["QUERY", "SUMS", "Query", "ReaderQuestion", "ReaderReply", "Route", "route"]
+__all__ = [
+    "QUERY",
+    "SUMS",
+    "AnalysisKind",
+    "AnalysisTask",
+    "PageAnswer",
+    "Query",
+    "Route",
+    "SideQuestion",
+    "is_analysis",
+    "route",
+]
 
 QUERY: Mapping[str, frozenset[str]] = {
     "competitions": frozenset(),
@@ -38,26 +55,78 @@ _LARGEST = 1 << 53  # of a number in JavaScript
 Default = TypeVar("Default", int, None)
 
 
-class ReaderQuestion(msgspec.Struct, frozen=True, kw_only=True):
-    """A line of the reader's input; the answer has the same `id`.
+class AnalysisKind(StrEnum):
+    """What is asked: the name of the document."""
 
-    `personal_match` is the match that it is about, if that is not in the database. With `packs`
-    the document is compressed where that is worth it.
+    MISTAKES = "mistakes"
+    STRENGTH = "strength"
+
+
+class AnalysisTask(msgspec.Struct, frozen=True, kw_only=True):
+    """One analysis; of equal tasks the results are equal.
+
+    `id` is that of the match or the competition, `bot` the name of the bot. `seat` counts from 1,
+    and is 0 for the strength of a bot, which is made from its `matches` up to the one with the
+    number `last`. With `is_old` these are only those that everybody may see by now. `version` is
+    that of the game's method, `revision` the competition's. `refused` is why it cannot be done.
     """
 
-    id: int
-    path: str
+    kind: AnalysisKind
+    id: str
+    bot: str
+    seat: int = 0
+    version: int = 0
+    revision: int = 0
+    is_old: bool = False
+    last: int = 0
+    matches: int = 0
+    refused: str = ""
+
+    @property
+    def subject(self) -> AnalysisTask:
+        """The task whatever is played: what a result stands for a while for."""
+        return msgspec.structs.replace(self, last=0, matches=0)
+
+    def status(
+        self, state: AnalysisState, text: str = "", *, place: int | None = None
+    ) -> AnalysisStatus:
+        """A status without a result."""
+        is_mistakes = self.kind is AnalysisKind.MISTAKES
+        return AnalysisStatus(
+            state=state,
+            place=place,
+            text=text,
+            mistakes=None if is_mistakes else msgspec.UNSET,
+            strength=msgspec.UNSET if is_mistakes else None,
+        )
+
+
+class SideQuestion(msgspec.Struct, frozen=True, kw_only=True):
+    """A question; its `id` is that of its answer.
+
+    `personal_match` is the match that it is about, if that is not in the database. With `packs`
+    the document is compressed where that is worth it. With a `task` the rest means nothing.
+    """
+
+    id: int = 0
+    path: str = ""
     query: dict[str, str] = {}
     viewer: Viewer = Viewer()
     personal_match: PersonalMatch | None = None
     packs: bool = False
+    task: AnalysisTask | None = None
 
 
-class ReaderReply(msgspec.Struct, frozen=True):
-    """An answer: a status of HTTP, and a document or `{"error": …}`."""
+class PageAnswer(msgspec.Struct, frozen=True):
+    """A status of HTTP, and a document or `{"error": …}`, compressed with gzip if `is_packed`.
+
+    `etag` is the same for the same document, compressed or not; None where there is no document.
+    """
 
     status: int
     body: bytes
+    etag: str | None = None
+    is_packed: bool = False
 
 
 Route: TypeAlias = tuple[str, str]  # a document's name in `QUERY`, and the id that it is about
@@ -107,3 +176,9 @@ def route(path: str) -> Route:
                 return name, id_
     got = one_line(path, 80)
     raise Refusal(404, f"expected /api/competitions.json or one below, got {got!r}")
+
+
+def is_analysis(path: str) -> bool:
+    """Whether a path is that of an analysis."""
+    words = path.split("/")
+    return len(words) == 5 and words[4].removesuffix(".json") in set(AnalysisKind)

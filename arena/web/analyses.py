@@ -1,0 +1,191 @@
+"""Analyses that people ask for at the page: who waits, what is known, and for how long it stands.
+
+One task is done at a time, as idle work. People take turns, and each may have a few waiting; who
+asks for what another has asked for shares it. Results are cached in memory: none has to survive the
+arena.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import gzip
+import math
+from collections.abc import Mapping
+from functools import partial
+from typing import TypeAlias
+
+import msgspec
+
+from arena.records.visibility import Viewer, ViewerKind
+from arena.web.analysis_documents import AnalysisState, AnalysisStatus
+from arena.web.document_reader import DocumentReader
+from arena.web.play.recent import PersonalMatch
+from arena.web.questions import AnalysisTask, PageAnswer, SideQuestion
+from arena.web.side_process import Failure, SideJob, SideProcess, SideProcessFailed
+from arena.web.sized_cache import SizedCache
+
+__all__ = ["Analyses"]
+
+_MOST_WAITING = 200
+_MOST_PUBLIC = 100  # then people without a login wait outside: many addresses are one person
+_MOST_OF_ONE = 3  # that wait, of one person, or of all without a login at one address
+_UNASKED_S = 120.0  # then nobody waits any more; browsers let hidden pages ask once a minute
+_CACHED_BYTES = 16 << 20  # most are a few kilobytes, compressed
+_LEAST_BYTES = _CACHED_BYTES // 2_000  # as which small ones count
+_FRESH_S = 60.0  # how long the strength of a bot stands at least, whatever it plays
+_REST = 9.0  # times what it took: how long it stands
+_AGAIN_S = 10.0  # how long a failure is told that asking again may mend
+_DEATHS = 1_000  # of so many tasks it is known that the process has died of them
+
+_DIED = "the process that analyses has ended at this; ask again to have it tried once more"
+_DIED_AGAIN = "the process that analyses has ended at this twice, and does not try it again"
+_NOT_THERE = "the process that analyses does not start, the arena's log says why"
+_FAILED = "the arena failed at this; its log says why"
+_YOURS = f"{_MOST_OF_ONE} of your analyses wait already; ask again when one of them is done"
+_BUSY = "too many analyses wait; ask again in some minutes"
+_PAUSED = "waits while bots play that the arena has launched"
+
+_Subject: TypeAlias = AnalysisTask  # one whose `last` and `matches` are 0
+
+
+class _AskedTask(msgspec.Struct, eq=False):
+    """A task that waits or is done now; somebody has asked for it at `asked_at`."""
+
+    task: AnalysisTask
+    job: SideJob
+    asked_at: float
+
+
+class _Outcome(msgspec.Struct, frozen=True):
+    """What came of a task; it stands for that task if `is_final`, and for its subject `until`."""
+
+    task: AnalysisTask
+    answer: PageAnswer
+    until: float
+    is_final: bool
+
+
+class Analyses:
+    """Has `process` analyse what people ask for, and says how far it is.
+
+    `reader` says what a viewer may ask for.
+    """
+
+    def __init__(self, process: SideProcess, reader: DocumentReader) -> None:
+        self._process = process
+        self._reader = reader
+        self._clock = asyncio.get_running_loop().time
+        self._asked: dict[_Subject, _AskedTask] = {}
+        self._outcomes = SizedCache[_Subject, _Outcome](
+            _CACHED_BYTES, lambda outcome: max(len(outcome.answer.body), _LEAST_BYTES)
+        )
+        self._deaths = SizedCache[_Subject, int](_DEATHS)
+
+    async def ask(
+        self,
+        path: str,
+        query: Mapping[str, str],
+        viewer: Viewer,
+        personal_match: PersonalMatch | None = None,
+        address: str = "",
+        packs: bool = False,
+    ) -> PageAnswer:
+        """The state of an analysis, which is queued if it is new; the arguments are the reader's.
+
+        Nothing is raised.
+        """
+        answer = await self._reader.ask(path, query, viewer, personal_match, address)
+        if answer.status != 200:
+            return answer
+        task = msgspec.json.decode(answer.body, type=AnalysisTask)
+        if task.refused:
+            return _answer(task.status(AnalysisState.REFUSED, task.refused))
+        outcome = self._outcomes.get(task.subject)
+        if outcome is not None and self._stands(outcome, task):
+            return outcome.answer if packs else _unpacked(outcome.answer)
+        is_public = viewer.kind is ViewerKind.PUBLIC
+        user = address if is_public else f"{viewer.kind.value} {viewer.name}"
+        asked = self._asked.get(task.subject)
+        if asked is None or asked.job.answer.cancelled():
+            room = _MOST_PUBLIC if is_public else _MOST_WAITING
+            if (why := self._refusal(user, room)) is not None:
+                return _answer(task.status(AnalysisState.REFUSED, why))
+            asked = self._queued(user, task, path, personal_match)
+        asked.asked_at = self._clock()
+        return _answer(self._status(asked))
+
+    # --- within ---
+
+    def _stands(self, outcome: _Outcome, task: AnalysisTask) -> bool:
+        return (outcome.is_final and outcome.task == task) or self._clock() < outcome.until
+
+    def _waiting(self) -> list[SideJob]:
+        """The analyses in the queue, the next one first."""
+        return [job for job in self._process.waiting if job.question.task is not None]
+
+    def _refusal(self, user: str, room: int) -> str | None:
+        """Why a new task of a user is not queued, where at most `room` may wait."""
+        waiting = self._waiting()
+        if len(waiting) >= room:
+            return _BUSY
+        return _YOURS if sum(job.user == user for job in waiting) >= _MOST_OF_ONE else None
+
+    def _queued(
+        self, user: str, task: AnalysisTask, path: str, personal_match: PersonalMatch | None
+    ) -> _AskedTask:
+        def is_wanted() -> bool:
+            return self._clock() - self._asked[task.subject].asked_at < _UNASKED_S
+
+        question = SideQuestion(path=path, task=task, personal_match=personal_match, packs=True)
+        job = self._process.ask(user, question, is_wanted)
+        asked = self._asked[task.subject] = _AskedTask(task, job, self._clock())
+        job.answer.add_done_callback(partial(self._ended, asked))
+        return asked
+
+    def _status(self, asked: _AskedTask) -> AnalysisStatus:
+        """How far a task is."""
+        task, job = asked.task, asked.job
+        text = _PAUSED if self._process.is_paused else ""
+        waiting = self._waiting()
+        if job in waiting:
+            return task.status(AnalysisState.QUEUED, text, place=waiting.index(job) + 1)
+        running = task.status(AnalysisState.RUNNING, text)
+        return msgspec.structs.replace(running, done=job.done, of=job.of)
+
+    def _ended(self, asked: _AskedTask, answer: asyncio.Future[PageAnswer]) -> None:
+        """Keep what came of a task; of one that nobody wanted any more nothing came."""
+        subject = asked.task.subject
+        if self._asked.get(subject) is asked:
+            del self._asked[subject]
+        if answer.cancelled():
+            return
+        error = answer.exception()
+        if isinstance(error, SideProcessFailed):
+            self._outcomes.put(subject, self._failed(asked.task, error.failure))
+            return
+        now = self._clock()
+        took_s = now - (asked.job.began_at or now)
+        until = now + max(_FRESH_S, _REST * took_s)
+        self._outcomes.put(subject, _Outcome(asked.task, answer.result(), until, True))
+
+    def _failed(self, task: AnalysisTask, failure: Failure) -> _Outcome:
+        """What is told of a task at which the process has died, or did not start."""
+        deaths = self._deaths.get(task.subject) or 0
+        if failure is Failure.DIED:
+            deaths += 1
+            self._deaths.put(task.subject, deaths)
+        texts = {Failure.DIED: _DIED if deaths == 1 else _DIED_AGAIN, Failure.NOT_THERE: _NOT_THERE}
+        is_final = deaths > 1 or failure not in texts
+        until = math.inf if is_final else self._clock() + _AGAIN_S
+        status = task.status(AnalysisState.FAILED, texts.get(failure, _FAILED))
+        return _Outcome(task, _answer(status), until, is_final)
+
+
+def _answer(status: AnalysisStatus) -> PageAnswer:
+    return PageAnswer(200, msgspec.json.encode(status))
+
+
+def _unpacked(answer: PageAnswer) -> PageAnswer:
+    if not answer.is_packed:
+        return answer
+    return msgspec.structs.replace(answer, body=gzip.decompress(answer.body), is_packed=False)
