@@ -25,22 +25,18 @@ __all__ = ["mistakes_task", "strength_task"]
 
 def mistakes_task(match: RequestedMatch, seat: int, viewer: Viewer) -> AnalysisTask:
     """What a seat, from 1, did wrong; raises `Refusal` without that seat, or if it is hidden."""
-    if seat > len(match.players):
-        raise Refusal(404, f"match {match.id} has {len(match.players)} seats, got {seat}")
-    bot = match.players[seat - 1]
+    row = match.row
+    if seat > len(row.players):
+        raise Refusal(404, f"match {row.id} has {len(row.players)} seats, got {seat}")
+    bot = row.players[seat - 1]
     if not is_open_to(viewer, bot, match.view.kind == "all"):
-        raise _hidden(f"the list of mistakes of {bot}", match.competition)
-    game, refused = _game(match.game)
+        raise _hidden(f"the list of mistakes of {bot}", row.competition)
+    game, refused = _game(row.game)
     if game is not None and game.judging is None:
         refused = f"{game.vocabulary.title} does not say what decisions cost"
     version = game.judging.version if game is not None and game.judging is not None else 0
     return AnalysisTask(
-        kind=AnalysisKind.MISTAKES,
-        id=match.id,
-        bot=bot,
-        seat=seat,
-        version=version,
-        refused=refused,
+        kind=AnalysisKind.MISTAKES, id=row.id, bot=bot, seat=seat, version=version, refused=refused
     )
 
 

@@ -22,7 +22,7 @@ from arena.web.analysis_documents import AnalysisState, AnalysisStatus
 from arena.web.analysis_requests import mistakes_task, strength_task
 from arena.web.competition_cache import LUCK_S, CachedCompetition
 from arena.web.documents import Refusal, error
-from arena.web.match_rounds import RecordedMatches
+from arena.web.match_pages import RecordedMatches
 from arena.web.play.recent import PersonalMatch
 from arena.web.questions import (
     QUERY,
@@ -153,11 +153,11 @@ class DocumentAnswers:
             match_ = match_pages.stored(opened, match_id, question.viewer, time.time())
         match name:
             case "match":
-                return msgspec.json.encode(match_pages.page(match_, self._recorded))
+                return msgspec.json.encode(self._recorded.page(match_))
             case "rounds":
                 first = query.number("from", 1)
                 last = query.number("to", first)
-                return match_pages.rounds(match_, self._recorded, first, last)
+                return self._recorded.rounds(match_, first, last)
             case "mistakes":
                 seat = query.number("seat", 1)
                 return msgspec.json.encode(mistakes_task(match_, seat, question.viewer))

@@ -12,12 +12,13 @@ from typing import Any, NamedTuple, TypeVar
 
 import msgspec
 
+from arena.engine.match import Result
 from arena.formats.intervals import IntervalUnit
 from arena.formats.spec import Settling
 from arena.results.luck_table import LuckLine
 from arena.storage.models import Act
 from arena.strength.interval import Bounds
-from protocol.messages import Limits, Termination, Verdict
+from protocol.messages import Limits, Verdict
 from protocol.watching import View
 
 __all__ = [
@@ -30,7 +31,6 @@ __all__ = [
     "DecisionTimes",
     "LeagueMeasure",
     "LuckCurve",
-    "MatchOutcome",
     "MatchPage",
     "Matches",
     "Opponent",
@@ -308,15 +308,6 @@ class Cards(msgspec.Struct, frozen=True, kw_only=True):
     enforced: tuple[str, ...]
 
 
-class MatchOutcome(msgspec.Struct, frozen=True, kw_only=True):
-    """How a match ended."""
-
-    scores: tuple[int, ...]
-    points: tuple[int, ...]
-    termination: Termination
-    also_out: tuple[int, ...]
-
-
 class LuckCurve(msgspec.Struct, frozen=True, kw_only=True):
     """What each seat had won up to the end of some rounds, in `unit`s, with luck and `without`.
 
@@ -344,7 +335,7 @@ class MatchPage(msgspec.Struct, frozen=True, kw_only=True):
     settings: Mapping[str, Any]
     players: tuple[str, ...]
     view: View
-    result: MatchOutcome
+    result: Result
     started_at: float
     finished_at: float
     counts: bool
