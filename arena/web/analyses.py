@@ -17,8 +17,8 @@ from typing import TypeAlias
 import msgspec
 
 from arena.records.visibility import Viewer, ViewerKind
-from arena.web.analysis_documents import AnalysisState, AnalysisStatus
 from arena.web.document_reader import DocumentReader
+from arena.web.documents import AnalysisState, AnalysisStatus
 from arena.web.play.recent import PersonalMatch
 from arena.web.questions import AnalysisTask, PageAnswer, SideQuestion
 from arena.web.side_process import Failure, SideJob, SideProcess, SideProcessFailed

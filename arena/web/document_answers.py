@@ -18,14 +18,12 @@ from arena.results.match_sums import next_sums
 from arena.storage.reader import StoreReader
 from arena.storage.schema import open_database
 from arena.web import analysis_pages, bot_pages, competition_pages, match_pages
-from arena.web.analysis_documents import AnalysisState, AnalysisStatus
-from arena.web.analysis_requests import mistakes_task, strength_task
 from arena.web.competition_cache import LUCK_S, CachedCompetition
-from arena.web.documents import Refusal, error
-from arena.web.match_pages import RecordedMatches
+from arena.web.documents import AnalysisState, AnalysisStatus, Refusal, error
+from arena.web.match_pages import RecordedMatches, RequestedMatch
 from arena.web.play.recent import PersonalMatch
 from arena.web.questions import (
-    QUERY,
+    DOCUMENTS,
     SUMS,
     AnalysisKind,
     AnalysisTask,
@@ -48,6 +46,7 @@ from protocol.errors import (
 __all__ = ["DocumentAnswers"]
 
 _COMPETITIONS = 8  # that are cached
+_FOR_ALL = ("competitions/ID/cross", "competitions/ID/matches")  # the same for every viewer
 _LIMIT = 100  # matches in one answer by default
 _BUSY_MS = 3_000  # for a lock on the database: a browser waits for the answer
 _UNREAD = "the database of this arena cannot be read, its log says why"
@@ -74,7 +73,7 @@ class DocumentAnswers:
         self._is_server = "://" in where and not where.startswith("sqlite")
         self._competitions = SizedCache[str, CachedCompetition](_COMPETITIONS)
         self._recorded = RecordedMatches()
-        self._stopwatch: bot_pages.Stopwatch | None = None
+        self._stopwatch = bot_pages.Stopwatch()
         self._logged = ""
 
     def answer(
@@ -101,68 +100,67 @@ class DocumentAnswers:
     # --- within ---
 
     def _document(self, question: SideQuestion) -> bytes:
-        name, id_ = route(question.path)
-        unknown = sorted(set(question.query) - QUERY[name])
-        if unknown:
-            known = " and ".join(sorted(QUERY[name])) or "nothing"
-            got = one_line(unknown[0], 40)
-            raise Refusal(400, f"expected {known} behind the `?`, got {got!r}")
-        query, viewer = Query(question.query), question.viewer
-        if name in ("match", "rounds", "record", "mistakes"):
-            return self._of_match(name, id_, query, question)
-        if name == SUMS:
+        query = Query(question.query)
+        if question.path == SUMS:
             return msgspec.json.encode(next_sums(self._opened(), query.number("after", 0)))
-        if name == "competitions":
+        place, id_ = route(question.path)
+        known = DOCUMENTS[place]
+        unknown = sorted(set(question.query) - known)
+        if unknown:
+            expected = " and ".join(sorted(known)) or "nothing"
+            got = one_line(unknown[0], 40)
+            raise Refusal(400, f"expected {expected} behind the `?`, got {got!r}")
+        if place.startswith("matches/"):
+            return self._of_match(place, self._match(id_, question), query, question.viewer)
+        if not id_:
             return msgspec.json.encode(competition_pages.competitions(self._opened()))
-        competition = self._competition(id_)
-        key: tuple[Any, ...] = (name, *sorted(question.query.items()))
-        if name in ("overview", "pairing", "bot", "strength"):
+        competition, viewer = self._competition(id_), question.viewer
+        key: tuple[Any, ...] = (place, *sorted(question.query.items()))
+        if place not in _FOR_ALL:
             key = (*key, viewer, time.time() // LUCK_S)
 
         def make() -> bytes:
-            return msgspec.json.encode(self._of_competition(name, competition, query, viewer))
+            return msgspec.json.encode(self._of_competition(place, competition, query, viewer))
 
         return competition.cached(key, make)
 
     def _of_competition(
-        self, name: str, cached: CachedCompetition, query: Query, viewer: Viewer
+        self, place: str, cached: CachedCompetition, query: Query, viewer: Viewer
     ) -> msgspec.Struct:
-        match name:
-            case "overview":
+        match place.removeprefix("competitions/ID"):
+            case "":
                 return competition_pages.overview(cached, viewer, time.time())
-            case "cross":
+            case "/cross":
                 return competition_pages.cross_table(cached)
-            case "pairing":
+            case "/pairing":
                 names = query.text("a"), query.text("b")
                 return competition_pages.pairing(cached, *names, viewer)
-            case "bot":
-                if self._stopwatch is None:
-                    self._stopwatch = bot_pages.Stopwatch(cached.reader)
+            case "/bot":
                 return bot_pages.bot(cached, self._stopwatch, query.text("name"), viewer)
-            case "strength":
-                return strength_task(cached, query.text("bot"), viewer, time.time())
+            case "/strength":
+                bot = query.text("bot")
+                return analysis_pages.strength_task(cached, bot, viewer, time.time())
             case _:
                 limit = query.number("limit", _LIMIT, most=competition_pages.MOST_MATCHES)
                 return competition_pages.matches(cached, query.number("before", None), limit)
 
-    def _of_match(self, name: str, match_id: str, query: Query, question: SideQuestion) -> bytes:
-        if question.personal_match is not None:
-            match_ = match_pages.personal(question.personal_match, question.viewer)
-        else:
-            opened = self._opened()
-            match_ = match_pages.stored(opened, match_id, question.viewer, time.time())
-        match name:
-            case "match":
+    def _of_match(self, place: str, match_: RequestedMatch, query: Query, viewer: Viewer) -> bytes:
+        match place.removeprefix("matches/ID"):
+            case "":
                 return msgspec.json.encode(self._recorded.page(match_))
-            case "rounds":
+            case "/rounds":
                 first = query.number("from", 1)
-                last = query.number("to", first)
-                return self._recorded.rounds(match_, first, last)
-            case "mistakes":
-                seat = query.number("seat", 1)
-                return msgspec.json.encode(mistakes_task(match_, seat, question.viewer))
+                return self._recorded.rounds(match_, first, query.number("to", first))
+            case "/mistakes":
+                task = analysis_pages.mistakes_task(match_, query.number("seat", 1), viewer)
+                return msgspec.json.encode(task)
             case _:
                 return match_pages.record(match_, query.number("seat", None))
+
+    def _match(self, id_: str, question: SideQuestion) -> RequestedMatch:
+        if question.personal_match is not None:
+            return match_pages.personal(question.personal_match, question.viewer)
+        return match_pages.stored(self._opened(), id_, question.viewer, time.time())
 
     def _competition(self, id_: str) -> CachedCompetition:
         """A competition as it is now; raises `Refusal` if there is none of this id."""

@@ -8,48 +8,43 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from enum import StrEnum
-from typing import TypeAlias, TypeVar
+from typing import TypeVar
 
 import msgspec
 
 from arena.records.visibility import Viewer
-from arena.web.analysis_documents import AnalysisState, AnalysisStatus
-from arena.web.documents import Refusal
+from arena.web.documents import AnalysisState, AnalysisStatus, Refusal
 from arena.web.play.recent import PersonalMatch
 from protocol.errors import one_line
 
 __all__ = [
-    "QUERY",
+    "DOCUMENTS",
     "SUMS",
     "AnalysisKind",
     "AnalysisTask",
     "PageAnswer",
     "Query",
-    "Route",
     "SideQuestion",
     "is_analysis",
     "route",
 ]
 
-QUERY: Mapping[str, frozenset[str]] = {
+DOCUMENTS: Mapping[str, frozenset[str]] = {
     "competitions": frozenset(),
-    "overview": frozenset(),
-    "cross": frozenset(),
-    "pairing": frozenset({"a", "b"}),
-    "bot": frozenset({"name"}),
-    "matches": frozenset({"before", "limit"}),
-    "match": frozenset(),
-    "rounds": frozenset({"from", "to"}),
-    "record": frozenset({"seat"}),
-    "mistakes": frozenset({"seat"}),
-    "strength": frozenset({"bot"}),
-    "sums": frozenset({"after"}),
+    "competitions/ID": frozenset(),
+    "competitions/ID/cross": frozenset(),
+    "competitions/ID/pairing": frozenset({"a", "b"}),
+    "competitions/ID/bot": frozenset({"name"}),
+    "competitions/ID/matches": frozenset({"before", "limit"}),
+    "competitions/ID/strength": frozenset({"bot"}),
+    "matches/ID": frozenset(),
+    "matches/ID/rounds": frozenset({"from", "to"}),
+    "matches/ID/record": frozenset({"seat"}),
+    "matches/ID/mistakes": frozenset({"seat"}),
 }
-"""The documents, and the parameters of each."""
+"""The documents by their place below `/api/`, and the parameters of each."""
 SUMS = "sums"
 """The path of what the arena itself asks for, and no visitor can: theirs begin with `/`."""
-_OF_COMPETITION = ("cross", "pairing", "bot", "matches", "strength")
-_OF_MATCH = ("rounds", "record", "mistakes")
 _LARGEST = 1 << 53  # of a number in JavaScript
 
 Default = TypeVar("Default", int, None)
@@ -129,9 +124,6 @@ class PageAnswer(msgspec.Struct, frozen=True):
     is_packed: bool = False
 
 
-Route: TypeAlias = tuple[str, str]  # a document's name in `QUERY`, and the id that it is about
-
-
 class Query:
     """The parameters of a question; reading one raises `Refusal` if it is missing or wrong."""
 
@@ -157,25 +149,15 @@ class Query:
         return int(text)
 
 
-def route(path: str) -> Route:
-    """The document at a path; raises `Refusal` if there is none."""
-    if path == SUMS:
-        return SUMS, ""
+def route(path: str) -> tuple[str, str]:
+    """The place of a document in `DOCUMENTS`, and the id in it; raises `Refusal` without one."""
     words = path.removeprefix("/api/").removesuffix(".json").split("/")
-    if path.startswith("/api/") and path.endswith(".json"):
-        match words:
-            case ["competitions"]:
-                return "competitions", ""
-            case ["competitions", id_] if id_:
-                return "overview", id_
-            case ["competitions", id_, name] if name in _OF_COMPETITION:
-                return name, id_
-            case ["matches", id_] if id_:
-                return "match", id_
-            case ["matches", id_, name] if name in _OF_MATCH:
-                return name, id_
-    got = one_line(path, 80)
-    raise Refusal(404, f"expected /api/competitions.json or one below, got {got!r}")
+    place = "/".join("ID" if at == 1 else word for at, word in enumerate(words))
+    is_known = place in DOCUMENTS and all(words)
+    if not (is_known and path.startswith("/api/") and path.endswith(".json")):
+        got = one_line(path, 80)
+        raise Refusal(404, f"expected /api/competitions.json or one below, got {got!r}")
+    return place, "".join(words[1:2])
 
 
 def is_analysis(path: str) -> bool:
