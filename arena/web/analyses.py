@@ -35,7 +35,6 @@ _LEAST_BYTES = _CACHED_BYTES // 2_000  # as which small ones count
 _FRESH_S = 60.0  # how long the strength of a bot stands at least, whatever it plays
 _REST = 9.0  # times what it took: how long it stands
 _AGAIN_S = 10.0  # how long a failure is told that asking again may mend
-_DEATHS = 1_000  # of so many tasks it is known that the process has died of them
 
 _DIED = "the process that analyses has ended at this; ask again to have it tried once more"
 _DIED_AGAIN = "the process that analyses has ended at this twice, and does not try it again"
@@ -57,12 +56,16 @@ class _AskedTask(msgspec.Struct, eq=False):
 
 
 class _Outcome(msgspec.Struct, frozen=True):
-    """What came of a task; it stands for that task if `is_final`, and for its subject `until`."""
+    """What came of a task; it stands for that task if `is_final`, and for its subject `until`.
+
+    The process has died of it `deaths` times.
+    """
 
     task: AnalysisTask
     answer: PageAnswer
     until: float
-    is_final: bool
+    is_final: bool = True
+    deaths: int = 0
 
 
 class Analyses:
@@ -79,7 +82,6 @@ class Analyses:
         self._outcomes = SizedCache[_Subject, _Outcome](
             _CACHED_BYTES, lambda outcome: max(len(outcome.answer.body), _LEAST_BYTES)
         )
-        self._deaths = SizedCache[_Subject, int](_DEATHS)
 
     async def ask(
         self,
@@ -166,19 +168,17 @@ class Analyses:
         now = self._clock()
         took_s = now - (asked.job.began_at or now)
         until = now + max(_FRESH_S, _REST * took_s)
-        self._outcomes.put(subject, _Outcome(asked.task, answer.result(), until, True))
+        self._outcomes.put(subject, _Outcome(asked.task, answer.result(), until))
 
     def _failed(self, task: AnalysisTask, failure: Failure) -> _Outcome:
         """What is told of a task at which the process has died, or did not start."""
-        deaths = self._deaths.get(task.subject) or 0
-        if failure is Failure.DIED:
-            deaths += 1
-            self._deaths.put(task.subject, deaths)
+        before = self._outcomes.get(task.subject)
+        deaths = (before.deaths if before else 0) + (failure is Failure.DIED)
         texts = {Failure.DIED: _DIED if deaths == 1 else _DIED_AGAIN, Failure.NOT_THERE: _NOT_THERE}
         is_final = deaths > 1 or failure not in texts
         until = math.inf if is_final else self._clock() + _AGAIN_S
         status = task.status(AnalysisState.FAILED, texts.get(failure, _FAILED))
-        return _Outcome(task, _answer(status), until, is_final)
+        return _Outcome(task, _answer(status), until, is_final, deaths)
 
 
 def _answer(status: AnalysisStatus) -> PageAnswer:
