@@ -10,16 +10,14 @@ from __future__ import annotations
 import asyncio
 import gzip
 import math
-from collections.abc import Mapping
 from functools import partial
 from typing import TypeAlias
 
 import msgspec
 
-from arena.records.visibility import Viewer, ViewerKind
+from arena.records.visibility import ViewerKind
 from arena.web.document_reader import DocumentReader
 from arena.web.documents import AnalysisState, AnalysisStatus
-from arena.web.play.recent import PersonalMatch
 from arena.web.questions import AnalysisTask, PageAnswer, SideQuestion
 from arena.web.side_process import Failure, SideJob, SideProcess, SideProcessFailed
 from arena.web.sized_cache import SizedCache
@@ -83,20 +81,10 @@ class Analyses:
             _CACHED_BYTES, lambda outcome: max(len(outcome.answer.body), _LEAST_BYTES)
         )
 
-    async def ask(
-        self,
-        path: str,
-        query: Mapping[str, str],
-        viewer: Viewer,
-        personal_match: PersonalMatch | None = None,
-        address: str = "",
-        packs: bool = False,
-    ) -> PageAnswer:
-        """The state of an analysis, which is queued if it is new; the arguments are the reader's.
-
-        Nothing is raised.
-        """
-        answer = await self._reader.ask(path, query, viewer, personal_match, address)
+    async def ask(self, address: str, question: SideQuestion) -> PageAnswer:
+        """The state of an analysis, which is queued if it is new; nothing is raised."""
+        packs, question = question.packs, msgspec.structs.replace(question, packs=False)
+        answer = await self._reader.ask(address, question)
         if answer.status != 200:
             return answer
         task = msgspec.json.decode(answer.body, type=AnalysisTask)
@@ -105,6 +93,7 @@ class Analyses:
         outcome = self._outcomes.get(task.subject)
         if outcome is not None and self._stands(outcome, task):
             return outcome.answer if packs else _unpacked(outcome.answer)
+        viewer = question.viewer
         is_public = viewer.kind is ViewerKind.PUBLIC
         user = address if is_public else f"{viewer.kind.value} {viewer.name}"
         asked = self._asked.get(task.subject)
@@ -112,7 +101,7 @@ class Analyses:
             room = _MOST_PUBLIC if is_public else _MOST_WAITING
             if (why := self._refusal(user, room)) is not None:
                 return _answer(task.status(AnalysisState.REFUSED, why))
-            asked = self._queued(user, task, path, personal_match)
+            asked = self._queued(user, task, question)
         asked.asked_at = self._clock()
         return _answer(self._status(asked))
 
@@ -132,13 +121,11 @@ class Analyses:
             return _BUSY
         return _YOURS if sum(job.user == user for job in waiting) >= _MOST_OF_ONE else None
 
-    def _queued(
-        self, user: str, task: AnalysisTask, path: str, personal_match: PersonalMatch | None
-    ) -> _AskedTask:
+    def _queued(self, user: str, task: AnalysisTask, question: SideQuestion) -> _AskedTask:
         def is_wanted() -> bool:
             return self._clock() - self._asked[task.subject].asked_at < _UNASKED_S
 
-        question = SideQuestion(path=path, task=task, personal_match=personal_match, packs=True)
+        question = msgspec.structs.replace(question, task=task, packs=True)
         job = self._process.ask(user, question, is_wanted)
         asked = self._asked[task.subject] = _AskedTask(task, job, self._clock())
         job.answer.add_done_callback(partial(self._ended, asked))

@@ -6,7 +6,6 @@ A document that a whole class asks for in the same second is read once.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
 from functools import partial
 from typing import TypeAlias
 
@@ -15,7 +14,6 @@ import msgspec
 from arena.records.visibility import Viewer
 from arena.storage.store import Store
 from arena.web.documents import error
-from arena.web.play.recent import PersonalMatch
 from arena.web.questions import PageAnswer, SideQuestion
 from arena.web.side_process import Failure, SideJob, SideProcess, SideProcessFailed
 from arena.web.sized_cache import SizedCache
@@ -67,21 +65,10 @@ class DocumentReader:
             _CACHED_BYTES, lambda cached: max(len(cached[1].body), _LEAST_BYTES)
         )
 
-    async def ask(
-        self,
-        path: str,
-        query: Mapping[str, str],
-        viewer: Viewer,
-        personal_match: PersonalMatch | None = None,
-        address: str = "",
-        packs: bool = False,
-    ) -> PageAnswer:
-        """A document, or an error as `{"error": …}`; nothing is raised.
-
-        `personal_match` is the match that it is about, if that is not in the database. Addresses
-        take turns. With `packs` it is compressed where that is worth it.
-        """
-        key = (path, tuple(sorted(query.items())), viewer, packs)
+    async def ask(self, address: str, question: SideQuestion) -> PageAnswer:
+        """A document, or an error as `{"error": …}`; nothing is raised. Addresses take turns."""
+        query = tuple(sorted(question.query.items()))
+        key = (question.path, query, question.viewer, question.packs)
         cached = self._cache.get(key)
         if cached is not None and self._clock() < cached[0]:
             return cached[1]
@@ -89,13 +76,6 @@ class DocumentReader:
         if asked is None or asked.job.answer.cancelled():
             if len(self.process.waiting) >= _MOST_WAITING:
                 return _BUSY
-            question = SideQuestion(
-                path=path,
-                query=dict(query),
-                viewer=viewer,
-                personal_match=personal_match,
-                packs=packs,
-            )
             job = self.process.ask(address, question, lambda: self._asked[key].waiters > 0)
             asked = self._asked[key] = _AskedDocument(job)
             job.answer.add_done_callback(partial(self._answered, key, asked))

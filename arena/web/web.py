@@ -13,7 +13,7 @@ import asyncio
 import logging
 import secrets
 from collections import Counter
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from functools import lru_cache, partial
 from typing import TYPE_CHECKING
 from urllib.parse import parse_qsl, unquote
@@ -25,7 +25,6 @@ from arena.competitions.attendance import Upcoming
 from arena.competitions.start import Startable
 from arena.engine.match import Result
 from arena.formats.schedule import Pairing
-from arena.records.visibility import Viewer
 from arena.referee.live_match import LiveMatch
 from arena.referee.transport import Caller, Wire
 from arena.server.admission import Unwelcome
@@ -59,7 +58,7 @@ from arena.web.metrics import CONTENT_TYPE as METRICS
 from arena.web.metrics import Figures, exposition
 from arena.web.play.human_limits import browser_of, remembering
 from arena.web.play.tables import PeopleTables
-from arena.web.questions import PageAnswer, is_analysis
+from arena.web.questions import PageAnswer, SideQuestion, is_analysis
 from arena.web.side_process import SideProcess
 from arena.web.spectators import Spectators
 from arena.web.viewer_socket import Viewers
@@ -205,18 +204,21 @@ class Web:
             case "/api/me.json":
                 self._send(visitor, document(200, msgspec.json.encode(viewer), NO_STORE))
             case _:
-                find = partial(self._read, path, fields, viewer, visitor.address, headers)
+                question = SideQuestion(
+                    path=path, query=fields, viewer=viewer, packs=takes_gzip(headers)
+                )
+                find = partial(self._read, visitor.address, question, headers)
                 self._answer_later(visitor, path, find)
 
-    async def _read(
-        self, path: str, query: Mapping[str, str], viewer: Viewer, address: str, headers: Headers
-    ) -> Reply:
+    async def _read(self, address: str, question: SideQuestion, headers: Headers) -> Reply:
         """A document from the database, or about a match that a person has played lately."""
-        match_ = path.removeprefix(_MATCHES).partition("/")[0].removesuffix(".json")
-        played = self.people.record(match_) if path.startswith(_MATCHES) else None
+        path = question.path
+        if path.startswith(_MATCHES):
+            match_ = path.removeprefix(_MATCHES).partition("/")[0].removesuffix(".json")
+            played = self.people.record(match_)
+            question = msgspec.structs.replace(question, personal_match=played)
         source = self._analyses if is_analysis(path) else self.reader
-        packs = takes_gzip(headers)
-        return _reply(await source.ask(path, query, viewer, played, address, packs), headers)
+        return _reply(await source.ask(address, question), headers)
 
     def _answer_later(
         self, visitor: Visitor, path: str, find: Callable[[], Awaitable[Reply]]

@@ -64,11 +64,12 @@ class AnalysisStage(SideStage):
             ),
         )
 
-    async def ask(self, name: str, document: str) -> PageAnswer:
+    async def ask(self, name: str, document: str, *, packs: bool = False) -> PageAnswer:
         """What one is told, who may ask from `anybody@10.0.0.2`."""
         name, _, address = name.partition("@")
         viewer = {"anybody": PUBLIC, "eva": INSTRUCTOR}.get(name, owner(name))
-        answer = await self.analyses.ask(_path(document), {}, viewer, None, address or "10.0.0.1")
+        question = SideQuestion(path=_path(document), viewer=viewer, packs=packs)
+        answer = await self.analyses.ask(address or "10.0.0.1", question)
         await asyncio.sleep(0.001)  # the process has its turn
         return answer
 
@@ -147,11 +148,9 @@ async def test_what_is_analysed_and_when(stage: AnalysisStage, case: Case) -> No
 async def test_what_comes_compressed_is_unpacked_for_whoever_wants_that(
     stage: AnalysisStage,
 ) -> None:
-    path = "/api/matches/m/mistakes.json"
     await stage.ask("ann", "m")
     await stage.do_does("")
-    packed = await stage.analyses.ask(path, {}, ANN, packs=True)
-    plain = await stage.analyses.ask(path, {}, ANN)
+    packed, plain = await stage.ask("ann", "m", packs=True), await stage.ask("ann", "m")
 
     assert (packed.is_packed, plain.is_packed) == (True, False)
     assert gzip.decompress(packed.body) == plain.body

@@ -39,8 +39,8 @@ class ReaderStage(SideStage):
         name, _, address = name.partition("@")
         name, _, kind = name.partition("=")
         viewer = INSTRUCTOR if kind else PUBLIC
-        path = path.replace("\\ud800", "\ud800")
-        ask = self.reader.ask(path, {}, viewer, None, address or "10.0.0.1")
+        question = SideQuestion(path=path.replace("\\ud800", "\ud800"), viewer=viewer)
+        ask = self.reader.ask(address or "10.0.0.1", question)
         self._asking[name] = asyncio.create_task(ask)
         await asyncio.sleep(0.001)
 

@@ -23,13 +23,12 @@ from arena.storage.store import Store
 from arena.web.analyses import Analyses
 from arena.web.document_reader import DocumentReader
 from arena.web.play.recent import PersonalMatch
-from arena.web.questions import AnalysisKind, AnalysisTask, SideQuestion
+from arena.web.questions import AnalysisKind, AnalysisTask, PageAnswer, SideQuestion
 from arena.web.side_process import SideProcess
 from arena.web.side_program import NICENESS, PAUSE, PROCESSING, RESUME, Header
 from tests.support import databases
 from tests.support.arena_process import state
 from tests.support.databases import Server
-from tests.support.page_reader import PUBLIC
 from tests.support.sample_database import SampleWriter, personal_match, plan, play, write
 
 pytestmark = pytest.mark.e2e
@@ -38,8 +37,8 @@ TIMEOUT_S = 60.0
 GAME = "ace_king_queen"
 COMPETITION = f"{GAME}-00000000"
 LONG = {"hands": 20_000}
-LIST = "/api/competitions.json"
-RECORD = "/api/matches/long-1/record.json"
+LIST = "competitions.json"
+RECORD = "matches/long-1/record.json"
 
 
 @pytest.fixture(scope="module")
@@ -54,6 +53,10 @@ def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return file
 
 
+def asked(path: str, **more: Any) -> SideQuestion:
+    return SideQuestion(path=f"/api/{path}", **more)
+
+
 class Beside:
     """Both processes of an arena."""
 
@@ -62,13 +65,16 @@ class Beside:
         self.reader = DocumentReader(store)
         self.analyses = Analyses(self.idle, self.reader)
 
+    async def reads(self, path: str, **more: Any) -> PageAnswer:
+        return await self.reader.ask("", asked(path, **more))
+
     async def analysis(
         self, path: str, sat: PersonalMatch | None = None, **query: str
     ) -> dict[str, Any]:
         """The state that ends an analysis."""
         async with asyncio.timeout(TIMEOUT_S):
             while True:
-                answer = await self.analyses.ask(f"/api/{path}", query, PUBLIC, sat)
+                answer = await self.analyses.ask("", asked(path, personal_match=sat, query=query))
                 found: dict[str, Any] = msgspec.json.decode(answer.body)
                 if found["state"] not in ("queued", "running"):
                     return found
@@ -94,10 +100,10 @@ async def beside(where: Path | str) -> AsyncIterator[Beside]:
 
 async def test_documents_come_as_they_are_or_packed_and_errors_in_a_line(file: Path) -> None:
     async with beside(file) as both:
-        ask = both.reader.ask
-        plain, packed = await ask(RECORD, {}, PUBLIC), await ask(RECORD, {}, PUBLIC, packs=True)
-        tiny = await ask("/api/matches/x", {}, PUBLIC, packs=True)
-        bad = await ask("/api/" + "x" * 2_000, {}, PUBLIC, packs=True)
+        plain = await both.reads(RECORD)
+        packed = await both.reads(RECORD, packs=True)
+        tiny = await both.reads("matches/x", packs=True)
+        bad = await both.reads("x" * 2_000, packs=True)
 
         assert (plain.status, plain.is_packed, packed.is_packed) == (200, False, True)
         assert len(packed.body) < len(plain.body) / 2
@@ -112,9 +118,9 @@ async def test_names_of_all_kinds_and_matches_of_people_go_through_the_pipe(file
     sat = personal_match("gin_rummy")
     async with beside(file) as both:
         for name in ("näh", "a\nb", "\u2028", "\x00", "x" * 5_000):
-            at = f"/api/competitions/{COMPETITION}/bot.json"
-            assert (await both.reader.ask(at, {"name": name}, PUBLIC)).status == 404
-        answer = await both.reader.ask("/api/matches/p-1.json", {}, PUBLIC, sat)
+            at = f"competitions/{COMPETITION}/bot.json"
+            assert (await both.reads(at, query={"name": name})).status == 404
+        answer = await both.reads("matches/p-1.json", personal_match=sat)
 
         assert msgspec.json.decode(answer.body)["players"] == list(sat.players)
 
@@ -151,7 +157,7 @@ async def test_a_process_that_is_killed_costs_one_answer(file: Path) -> None:
 async def test_both_give_way_to_whoever_plays(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv(NICENESS)
     async with beside(file) as both, asyncio.timeout(TIMEOUT_S):
-        await both.analyses.ask(f"/api/matches/{GAME}-1/mistakes.json", {}, PUBLIC)
+        await both.analyses.ask("", asked(f"matches/{GAME}-1/mistakes.json"))
         while (pid := both.idle.pid) is None or os.getpriority(os.PRIO_PROCESS, pid) < 19:
             await asyncio.sleep(0.01)
         while os.sched_getscheduler(pid) != os.SCHED_IDLE:
@@ -165,11 +171,11 @@ async def test_both_give_way_to_whoever_plays(file: Path, monkeypatch: pytest.Mo
 
 async def test_ctrl_c_is_for_the_arena(file: Path) -> None:
     async with beside(file) as both:
-        await both.reader.ask(LIST, {}, PUBLIC)
+        await both.reads(LIST)
         pid = both.reader.process.pid or 0
         os.kill(pid, signal.SIGINT)
 
-        assert (await both.reader.ask(RECORD, {}, PUBLIC)).status == 200
+        assert (await both.reads(RECORD)).status == 200
         assert both.reader.process.pid == pid
 
 
@@ -290,14 +296,13 @@ def test_what_is_no_question_ends_it_with_a_line(file: Path) -> None:
 
 ARENA = """
 import asyncio, sys
-from arena.records.visibility import Viewer
 from arena.storage.store import Store
-from tests.arena.web.test_side_process import Beside
+from tests.arena.web.test_side_process import Beside, asked
 
 async def main():
     with Store(sys.argv[1]) as store:
         both = Beside(store)
-        await both.analyses.ask("/api/matches/long-1/mistakes.json", {}, Viewer())
+        await both.analyses.ask("", asked("matches/long-1/mistakes.json"))
         while not both.idle.has_answered:
             await asyncio.sleep(0.01)
         both.idle.give_way(computing=True)
@@ -329,7 +334,7 @@ def test_an_arena_that_is_killed_leaves_no_process(file: Path) -> None:
 
 async def test_a_password_is_on_no_command_line_and_in_no_answer(postgres: Server) -> None:
     async with beside(postgres.tcp(postgres.url())) as both:
-        assert (await both.reader.ask(LIST, {}, PUBLIC)).status == 200
+        assert (await both.reads(LIST)).status == 200
         for about in ("cmdline", "environ"):
             words = Path(f"/proc/{both.reader.process.pid}/{about}").read_bytes()
             for secret in (databases.PASSWORD, databases.PASSWORD.replace(" ", "%20")):

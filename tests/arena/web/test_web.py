@@ -6,7 +6,7 @@ import asyncio
 import gzip
 import json
 import threading
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +23,7 @@ from arena.server.visitors import Visitors
 from arena.storage.tokens import Access, hashed
 from arena.web.files import Files
 from arena.web.manual_pages import ManualPages
-from arena.web.questions import PageAnswer
+from arena.web.questions import PageAnswer, SideQuestion
 from arena.web.web import Web
 from protocol.errors import StoreFailed, UsageError
 from tests.arena.web.test_files import CONTENTS
@@ -73,11 +73,9 @@ class FakeReader:
         self.found: Any = PageAnswer(200, b'{"id":"x"}', "v1")
         self.holds: asyncio.Event | None = None
 
-    async def ask(
-        self, path: str, query: Mapping[str, str], viewer: Viewer, *more: Any
-    ) -> PageAnswer:
-        self.asked.append((path, dict(query), viewer))
-        self.packs.append(more[-1])
+    async def ask(self, _: str, question: SideQuestion) -> PageAnswer:
+        self.asked.append((question.path, question.query, question.viewer))
+        self.packs.append(question.packs)
         if self.holds is not None:
             await self.holds.wait()
         if isinstance(self.found, Exception):
