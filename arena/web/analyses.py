@@ -27,7 +27,6 @@ __all__ = ["Analyses"]
 _MOST_WAITING = 200
 _MOST_PUBLIC = 100  # then people without a login wait outside: many addresses are one person
 _MOST_OF_ONE = 3  # that wait, of one person, or of all without a login at one address
-_UNASKED_S = 120.0  # then nobody waits any more; browsers let hidden pages ask once a minute
 _CACHED_BYTES = 16 << 20  # most are a few kilobytes, compressed
 _LEAST_BYTES = _CACHED_BYTES // 2_000  # as which small ones count
 _FRESH_S = 60.0  # how long the strength of a bot stands at least, whatever it plays
@@ -43,14 +42,6 @@ _BUSY = "too many analyses wait; ask again in some minutes"
 _PAUSED = "waits while bots play that the arena has launched"
 
 _Subject: TypeAlias = AnalysisTask  # one whose `last` and `matches` are 0
-
-
-class _AskedTask(msgspec.Struct, eq=False):
-    """A task that waits or is done now; somebody has asked for it at `asked_at`."""
-
-    task: AnalysisTask
-    job: SideJob
-    asked_at: float
 
 
 class _Outcome(msgspec.Struct, frozen=True):
@@ -76,7 +67,6 @@ class Analyses:
         self._process = process
         self._reader = reader
         self._clock = asyncio.get_running_loop().time
-        self._asked: dict[_Subject, _AskedTask] = {}
         self._outcomes = SizedCache[_Subject, _Outcome](
             _CACHED_BYTES, lambda outcome: max(len(outcome.answer.body), _LEAST_BYTES)
         )
@@ -96,14 +86,16 @@ class Analyses:
         viewer = question.viewer
         is_public = viewer.kind is ViewerKind.PUBLIC
         user = address if is_public else f"{viewer.kind.value} {viewer.name}"
-        asked = self._asked.get(task.subject)
-        if asked is None or asked.job.answer.cancelled():
+        job = self._process.pending(task.subject)
+        if job is None:
             room = _MOST_PUBLIC if is_public else _MOST_WAITING
             if (why := self._refusal(user, room)) is not None:
                 return _answer(task.status(AnalysisState.REFUSED, why))
-            asked = self._queued(user, task, question)
-        asked.asked_at = self._clock()
-        return _answer(self._status(asked))
+            question = msgspec.structs.replace(question, task=task, packs=True)
+            job = self._process.ask(user, task.subject, question)
+            job.answer.add_done_callback(partial(self._ended, task, job))
+        job.asked_at = self._clock()
+        return _answer(self._status(task, job))
 
     # --- within ---
 
@@ -121,19 +113,8 @@ class Analyses:
             return _BUSY
         return _YOURS if sum(job.user == user for job in waiting) >= _MOST_OF_ONE else None
 
-    def _queued(self, user: str, task: AnalysisTask, question: SideQuestion) -> _AskedTask:
-        def is_wanted() -> bool:
-            return self._clock() - self._asked[task.subject].asked_at < _UNASKED_S
-
-        question = msgspec.structs.replace(question, task=task, packs=True)
-        job = self._process.ask(user, question, is_wanted)
-        asked = self._asked[task.subject] = _AskedTask(task, job, self._clock())
-        job.answer.add_done_callback(partial(self._ended, asked))
-        return asked
-
-    def _status(self, asked: _AskedTask) -> AnalysisStatus:
+    def _status(self, task: AnalysisTask, job: SideJob) -> AnalysisStatus:
         """How far a task is."""
-        task, job = asked.task, asked.job
         text = _PAUSED if self._process.is_paused else ""
         waiting = self._waiting()
         if job in waiting:
@@ -141,21 +122,18 @@ class Analyses:
         running = task.status(AnalysisState.RUNNING, text)
         return msgspec.structs.replace(running, done=job.done, of=job.of)
 
-    def _ended(self, asked: _AskedTask, answer: asyncio.Future[PageAnswer]) -> None:
+    def _ended(self, task: AnalysisTask, job: SideJob, answer: asyncio.Future[PageAnswer]) -> None:
         """Keep what came of a task; of one that nobody wanted any more nothing came."""
-        subject = asked.task.subject
-        if self._asked.get(subject) is asked:
-            del self._asked[subject]
         if answer.cancelled():
             return
         error = answer.exception()
         if isinstance(error, SideProcessFailed):
-            self._outcomes.put(subject, self._failed(asked.task, error.failure))
-            return
-        now = self._clock()
-        took_s = now - (asked.job.began_at or now)
-        until = now + max(_FRESH_S, _REST * took_s)
-        self._outcomes.put(subject, _Outcome(asked.task, answer.result(), until))
+            outcome = self._failed(task, error.failure)
+        else:
+            now = self._clock()
+            took_s = now - (job.began_at or now)
+            outcome = _Outcome(task, answer.result(), now + max(_FRESH_S, _REST * took_s))
+        self._outcomes.put(task.subject, outcome)
 
     def _failed(self, task: AnalysisTask, failure: Failure) -> _Outcome:
         """What is told of a task at which the process has died, or did not start."""

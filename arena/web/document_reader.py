@@ -9,13 +9,11 @@ import asyncio
 from functools import partial
 from typing import TypeAlias
 
-import msgspec
-
 from arena.records.visibility import Viewer
 from arena.storage.store import Store
 from arena.web.documents import error
 from arena.web.questions import PageAnswer, SideQuestion
-from arena.web.side_process import Failure, SideJob, SideProcess, SideProcessFailed
+from arena.web.side_process import Failure, SideProcess, SideProcessFailed
 from arena.web.sized_cache import SizedCache
 
 __all__ = ["DocumentReader"]
@@ -45,13 +43,6 @@ _FAILED = {
 _Key: TypeAlias = tuple[str, tuple[tuple[str, str], ...], Viewer, bool]
 
 
-class _AskedDocument(msgspec.Struct, eq=False):
-    """A document that is being read, and the number of requests that wait for it."""
-
-    job: SideJob
-    waiters: int = 0
-
-
 class DocumentReader:
     """Has documents read from the database of `store`, and caches each for `fresh_s`."""
 
@@ -59,7 +50,6 @@ class DocumentReader:
         self.process = SideProcess(store)
         self._fresh_s = fresh_s
         self._clock = asyncio.get_running_loop().time
-        self._asked: dict[_Key, _AskedDocument] = {}
         # Until when an answer is fresh, and the answer.
         self._cache = SizedCache[_Key, tuple[float, PageAnswer]](
             _CACHED_BYTES, lambda cached: max(len(cached[1].body), _LEAST_BYTES)
@@ -72,30 +62,22 @@ class DocumentReader:
         cached = self._cache.get(key)
         if cached is not None and self._clock() < cached[0]:
             return cached[1]
-        asked = self._asked.get(key)
-        if asked is None or asked.job.answer.cancelled():
+        job = self.process.pending(key)
+        if job is None:
             if len(self.process.waiting) >= _MOST_WAITING:
                 return _BUSY
-            job = self.process.ask(address, question, lambda: self._asked[key].waiters > 0)
-            asked = self._asked[key] = _AskedDocument(job)
-            job.answer.add_done_callback(partial(self._answered, key, asked))
-        asked.waiters += 1
+            job = self.process.ask(address, key, question)
+            job.answer.add_done_callback(partial(self._answered, key))
         try:
-            return await asyncio.shield(asked.job.answer)  # others may wait for it, too
+            return await self.process.answer_of(job)
         except SideProcessFailed as failed:
             status, text = _FAILED[failed.failure]
             return PageAnswer(status, error(text))
-        finally:
-            asked.waiters -= 1
 
     # --- within ---
 
-    def _answered(
-        self, key: _Key, asked: _AskedDocument, answer: asyncio.Future[PageAnswer]
-    ) -> None:
+    def _answered(self, key: _Key, answer: asyncio.Future[PageAnswer]) -> None:
         """Cache an answer for a moment, unless it is a failure or too large."""
-        if self._asked.get(key) is asked:
-            del self._asked[key]
         if answer.cancelled() or answer.exception() is not None:
             return
         found = answer.result()

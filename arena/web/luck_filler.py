@@ -78,7 +78,8 @@ class LuckFiller:
         """Fill in a few matches; False if there were none left."""
         await self._store.flushed()  # the process reads what is on the disk
         query = {"after": str(self._after)} if self._after else {}
-        answer = await self._process.ask(SUMS, SideQuestion(path=SUMS, query=query)).answer
+        job = self._process.ask(SUMS, SUMS, SideQuestion(path=SUMS, query=query))
+        answer = await self._process.answer_of(job)
         batch = msgspec.json.decode(answer.body, type=SumsBatch)  # an error is none
         if batch.rows:
             self._store.sums_made(batch.rows)

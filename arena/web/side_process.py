@@ -18,7 +18,7 @@ import contextlib
 import logging
 import sys
 from asyncio.subprocess import PIPE, Process
-from collections.abc import Callable, Sequence
+from collections.abc import Hashable, Sequence
 from enum import StrEnum
 
 import msgspec
@@ -36,6 +36,7 @@ log = logging.getLogger(__name__)
 
 _MOST_S = 60.0  # for one document, as it delays all others
 _IDLE_S = 60.0  # then a process for idle work is not needed for now
+_UNASKED_S = 120.0  # then nobody wants idle work any more; hidden pages ask once a minute
 _RESTART_S = 2.0  # after a process that died before its first answer
 _END_S = 1.0  # for the process to end after its input; it needs a moment
 _QUIET_S = 0.3  # without a launched bot that computes: longer than between two questions
@@ -62,19 +63,23 @@ class SideProcessFailed(Exception):
 
 
 class SideJob(msgspec.Struct, eq=False):
-    """A question of a user, from the queue to its answer.
+    """A question of a user, from the queue to its answer; times are on the loop's clock.
 
     Attributes:
-        is_wanted: called when it is its turn; without one who wants it the answer is cancelled.
-        answer: fails with `SideProcessFailed`.
-        began_at: on the loop's clock; None while it waits.
+        key: questions of the same key are one job.
+        answer: fails with `SideProcessFailed`; cancelled if nobody wants it when it is its turn.
+        asked_at: when somebody has asked for it last.
+        waiters: how many await it.
+        began_at: None while it waits.
         done: of `of` decisions or matches, as far as the process has told.
     """
 
     user: str
+    key: Hashable
     question: SideQuestion
-    is_wanted: Callable[[], bool]
     answer: asyncio.Future[PageAnswer]
+    asked_at: float
+    waiters: int = 0
     began_at: float | None = None
     done: int = 0
     of: int = 0
@@ -98,6 +103,7 @@ class SideProcess:
         self._arguments = [IDLE] if is_idle else []
         self._most_s = None if is_idle else _MOST_S
         self._idle_s = _IDLE_S if is_idle else None
+        self._unasked_s = _UNASKED_S if is_idle else 0.0
         self._where = _address_of(store)
         self._clock = asyncio.get_running_loop().time
         self._process: Process | None = None
@@ -105,7 +111,7 @@ class SideProcess:
         self._start_at = 0.0
         self._listeners = BackgroundTasks()
         self._queue = FairQueue[SideJob]()
-        self._job: SideJob | None = None
+        self._jobs: dict[Hashable, SideJob] = {}  # those in the queue, and the one that is done now
         self._has_work = asyncio.Event()
         self._may_work = asyncio.Event()
         self._may_work.set()
@@ -127,28 +133,40 @@ class SideProcess:
     @property
     def is_busy(self) -> bool:
         """Whether there is anything to do, and so it matters what the bots do."""
-        return self._job is not None or bool(self._queue)
+        return bool(self._jobs)
 
     @property
     def is_paused(self) -> bool:
         return not self._may_work.is_set()
 
-    def ask(
-        self, user: str, question: SideQuestion, is_wanted: Callable[[], bool] = lambda: True
-    ) -> SideJob:
-        """Queue a question, whose `id` is set here."""
+    def pending(self, key: Hashable) -> SideJob | None:
+        """The job of a key, if it waits or is done now."""
+        return self._jobs.get(key)
+
+    def ask(self, user: str, key: Hashable, question: SideQuestion) -> SideJob:
+        """Queue a question whose key is not `pending`; its `id` is set here."""
         self.asked += 1
         question = msgspec.structs.replace(question, id=self.asked)
-        job = SideJob(user, question, is_wanted, asyncio.get_running_loop().create_future())
+        future = asyncio.get_running_loop().create_future()
+        job = SideJob(user, key, question, future, self._clock())
         job.answer.add_done_callback(ignore_error)
         if self._is_closed:
             _settle(job, Failure.CLOSED)
             return job
+        self._jobs[key] = job
         self._queue.put(user, job)
         self._has_work.set()
         if self._worker is None:
             self._worker = asyncio.create_task(self._work())
         return job
+
+    async def answer_of(self, job: SideJob) -> PageAnswer:
+        """Wait for a job, as others may, too; raises `SideProcessFailed`."""
+        job.waiters += 1
+        try:
+            return await asyncio.shield(job.answer)
+        finally:
+            job.waiters -= 1
 
     def give_way(self, *, computing: bool) -> None:
         """Note whether a bot that the arena has launched computes; several times a second.
@@ -174,8 +192,9 @@ class SideProcess:
         if self._worker is not None:
             self._worker.cancel()
             await asyncio.wait([self._worker])
-        for job in (*self._queue, *filter(None, [self._job])):
-            _settle(job, Failure.CLOSED)
+        for job in self._jobs.values():
+            if not job.answer.done():
+                _settle(job, Failure.CLOSED)
         await self._end()
         await self._listeners.ended()
 
@@ -192,15 +211,16 @@ class SideProcess:
             while self._queue:
                 await self._may_work.wait()
                 job = self._queue.take()
-                if job.answer.done() or not job.is_wanted():
+                if job.waiters or self._clock() - job.asked_at < self._unasked_s:
+                    job.began_at = self._clock()
+                    answer = await self._answer(job)
+                    if isinstance(answer, Failure):
+                        await self._end(at_once=True)
+                    _settle(job, answer)
+                    await asyncio.sleep(0)  # who asks again finds it kept
+                else:
                     job.answer.cancel()
-                    continue
-                self._job, job.began_at = job, self._clock()
-                answer = await self._answer(job)
-                if isinstance(answer, Failure):
-                    await self._end(at_once=True)
-                self._job = None
-                _settle(job, answer)
+                del self._jobs[job.key]
 
     async def _answer(self, job: SideJob) -> PageAnswer | Failure:
         path = one_line(job.question.path)
@@ -210,7 +230,7 @@ class SideProcess:
                     if self._clock() < self._start_at:
                         return Failure.NOT_THERE
                     await self._start()
-                return await self._answer_of(job)
+                return await self._asked(job)
         except TimeoutError:
             log.warning("the page's %s took too long for %s", self._title, path)
             return Failure.TOO_SLOW
@@ -247,7 +267,7 @@ class SideProcess:
         if self._process is not None and self._process.stdin is not None:
             self._process.stdin.write(line)
 
-    async def _answer_of(self, job: SideJob) -> PageAnswer:
+    async def _asked(self, job: SideJob) -> PageAnswer:
         """The answer of the process; raises `OSError`, `EOFError` or `DecodeError` if it died."""
         process, question = self._process, job.question
         assert process is not None, "it was started"
@@ -282,9 +302,6 @@ class SideProcess:
 
 
 def _settle(job: SideJob, answer: PageAnswer | Failure) -> None:
-    """Give a job its answer, unless whoever asked is gone."""
-    if job.answer.done():
-        return
     if isinstance(answer, PageAnswer):
         job.answer.set_result(answer)
     else:
