@@ -55,7 +55,7 @@ from arena.web.lobby import LatestMatches, lobby
 from arena.web.luck_filler import LuckFiller
 from arena.web.manual_pages import MANUAL, ManualPages
 from arena.web.metrics import CONTENT_TYPE as METRICS
-from arena.web.metrics import Figures, exposition
+from arena.web.metrics import ArenaFigures
 from arena.web.play.human_limits import browser_of, remembering
 from arena.web.play.tables import PeopleTables
 from arena.web.questions import PageAnswer, SideQuestion, is_analysis
@@ -63,7 +63,6 @@ from arena.web.side_process import SideProcess
 from arena.web.spectators import Spectators
 from arena.web.viewer_socket import Viewers
 from protocol.errors import ArenaError, UsageError
-from protocol.version import __version__
 
 if TYPE_CHECKING:
     from arena.competitions.ledger import Ledger
@@ -112,6 +111,7 @@ class Web:
         self._latest = LatestMatches()
         self._spectators = Spectators(arena.referee, self._competition_of, self.lobby, self._clock)
         self._viewers = Viewers(self._gateway, self._spectators, self.people, self._clock())
+        self._figures = ArenaFigures(arena, self._viewers, self.served)
         self._files = page_files()
         self._manual = ManualPages(self._files.version)
         self._visitors = Visitors()
@@ -156,7 +156,7 @@ class Web:
             why = self._failure()
             self._send(visitor, text(200, "ok") if why is None else text(503, why))
         elif path == "/metrics":
-            self._send(visitor, reply(200, exposition(self._figures()), METRICS, NO_STORE))
+            self._send(visitor, reply(200, self._figures.text(), METRICS, NO_STORE))
         elif f"{path}/".startswith(MANUAL):
             find = partial(self._manual.answer, path, query, request.headers)
             self._answer_later(visitor, path, partial(asyncio.to_thread, find))
@@ -274,26 +274,6 @@ class Web:
         """A line if results do not reach the disk, else None; it names no path or server."""
         state = self._arena.storage.state
         return f"{state}; the arena's log says why" if state else None
-
-    def _figures(self) -> Figures:
-        players = self._gateway.players
-        referee, throttle = self._arena.referee, self._gateway.login.throttle
-        directory = self._arena.host_directory
-        return Figures(
-            version=__version__,
-            here=players.here,
-            away=len(players) - players.here,
-            matches=len(referee.tables),
-            competitions=len(self._arena.competitions),
-            decisions=referee.decisions,
-            lag_s=referee.lag.total_s(self._clock()),
-            viewers=len(self._viewers),
-            strangers=len(throttle),
-            requests=self.served,
-            failed=self._failure() is not None,
-            hosts=None if directory is None else directory.views(),
-            lost=0 if directory is None else directory.lost,
-        )
 
     def _bots_compute(self) -> bool:
         """Whether a bot that the arena has launched is to answer, or was since the last look."""
