@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 from hypothesis import settings
 
-from arena.web.analysis_process import NICENESS
+from arena.web.side_program import NICENESS
 from tests.support import frame_validation
 from tests.support.long import LONG
 from tests.support.needs import skip_without

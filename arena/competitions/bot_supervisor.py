@@ -30,8 +30,7 @@ from arena.referee.compute_gate import BotGate, ComputeGate
 from arena.sandbox.launcher import LaunchedBot, Launcher, Program, bot_command
 from arena.sandbox.process import StderrTail
 from arena.server.background import BackgroundTasks
-from arena.server.dismissals import crash_reason
-from arena.server.gateway import Gateway
+from arena.server.gateway import Gateway, crash_reason
 from arena.server.stdio import Pipe
 from protocol.codec import Encoding
 from protocol.errors import ArenaError, error_line, one_line

@@ -48,7 +48,7 @@ from protocol.messages import (
     Refused,
 )
 
-__all__ = ["Gateway"]
+__all__ = ["Gateway", "crash_reason"]
 
 log = logging.getLogger(__name__)
 
@@ -311,7 +311,7 @@ class Gateway:
             return
         player.disconnected()
         if self._has_crashed(connection, player):
-            reason = one_line(_crash_reason(connection.close_reason)) or "it gave no reason"
+            reason = one_line(crash_reason(connection.close_reason)) or "it gave no reason"
             self._rule_out(player, _on_wire(Ending.CRASH, f"crashed: {reason}"))
         elif not player.leaving:
             self._losses.begin(player, self._loop.time())
@@ -451,7 +451,7 @@ def _shown(frame: bytes) -> str:
     return one_line(frame[:_SHOWN_BYTES].decode(errors="replace"), _SHOWN_BYTES)
 
 
-def _crash_reason(reason: str) -> str:
+def crash_reason(reason: str) -> str:
     """What a bot says of its crash, without the prefix `failed:`."""
     is_marked = reason.casefold().startswith(FAILED)
     return reason[len(FAILED) :].lstrip() if is_marked else reason

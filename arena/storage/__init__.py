@@ -2,6 +2,6 @@
 
 A storage is a dialect of SQLAlchemy; there is no other interface to implement. What depends on the
 dialect is in `schema`, `lock` and `backup` here, in `arena/cli/backup.py` and in
-`arena/web/reader_answers.py`. Of other packages, `arena/results/audit_database.py` and
+`arena/web/document_answers.py`. Of other packages, `arena/results/audit_database.py` and
 `arena/cli/replay.py` build queries of their own.
 """

@@ -35,17 +35,16 @@ _CACHED = 2_000_000  # answers whose times are cached
 class Stopwatch:
     """Says how long the answers of a match took; caches the matches used last."""
 
-    def __init__(self, reader: StoreReader) -> None:
-        self._reader = reader
+    def __init__(self) -> None:
         self._cache: SizedCache[str, tuple[array[int], ...]]
         self._cache = SizedCache(_CACHED, lambda times: sum(map(len, times)))
 
-    def times_of(self, match: str) -> tuple[array[int], ...]:
+    def times_of(self, reader: StoreReader, match: str) -> tuple[array[int], ...]:
         """In ms, by seat and in order; empty without a clock, or if the record is damaged."""
         times = self._cache.get(match)
         if times is None:
             try:
-                times = _times(self._reader.record(match))
+                times = _times(reader.record(match))
             except (ArenaError, ValueError):  # `arena verify` says what is wrong
                 times = ()
             self._cache.put(match, times)
@@ -68,7 +67,7 @@ def bot(
         row=None if row is None else competition_pages.row_for(cached, row, viewer),
         opponents=_opponents(cached, name),
         curve=documents.thinned(cached.curve(name), _POINTS),
-        times=_histogram(stopwatch, name, played),
+        times=_histogram(cached.reader, stopwatch, name, played),
         verdicts=competition_pages.rulings(cached, viewer, name),
         matches=tuple(map(competition_pages.outline, played[:most])),
         matches_more=len(played) > most,
@@ -87,14 +86,14 @@ def _opponents(cached: CachedCompetition, name: str) -> tuple[documents.Opponent
 
 
 def _histogram(
-    stopwatch: Stopwatch, name: str, matches: Sequence[MatchRow]
+    reader: StoreReader, stopwatch: Stopwatch, name: str, matches: Sequence[MatchRow]
 ) -> documents.DecisionTimes:
     taken: list[int] = []
     of_matches = 0
     for match in matches:
         own = [
             took_ms
-            for seat, times in enumerate(stopwatch.times_of(match.id))
+            for seat, times in enumerate(stopwatch.times_of(reader, match.id))
             if match.players[seat] == name
             for took_ms in times
         ]

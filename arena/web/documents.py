@@ -8,31 +8,38 @@ a document is made, not here.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from enum import StrEnum
 from typing import Any, NamedTuple, TypeVar
 
 import msgspec
 
+from arena.engine.analysis import Analysis, Chart
+from arena.engine.match import Result
 from arena.formats.intervals import IntervalUnit
 from arena.formats.spec import Settling
+from arena.records.mistakes import UnitTotal
 from arena.results.luck_table import LuckLine
 from arena.storage.models import Act
 from arena.strength.interval import Bounds
-from protocol.messages import Limits, Termination, Verdict
+from protocol.messages import Limits, Verdict
 from protocol.watching import View
 
 __all__ = [
+    "AnalysisState",
+    "AnalysisStatus",
     "BandPoint",
     "BotPage",
     "Cards",
     "CompetitionLine",
     "Competitions",
     "CrossTablePage",
+    "DecisionMark",
     "DecisionTimes",
     "LeagueMeasure",
     "LuckCurve",
-    "MatchOutcome",
     "MatchPage",
     "Matches",
+    "MistakesPage",
     "Opponent",
     "Outline",
     "Overview",
@@ -42,6 +49,7 @@ __all__ = [
     "Ruling",
     "RulingWithEvidence",
     "StageDocument",
+    "StrengthPage",
     "TableDocument",
     "error",
     "thinned",
@@ -308,15 +316,6 @@ class Cards(msgspec.Struct, frozen=True, kw_only=True):
     enforced: tuple[str, ...]
 
 
-class MatchOutcome(msgspec.Struct, frozen=True, kw_only=True):
-    """How a match ended."""
-
-    scores: tuple[int, ...]
-    points: tuple[int, ...]
-    termination: Termination
-    also_out: tuple[int, ...]
-
-
 class LuckCurve(msgspec.Struct, frozen=True, kw_only=True):
     """What each seat had won up to the end of some rounds, in `unit`s, with luck and `without`.
 
@@ -344,7 +343,7 @@ class MatchPage(msgspec.Struct, frozen=True, kw_only=True):
     settings: Mapping[str, Any]
     players: tuple[str, ...]
     view: View
-    result: MatchOutcome
+    result: Result
     started_at: float
     finished_at: float
     counts: bool
@@ -356,3 +355,82 @@ class MatchPage(msgspec.Struct, frozen=True, kw_only=True):
     luck: LuckCurve | None
     versions: tuple[str, ...] | msgspec.UnsetType = msgspec.UNSET
     worker: str | msgspec.UnsetType = msgspec.UNSET
+
+
+class AnalysisState(StrEnum):
+    """How far an analysis is; the first two go on by themselves, the others are the end."""
+
+    QUEUED = "queued"
+    RUNNING = "running"
+    DONE = "done"
+    REFUSED = "refused"  # it cannot be done, for a reason that asking again does not change
+    FAILED = "failed"
+
+
+class DecisionMark(msgspec.Struct, frozen=True, kw_only=True):
+    """A mistake: which decision of its seat it is, what would have been better, and by how much.
+
+    `number` is which of the seat's questions, `turn` which of those in its `round`, and `index`
+    which answer of the match, in the order of play and from 1, but `index` from 0. `error` is the
+    standard error of an estimated cost. `grade` is 1 to 3, for `?!`, `?` and `??`.
+    """
+
+    round: int
+    turn: int
+    number: int
+    index: int
+    kind: str
+    answer_text: str
+    best_text: str
+    cost: float
+    error: float | None
+    unit: str
+    grade: int
+
+
+class MistakesPage(msgspec.Struct, frozen=True, kw_only=True):
+    """What the decisions of a seat cost it; `marks` are those that are shown, in order of play.
+
+    `seat` counts from 1. `totals` are by unit what all mistakes cost, those that are not shown
+    included; so many of the `decisions` were `judged`.
+    """
+
+    seat: int
+    version: int
+    totals: tuple[UnitTotal, ...]
+    decisions: int
+    judged: int
+    marks: tuple[DecisionMark, ...]
+
+
+class StrengthPage(msgspec.Struct, frozen=True, kw_only=True):
+    """How a bot has played in its latest `matches`, of `of_matches` that the viewer may see so.
+
+    `analysis` is null where it is refused, for the reason in `refused`. `charts` are what the bot
+    did, the same for every bot; those of `analysis` are others.
+    """
+
+    bot: str
+    version: int
+    matches: int
+    of_matches: int
+    analysis: Analysis | None
+    refused: str
+    charts: tuple[Chart, ...]
+
+
+class AnalysisStatus(msgspec.Struct, frozen=True, kw_only=True):
+    """How far an analysis is, and what came of it.
+
+    `place` is its place in the queue, from 1, while it is queued. `done` of `of` decisions or
+    matches are looked at; `of` is 0 while that is not known. `text` is why it is refused, has
+    failed, or waits. It has one of `mistakes` and `strength`, which is null until it is done.
+    """
+
+    state: AnalysisState
+    place: int | None = None
+    done: int = 0
+    of: int = 0
+    text: str = ""
+    mistakes: MistakesPage | msgspec.UnsetType | None = msgspec.UNSET
+    strength: StrengthPage | msgspec.UnsetType | None = msgspec.UNSET

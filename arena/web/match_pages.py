@@ -1,79 +1,85 @@
 """The documents of a match, as much as a viewer may see (J8): its page, its rounds, its record.
 
 A match is in the database. If a person has played it, it is not; then its record comes with the
-question.
+question. It is replayed from its record alone, once for each view of it, and its rounds are cached
+compressed for those who step through them. `arena/records/visibility.py` decides which events a
+view shows.
 """
 
 from __future__ import annotations
+
+import zlib
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import accumulate, islice
 
 import msgspec
 
 from arena.engine.match import Record, Result
 from arena.formats.spec import Form
-from arena.games import game_title
+from arena.games import game_named, game_title
+from arena.records.captions import Captioner, captions_for
+from arena.records.luck import luck_of
+from arena.records.rounds import Round, rounds_of
 from arena.records.seat_document import seat_document
-from arena.records.visibility import LADDER_S, Viewer, view_of
-from arena.storage.models import CompetitionState, MatchRow
+from arena.records.visibility import LADDER_S, Viewer, seen, view_of
+from arena.storage.models import MatchRow
 from arena.storage.reader import StoreReader, document_of
 from arena.web import documents
 from arena.web.competition_cache import ruling
-from arena.web.documents import Refusal, Ruling, RulingWithEvidence
-from arena.web.match_rounds import MOST_ROUNDS, RecordedMatches
+from arena.web.documents import LuckCurve, Refusal, Ruling, RulingWithEvidence, thinned
 from arena.web.play.recent import PersonalMatch
-from protocol.errors import UsageError, one_line
+from arena.web.sized_cache import SizedCache
+from protocol.errors import ArenaError, UsageError, in_words, one_line
 from protocol.messages import Termination
 from protocol.watching import View
 
-__all__ = ["RequestedMatch", "page", "personal", "record", "rounds", "stored"]
+__all__ = ["RecordedMatch", "RecordedMatches", "RequestedMatch", "personal", "record", "stored"]
 
-_OVER = (CompetitionState.FINISHED, CompetitionState.STOPPED)
+MOST_ANSWERS = 300_000  # of a match that is replayed here; nobody waits longer for a page
+MOST_ROUNDS = 50  # of one answer
+_PACKED = 50  # rounds that are compressed together
+_BYTES = 64 << 20  # of compressed matches that are cached
+_POINTS = 500  # of a curve: more than a screen shows
+_LEVEL = 1  # of compression: events are mostly the same words
 
 
 class RequestedMatch(msgspec.Struct, frozen=True, kw_only=True):
-    """A match that was asked for, before its record is read; times are Unix seconds.
+    """A match that was asked for, before its record is read.
 
-    `competition` is None if a person has played it, `verdict` if there was no offence. `view` and
-    `verdict` are what the viewer may see. `source` is the record, or the database that has it.
+    Of one that a person has played, `row` has no competition. `view` and `verdict` are what the
+    viewer may see; without an offence there is no verdict. `source` is the record, or the database
+    that has it.
     """
 
-    id: str
-    competition: str | None
-    game: str
-    players: tuple[str, ...]
-    result: Result
-    started_at: float
-    finished_at: float
-    counts: bool
+    row: MatchRow
     view: View
     verdict: Ruling | RulingWithEvidence | None
     source: StoreReader | Record
 
+    def record(self) -> Record:
+        """The record, which is read here."""
+        return self.source if isinstance(self.source, Record) else self.source.record(self.row.id)
+
 
 def stored(reader: StoreReader, match: str, viewer: Viewer, now: float) -> RequestedMatch:
     """A match of the database, in Unix seconds; raises `Refusal` if there is none of that id."""
-    played = _played(reader, match)
-    competition = reader.competition(played.competition)
-    is_over = competition.state in _OVER
+    try:
+        row = reader.played(match)
+    except UsageError:
+        raise Refusal(
+            404, f"expected the id of a match that is over, got {one_line(match, 80)!r}"
+        ) from None
+    competition = reader.competition(row.competition)
+    is_over = competition.state.is_over
     if competition.plan.form is Form.LADDER:  # it has no end (J8)
-        is_over = is_over or played.finished_at + LADDER_S <= now
+        is_over = is_over or row.finished_at + LADDER_S <= now
     verdicts = (
         ruling(at, verdict, viewer, is_over)
-        for at, verdict in reader.rulings(played.competition)
+        for at, verdict in reader.rulings(row.competition)
         if verdict.match == match
     )
-    return RequestedMatch(
-        id=played.id,
-        competition=played.competition,
-        game=played.game,
-        players=played.players,
-        result=played.result,
-        started_at=played.started_at,
-        finished_at=played.finished_at,
-        counts=played.counts,
-        view=view_of(played.players, is_over, viewer),
-        verdict=next(verdicts, None),
-        source=reader,
-    )
+    view = view_of(row.players, is_over, viewer)
+    return RequestedMatch(row=row, view=view, verdict=next(verdicts, None), source=reader)
 
 
 def personal(match: PersonalMatch, viewer: Viewer) -> RequestedMatch:
@@ -83,64 +89,21 @@ def personal(match: PersonalMatch, viewer: Viewer) -> RequestedMatch:
     verdict = None
     if match.verdict is not None:
         verdict = ruling(match.finished_at, match.verdict, viewer, False)
-    return RequestedMatch(
+    row = MatchRow(
+        number=0,
         id=match.match,
-        competition=None,
+        competition="",
+        pairing=0,
+        counts=False,
         game=record.game,
         players=match.players,
         result=Result(record.scores, record.points, record.termination, record.also_out or ()),
         started_at=match.started_at,
         finished_at=match.finished_at,
-        counts=False,
-        view=view_of(match.players, True, viewer),
-        verdict=verdict,
-        source=record,
+        digest="",
     )
-
-
-def page(match: RequestedMatch, matches: RecordedMatches) -> documents.MatchPage:
-    """How a match ended, and its scores by round; raises `Refusal` if it is too long or damaged."""
-    record = _record(match)
-    recorded = matches.get(match.id, match.view, match.players, lambda: record)
-    cards = documents.Cards(
-        seed=record.seed,
-        commitment=record.commitment,
-        nonces=record.nonces,
-        enforced=record.enforced,
-    )
-    return documents.MatchPage(
-        id=match.id,
-        competition=match.competition,
-        game=match.game,
-        title=game_title(match.game),
-        settings=record.settings,
-        players=match.players,
-        view=match.view,
-        result=_outcome(match),
-        started_at=match.started_at,
-        finished_at=match.finished_at,
-        counts=match.counts,
-        verdict=match.verdict,
-        record=cards if match.view.kind == "all" else None,
-        decisions=recorded.decisions,
-        rounds=recorded.scores,
-        points=recorded.points,
-        luck=recorded.luck,
-        versions=record.versions,
-        worker=record.worker,
-    )
-
-
-def rounds(match: RequestedMatch, matches: RecordedMatches, first: int, last: int) -> bytes:
-    """Rounds, event by event; raises `Refusal` without them, or if it is too long or damaged."""
-    if not 1 <= first <= last:
-        raise Refusal(400, f"expected rounds from 1, got {first} to {last}")
-    if last - first >= MOST_ROUNDS:
-        raise Refusal(400, f"expected at most {MOST_ROUNDS} rounds at once, got {first} to {last}")
-    recorded = matches.get(match.id, match.view, match.players, lambda: _record(match))
-    if first > len(recorded.scores):
-        raise Refusal(404, f"match {match.id} has {len(recorded.scores):,} rounds, got {first:,}")
-    return recorded.rounds(first, last)
+    view = view_of(match.players, True, viewer)
+    return RequestedMatch(row=row, view=view, verdict=verdict, source=record)
 
 
 def record(match: RequestedMatch, seat: int | None = None) -> bytes:
@@ -149,43 +112,177 @@ def record(match: RequestedMatch, seat: int | None = None) -> bytes:
     Whoever may not see all cards, which a record has, gets what the own seat saw: the first of the
     own ones, or `seat`, from 1. Raises `Refusal` without one.
     """
-    source, view = match.source, match.view
+    row, source, view = match.row, match.source, match.view
     if view.kind == "seat":
         number = seat or view.seats[0] + 1
         if number - 1 not in view.seats:
             own = " or ".join(str(own + 1) for own in view.seats)
             raise Refusal(403, f"expected seat {own}, your own, got {number}")
-        return seat_document(_record(match), number - 1, match.id, match.players).to_json()
+        return seat_document(match.record(), number - 1, row.id, row.players).to_json()
     if view.kind != "all":
         raise Refusal(
             403,
-            f"the record of match {match.id} tells all cards: "
-            f"it is here when {match.competition} is over, for the instructor now",
+            f"the record of match {row.id} tells all cards: "
+            f"it is here when {row.competition} is over, for the instructor now",
         )
     if isinstance(source, Record):
         return source.to_json()
-    return document_of(_played(source, match.id), source.stored(match.id)).to_json()
+    return document_of(row, source.stored(row.id)).to_json()
 
 
-def _played(reader: StoreReader, match: str) -> MatchRow:
+class RecordedMatch:
+    """A match as a view shows it; `size` is in bytes, about, `decisions` the number of answers.
+
+    `scores` and `points` are those at the end of each round; `points` is empty unless the game has
+    some (G14). `players` are the names by seat. `luck` is None unless the view shows all cards.
+    """
+
+    def __init__(self, record: Record, view: View, players: Sequence[str] = ()) -> None:
+        self.decisions = len(record.answers)
+        self._packs: list[bytes] = []
+        scores: list[tuple[int, ...]] = []
+        points: list[tuple[int, ...]] = []
+        game = game_named(record.game, record.package)
+        captions = captions_for(game, players)
+        for rounds in _gathered(rounds_of(record)):
+            scores += [round_.scores for round_ in rounds]
+            if game.points is not None:
+                points += [round_.points for round_ in rounds]
+            lines = [_encoded(round_, view, game.seats, captions) for round_ in rounds]
+            self._packs.append(zlib.compress(b"\n".join(lines), _LEVEL))
+        self.scores = tuple(scores)
+        self.points = tuple(points)
+        self.luck = _luck(record) if view.kind == "all" else None
+        self.size = sum(map(len, self._packs)) + 100 * len(scores + points)
+
+    def rounds(self, first: int, last: int) -> bytes:
+        """The document with the rounds `first` to `last`, which count from 1."""
+        start = (first - 1) // _PACKED
+        lines: list[bytes] = []
+        for pack in self._packs[start : (last - 1) // _PACKED + 1]:
+            lines += zlib.decompress(pack).split(b"\n")
+        before = start * _PACKED
+        wanted = lines[first - 1 - before : last - before]
+        return b'{"rounds":[' + b",".join(wanted) + b"]}"
+
+
+class RecordedMatches:
+    """The pages and rounds of matches; those used last are cached by match and view."""
+
+    def __init__(self) -> None:
+        self._cache = SizedCache[tuple[str, View], RecordedMatch](_BYTES, lambda match: match.size)
+
+    def page(self, match: RequestedMatch) -> documents.MatchPage:
+        """How a match ended, and its scores by round.
+
+        Raises `Refusal` if it is too long or damaged.
+        """
+        row, record = match.row, match.record()
+        recorded = self._recorded(match, record)
+        is_open = match.view.kind == "all"
+        ended = row.result.termination
+        if ended.is_offence and not (is_open or ended.seat in match.view.seats):
+            ended = Termination(ended.kind, ended.seat)  # its text may tell cards (J8)
+        cards = documents.Cards(
+            seed=record.seed,
+            commitment=record.commitment,
+            nonces=record.nonces,
+            enforced=record.enforced,
+        )
+        return documents.MatchPage(
+            id=row.id,
+            competition=row.competition or None,
+            game=row.game,
+            title=game_title(row.game),
+            settings=record.settings,
+            players=row.players,
+            view=match.view,
+            result=msgspec.structs.replace(row.result, termination=ended),
+            started_at=row.started_at,
+            finished_at=row.finished_at,
+            counts=row.counts,
+            verdict=match.verdict,
+            record=cards if is_open else None,
+            decisions=recorded.decisions,
+            rounds=recorded.scores,
+            points=recorded.points,
+            luck=recorded.luck,
+            versions=record.versions,
+            worker=record.worker,
+        )
+
+    def rounds(self, match: RequestedMatch, first: int, last: int) -> bytes:
+        """Rounds, event by event.
+
+        Raises `Refusal` without them, or if the match is too long or damaged.
+        """
+        if not 1 <= first <= last:
+            raise Refusal(400, f"expected rounds from 1, got {first} to {last}")
+        if last - first >= MOST_ROUNDS:
+            got = f"got {first} to {last}"
+            raise Refusal(400, f"expected at most {MOST_ROUNDS} rounds at once, {got}")
+        recorded = self._recorded(match)
+        if first > len(recorded.scores):
+            count = f"{len(recorded.scores):,} rounds"
+            raise Refusal(404, f"match {match.row.id} has {count}, got {first:,}")
+        return recorded.rounds(first, last)
+
+    def _recorded(self, match: RequestedMatch, record: Record | None = None) -> RecordedMatch:
+        key = match.row.id, match.view
+        recorded = self._cache.get(key)
+        if recorded is None:
+            recorded = _replayed(match, record or match.record())
+            self._cache.put(key, recorded)
+        return recorded
+
+
+def _replayed(match: RequestedMatch, record: Record) -> RecordedMatch:
+    id_ = match.row.id
+    if len(record.answers) > MOST_ANSWERS:
+        count = f"{len(record.answers):,} answers, more than {MOST_ANSWERS:,}"
+        raise Refusal(413, f"match {id_} has {count}: use `arena replay {id_}`")
     try:
-        return reader.played(match)
-    except UsageError:
+        return RecordedMatch(record, match.view, match.row.players)
+    except Exception as error:  # replaying a damaged record may raise anything
+        why = str(error) if isinstance(error, ArenaError) else in_words(error)
         raise Refusal(
-            404, f"expected the id of a match that is over, got {one_line(match, 80)!r}"
+            500, f"match {id_} cannot be told again: {why}; `arena verify` says more"
         ) from None
 
 
-def _record(match: RequestedMatch) -> Record:
-    source = match.source
-    return source if isinstance(source, Record) else source.record(match.id)
-
-
-def _outcome(match: RequestedMatch) -> documents.MatchOutcome:
-    result, ended = match.result, match.result.termination
-    is_open = match.view.kind == "all" or ended.seat in match.view.seats
-    if ended.is_offence and not is_open:  # its text may tell cards (J8)
-        ended = Termination(ended.kind, ended.seat)
-    return documents.MatchOutcome(
-        scores=result.scores, points=result.points, termination=ended, also_out=result.also_out
+def _luck(record: Record) -> LuckCurve | None:
+    try:
+        measured = luck_of(record)
+    except ArenaError:  # it is not measured, for one of several reasons
+        return None
+    if not (rounds := measured.rounds):
+        return None
+    gains = _added_up(round_.gains for round_ in rounds)
+    lucks = _added_up(round_.luck for round_ in rounds)
+    after = thinned(range(1, len(rounds) + 1), _POINTS)
+    return LuckCurve(
+        unit=measured.unit,
+        after=after,
+        gains=tuple(gains[at - 1] for at in after),
+        without=tuple(
+            tuple(gain - luck for gain, luck in zip(gains[at - 1], lucks[at - 1], strict=True))
+            for at in after
+        ),
     )
+
+
+def _added_up(rounds: Iterable[tuple[float, ...]]) -> list[tuple[float, ...]]:
+    """The sums up to each round, by seat."""
+    return list(zip(*map(accumulate, zip(*rounds, strict=True)), strict=True))
+
+
+def _gathered(rounds: Iterable[Round]) -> Iterator[list[Round]]:
+    rest = iter(rounds)
+    while gathered := list(islice(rest, _PACKED)):
+        yield gathered
+
+
+def _encoded(round_: Round, view: View, seats: int, captions: Captioner | None) -> bytes:
+    # In one line: JSON has no line breaks within texts.
+    events = seen(round_.events, view, seats, captions)
+    return msgspec.json.encode({"round": round_.number, "scores": round_.scores, "events": events})

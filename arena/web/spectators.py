@@ -52,25 +52,23 @@ class Spectator(Protocol):
     def send(self, data: bytes) -> None: ...
 
 
-class _Subscription(msgspec.Struct, eq=False):
-    """The view of one spectator, and whether its next frame is complete."""
-
-    view: View | None  # None in the lobby
-    is_fresh: bool = True  # its next frame is complete
-
-
-_Subscriptions = dict[Spectator, _Subscription]
-
-
 class _Audience(msgspec.Struct, eq=False):
     """A match that is watched, and its spectators; times are on the loop's clock."""
 
     watched: WatchedMatch
     competition: str | None
-    subscriptions: _Subscriptions = {}
+    subscriptions: dict[Spectator, _Subscription] = {}
     frame_at: float = 0.0
     empty_at: float | None = None
     gone_at: float | None = None
+
+
+class _Subscription(msgspec.Struct, eq=False):
+    """What one spectator sees: of a match, or the lobby, and then nothing else is set."""
+
+    audience: _Audience | None = None
+    view: View | None = None
+    is_fresh: bool = False  # its next frame is complete
 
 
 class _QueuedFrame(NamedTuple):
@@ -99,9 +97,8 @@ class Spectators:
         self._competition_of = competition_of
         self._lobby = lobby
         self._clock = clock
-        self._watched: dict[Spectator, _Audience | None] = {}  # None is the lobby
+        self._subscriptions: dict[Spectator, _Subscription] = {}
         self._audiences: dict[str, _Audience] = {}
-        self._in_lobby: _Subscriptions = {}
         self._document = b""
         self._lobby_at = 0.0
         self._queue: deque[_QueuedFrame] = deque()
@@ -112,9 +109,7 @@ class Spectators:
         """Show the lobby or a match, instead of what the spectator watched before."""
         self.unwatch(spectator)
         if watch.match is None:
-            subscription = self._in_lobby[spectator] = _Subscription(None)
-            self._watched[spectator] = None
-            subscription.is_fresh = False
+            self._subscriptions[spectator] = _Subscription()
             spectator.send(encode_lobby(self._lobby()))
             return
         audience = self._audience_of(watch.match)
@@ -122,21 +117,17 @@ class Spectators:
             spectator.send(encode_to_viewer(Gone(watch.match)))
             return
         view = audience.watched.view(viewer)
-        audience.subscriptions[spectator] = _Subscription(view)
+        subscription = _Subscription(audience, view, is_fresh=True)
+        self._subscriptions[spectator] = audience.subscriptions[spectator] = subscription
         audience.empty_at = None
-        self._watched[spectator] = audience
         spectator.send(audience.watched.scene(view, audience.competition))
 
     def unwatch(self, spectator: Spectator) -> None:
-        audience = self._watched.pop(spectator, None)
-        self._in_lobby.pop(spectator, None)
-        if audience is not None:
-            audience.subscriptions.pop(spectator, None)
+        subscription = self._subscriptions.pop(spectator, None)
+        if subscription is not None and (audience := subscription.audience) is not None:
+            del audience.subscriptions[spectator]
             if not audience.subscriptions:
                 audience.empty_at = self._clock()
-
-    def disconnected(self, spectator: Spectator) -> None:
-        self.unwatch(spectator)
 
     def viewers(self, match: str) -> int:
         audience = self._audiences.get(match)
@@ -159,16 +150,12 @@ class Spectators:
         audience = self._audiences.get(match)
         if audience is not None:
             return audience if audience.gone_at is None else None
-        audience = self._new_audience(match)
-        if audience is not None:
-            self._audiences[match] = audience
-        return audience
-
-    def _new_audience(self, match: str) -> _Audience | None:
         for table in self._referee.tables:
             if table.id == match:
                 watched = WatchedMatch(table, self._clock())
-                return _Audience(watched, self._competition_of(table))
+                audience = _Audience(watched, self._competition_of(table))
+                self._audiences[match] = audience
+                return audience
         return None
 
     def _replay(self, now: float) -> None:
@@ -204,7 +191,7 @@ class Spectators:
             if audience.gone_at is not None and now >= audience.gone_at:
                 gone = encode_to_viewer(Gone(match))
                 for spectator, subscription in list(audience.subscriptions.items()):
-                    self._watched.pop(spectator, None)
+                    self._subscriptions.pop(spectator, None)
                     self._queue.append(_QueuedFrame(spectator, subscription, gone, must=True))
                 del self._audiences[match]
             elif audience.empty_at is not None and now - audience.empty_at > _LINGER_S:
@@ -254,17 +241,20 @@ class Spectators:
         if cut is None:
             return 0.0
         is_fast = cut.skipped > 0 or len(cut.events) > _FAST
-        return max(_FAST_S if is_fast else _SLOW_S, len(self._watched) / _SENDS_PER_S)
+        return max(_FAST_S if is_fast else _SLOW_S, len(self._subscriptions) / _SENDS_PER_S)
 
     def _show_lobby(self, now: float) -> None:
         """Queue the lobby's document if it has changed, or for those who have missed it."""
-        if not self._in_lobby or now < self._lobby_at:
+        if now < self._lobby_at:
             return
-        self._lobby_at = now + max(_LOBBY_S, len(self._watched) / _SENDS_PER_S)
+        lobby = [each for each in self._subscriptions.items() if each[1].audience is None]
+        if not lobby:
+            return
+        self._lobby_at = now + max(_LOBBY_S, len(self._subscriptions) / _SENDS_PER_S)
         document = encode_lobby(self._lobby())
         has_changed = document != self._document
         self._document = document
-        for spectator, subscription in self._in_lobby.items():
+        for spectator, subscription in lobby:
             if has_changed or subscription.is_fresh:
                 subscription.is_fresh = False
                 self._queue.append(_QueuedFrame(spectator, subscription, document))
@@ -275,7 +265,7 @@ class Spectators:
         queue = self._queue
         while queue:
             spectator, subscription, data, must = queue.popleft()
-            if not must and self._subscription_of(spectator) is not subscription:
+            if not must and self._subscriptions.get(spectator) is not subscription:
                 continue  # it watches something else now, or has left
             if spectator.is_behind and not must:
                 subscription.is_fresh = True  # it misses this frame, and the next is complete
@@ -283,10 +273,6 @@ class Spectators:
                 spectator.send(data)
             if self._clock() > until:
                 break
-
-    def _subscription_of(self, spectator: Spectator) -> _Subscription | None:
-        audience = self._watched.get(spectator)
-        return (self._in_lobby if audience is None else audience.subscriptions).get(spectator)
 
     def _fail(self, audience: _Audience) -> None:
         """Log a fault of the arena; the spectators are told that the match is gone."""

@@ -86,7 +86,7 @@ class Viewers(PeerSockets[ViewerSocket]):
             self._people.seen(peer.browser)
 
     def _left(self, peer: ViewerSocket) -> None:
-        self._spectators.disconnected(peer)
+        self._spectators.unwatch(peer)
         self._people.disconnected(peer)
         self._browsers[peer.browser] -= 1
         if not self._browsers[peer.browser]:

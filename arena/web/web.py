@@ -1,15 +1,22 @@
-"""Builds the web page of an arena: the site, the spectators, the people's tables and the reader.
+"""The page of an arena: what browsers fetch, and the sockets of those who watch and play.
 
-The reader is a process of its own, and so are the one that measures luck and the one that analyses.
-The parts do not know each other. `Web` gives each of them what it needs from the host.
+A request is answered here: with a file, a page of the manual, a document, `/healthz` or `/metrics`.
+Everything is read-only, and most of it is in memory. What has to be read from the database comes
+from a process beside the arena (`arena/web/document_reader.py`); analyses and the luck of matches
+are the work of another one, for idle cores. The visitor may be gone by then, and the number of
+pending requests is limited.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
-from functools import lru_cache
+import logging
+import secrets
+from collections import Counter
+from collections.abc import Awaitable, Callable, Sequence
+from functools import lru_cache, partial
 from typing import TYPE_CHECKING
+from urllib.parse import parse_qsl, unquote
 
 import msgspec
 from websockets.http11 import Request
@@ -18,24 +25,44 @@ from arena.competitions.attendance import Upcoming
 from arena.competitions.start import Startable
 from arena.engine.match import Result
 from arena.formats.schedule import Pairing
-from arena.records.visibility import Viewer
 from arena.referee.live_match import LiveMatch
 from arena.referee.transport import Caller, Wire
-from arena.server.reply import Visitor, pack
+from arena.server.admission import Unwelcome
+from arena.server.background import BackgroundTasks
+from arena.server.entrance import send
+from arena.server.reply import (
+    NO_CACHE,
+    NO_STORE,
+    PACKED,
+    Headers,
+    Reply,
+    Visitor,
+    document,
+    knows,
+    pack,
+    problem,
+    reply,
+    takes_gzip,
+    text,
+    unchanged,
+)
+from arena.server.visitors import Visitors
 from arena.storage.store import Store
-from arena.web.analysis_client import AnalysisClient
-from arena.web.analysis_tasks import is_analysis
+from arena.web.analyses import Analyses
+from arena.web.document_reader import DocumentReader
 from arena.web.files import page_files
 from arena.web.lobby import LatestMatches, lobby
 from arena.web.luck_filler import LuckFiller
-from arena.web.manual_pages import ManualPages
-from arena.web.metrics import Figures, exposition
+from arena.web.manual_pages import MANUAL, ManualPages
+from arena.web.metrics import CONTENT_TYPE as METRICS
+from arena.web.metrics import ArenaFigures
+from arena.web.play.human_limits import browser_of, remembering
 from arena.web.play.tables import PeopleTables
-from arena.web.reader_client import ReaderAnswer, ReaderClient
-from arena.web.site import Site
+from arena.web.questions import PageAnswer, SideQuestion, is_analysis
+from arena.web.side_process import SideProcess
 from arena.web.spectators import Spectators
 from arena.web.viewer_socket import Viewers
-from protocol.version import __version__
+from protocol.errors import ArenaError, UsageError
 
 if TYPE_CHECKING:
     from arena.competitions.ledger import Ledger
@@ -43,33 +70,54 @@ if TYPE_CHECKING:
 
 __all__ = ["Web"]
 
+log = logging.getLogger(__name__)
+
+_API, _MATCHES = "/api/", "/api/matches/"
+_ANSWER_S = 30.0  # then the visitor is told to try again
 _LOBBY_S = 1.0  # how long the lobby's document is cached
 _EFFORT = 1  # of 9: this process compresses while it runs matches
 _KINDS = 2  # of documents that are compressed here, lobby and games: each once, until it changes
-_MATCHES = "/api/matches/"
+_MOST_PENDING = 512  # requests: a class that opens one document
+_MOST_PENDING_NEAR = 256  # from one address
+_MOST_FIELDS = 8  # of a query; no document has more than two
+_VARY = ("Vary", "Authorization, Accept-Encoding")
+_BUSY = "too much is being asked just now; try again in a moment"
 
 
 class Web:
-    """The page of one host; `upcoming` gives the runs to come, `startable` what can be chosen."""
+    """The page of one arena.
+
+    Attributes:
+        upcoming: gives the runs to come.
+        startable: gives what an instructor can choose for each game, to start a competition.
+        people: those who play at the page.
+        reader: what reads documents from the database.
+        served: the number of answers by status.
+    """
 
     def __init__(self, arena: LiveArena, store: Store) -> None:
-        self._arena = arena
-        self._gateway = arena.gateway
-        self._store = store
-        self._clock = asyncio.get_running_loop().time
-        self._lobby_until = 0.0
-        self._latest = LatestMatches()
         self.upcoming: Callable[[], Sequence[Upcoming]] = tuple
         self.startable: Callable[[], Sequence[Startable]] = tuple
         self.people = PeopleTables(arena)
-        self._reader = ReaderClient(store)
-        self._luck = LuckFiller(store)
-        self._analyses = AnalysisClient(store, self._reader)
+        self.served = Counter[int]()
+        self._arena = arena
+        self._gateway = arena.gateway
+        self._clock = asyncio.get_running_loop().time
+        self.reader = DocumentReader(store)
+        self._idle_work = SideProcess(store, is_idle=True)
+        self._luck = LuckFiller(store, self._idle_work)
+        self._analyses = Analyses(self._idle_work, self.reader)
         self._asks = 0  # of launched bots, at the last look
+        self._latest = LatestMatches()
         self._spectators = Spectators(arena.referee, self._competition_of, self.lobby, self._clock)
         self._viewers = Viewers(self._gateway, self._spectators, self.people, self._clock())
-        files = page_files()
-        self._site = Site(files, ManualPages(files.version), self, self._gateway)
+        self._figures = ArenaFigures(arena, self._viewers, self.served)
+        self._files = page_files()
+        self._manual = ManualPages(self._files.version)
+        self._visitors = Visitors()
+        self._pending = BackgroundTasks()
+        self._pending_near = Counter[str]()
+        self._lobby_until = 0.0
         # At the start, as the first one is slow: it looks for all installed house bots.
         self._lobby = lobby(arena, self._spectators)
 
@@ -78,33 +126,12 @@ class Web:
         self._luck.match_finished()
 
     async def close(self) -> None:
-        self._site.close()
+        """Cancel all pending requests, without an answer, and end the processes."""
+        self._pending.cancel()
         self.people.close()
-        await self._luck.close()
-        await self._analyses.close()
-        await self._reader.close()
-
-    # --- what the entrance calls ---
-
-    def answer(self, visitor: Visitor, request: Request) -> None:
-        self._site.answer(visitor, request)
-
-    def enter(self, caller: Caller, request: Request) -> None:
-        self._viewers.enter(caller, request)
-
-    def disconnected(self, caller: Wire) -> None:
-        self._site.disconnected(caller)
-
-    def tick(self, now: float) -> None:
-        self._viewers.tick(now)
-        self._spectators.tick(now)
-        if self._analyses.is_busy:
-            self._analyses.tick(self._bots_compute())
-
-    def roster_changed(self) -> None:
-        self._viewers.roster_changed()
-
-    # --- what the site asks for ---
+        self._luck.close()
+        await self._idle_work.close()
+        await self.reader.process.close()
 
     def lobby(self) -> bytes:
         """The lobby's document, at most one second old."""
@@ -114,48 +141,139 @@ class Web:
             self._lobby_until = now + _LOBBY_S
         return self._lobby
 
-    def lobby_document(self, packs: bool) -> ReaderAnswer:
-        return _answer(self.lobby(), packs)
+    # --- what the entrance calls ---
 
-    def games_document(self, packs: bool) -> ReaderAnswer:
-        return _answer(msgspec.json.encode({"games": self.startable()}), packs)
+    def answer(self, visitor: Visitor, request: Request) -> None:
+        """Respond to a request, now or later."""
+        self._visitors.came(visitor)
+        path, _, query = request.path.partition("?")
+        if request.method not in ("GET", "HEAD"):
+            line = f"expected GET or HEAD, got {request.method}"
+            self._send(visitor, text(405, line, ("Allow", "GET, HEAD")))
+        elif path.startswith(_API):
+            self._answer_document(visitor, path, query, request.headers)
+        elif path == "/healthz":
+            why = self._failure()
+            self._send(visitor, text(200, "ok") if why is None else text(503, why))
+        elif path == "/metrics":
+            self._send(visitor, reply(200, self._figures.text(), METRICS, NO_STORE))
+        elif f"{path}/".startswith(MANUAL):
+            find = partial(self._manual.answer, path, query, request.headers)
+            self._answer_later(visitor, path, partial(asyncio.to_thread, find))
+        else:
+            self._answer_file(visitor, path, request.headers)
 
-    def failure(self) -> str | None:
+    def enter(self, caller: Caller, request: Request) -> None:
+        self._viewers.enter(caller, request)
+
+    def disconnected(self, caller: Wire) -> None:
+        self._visitors.disconnected(caller)
+
+    def tick(self, now: float) -> None:
+        self._viewers.tick(now)
+        self._spectators.tick(now)
+        if self._idle_work.is_busy:
+            self._idle_work.give_way(computing=self._bots_compute())
+
+    def roster_changed(self) -> None:
+        self._viewers.roster_changed()
+
+    # --- documents ---
+
+    def _answer_document(self, visitor: Visitor, path: str, query: str, headers: Headers) -> None:
+        if (why := self._gateway.entrance.origins.host_refusal(headers)) is not None:
+            self._send(visitor, problem(403, why))
+            return
+        try:
+            viewer = self._gateway.admission.viewer(_token(headers))
+            fields = _fields(query)
+            path = _path(path)
+        except Unwelcome as error:
+            self._gateway.login.throttle.blame(visitor.address)
+            self._send(visitor, problem(401, str(error)))
+            return
+        except UsageError as error:
+            self._send(visitor, problem(400, str(error)))
+            return
+        match path:
+            case "/api/lobby.json":
+                self._send(visitor, _made_here(self.lobby(), headers))
+            case "/api/games.json":
+                games = msgspec.json.encode({"games": self.startable()})
+                self._send(visitor, _made_here(games, headers))
+            case "/api/me.json":
+                self._send(visitor, document(200, msgspec.json.encode(viewer), NO_STORE))
+            case _:
+                question = SideQuestion(
+                    path=path, query=fields, viewer=viewer, packs=takes_gzip(headers)
+                )
+                find = partial(self._read, visitor.address, question, headers)
+                self._answer_later(visitor, path, find)
+
+    async def _read(self, address: str, question: SideQuestion, headers: Headers) -> Reply:
+        """A document from the database, or about a match that a person has played lately."""
+        path = question.path
+        if path.startswith(_MATCHES):
+            match_ = path.removeprefix(_MATCHES).partition("/")[0].removesuffix(".json")
+            played = self.people.record(match_)
+            question = msgspec.structs.replace(question, personal_match=played)
+        source = self._analyses if is_analysis(path) else self.reader
+        return _reply(await source.ask(address, question), headers)
+
+    def _answer_later(
+        self, visitor: Visitor, path: str, find: Callable[[], Awaitable[Reply]]
+    ) -> None:
+        # Read now: the connection's next request may come from elsewhere, through the same proxy.
+        address = visitor.address
+        near = self._pending_near
+        if len(self._pending) >= _MOST_PENDING or near[address] >= _MOST_PENDING_NEAR:
+            self._send(visitor, problem(503, _BUSY))
+            return
+
+        def answered(_: object) -> None:
+            near[address] -= 1
+            if not near[address]:
+                del near[address]
+
+        near[address] += 1
+        self._pending.start(self._find(visitor, path, find)).add_done_callback(answered)
+
+    async def _find(
+        self, visitor: Visitor, path: str, find: Callable[[], Awaitable[Reply]]
+    ) -> None:
+        try:
+            async with asyncio.timeout(_ANSWER_S):
+                answer = await find()
+        except TimeoutError:
+            answer = problem(503, f"this was not ready within {_ANSWER_S:.0f} s; try again")
+        except UsageError as error:
+            answer = problem(400, str(error))
+        except ArenaError as error:
+            answer = problem(500, str(error))
+        except Exception:
+            log.exception("the arena failed at %s", path)
+            answer = problem(500, "the arena failed at this document; its log says why")
+        self._send(visitor, answer)
+
+    # --- the rest ---
+
+    def _send(self, visitor: Visitor, reply: Reply) -> None:
+        self.served[reply.status] += 1
+        self._visitors.gets(visitor, len(reply.body))
+        send(visitor, reply)
+
+    def _answer_file(self, visitor: Visitor, path: str, headers: Headers) -> None:
+        answer = self._files.answer(path, headers)
+        if path == "/" and not browser_of(headers):
+            browser = secrets.token_urlsafe(16)
+            cookie = remembering(browser, is_secure=visitor.is_secure)
+            answer = msgspec.structs.replace(answer, headers=(*answer.headers, cookie))
+        self._send(visitor, answer)
+
+    def _failure(self) -> str | None:
         """A line if results do not reach the disk, else None; it names no path or server."""
         state = self._arena.storage.state
         return f"{state}; the arena's log says why" if state else None
-
-    def metrics(self) -> bytes:
-        players = self._gateway.players
-        referee, throttle = self._arena.referee, self._gateway.login.throttle
-        directory = self._arena.host_directory
-        figures = Figures(
-            version=__version__,
-            here=players.here,
-            away=len(players) - players.here,
-            matches=len(referee.tables),
-            competitions=len(self._arena.competitions),
-            decisions=referee.decisions,
-            lag_s=referee.lag.total_s(self._clock()),
-            viewers=len(self._viewers),
-            strangers=len(throttle),
-            requests=self._site.served,
-            failed=self.failure() is not None,
-            hosts=None if directory is None else directory.views(),
-            lost=0 if directory is None else directory.lost,
-        )
-        return exposition(figures)
-
-    async def ask(
-        self, path: str, query: Mapping[str, str], viewer: Viewer, address: str, packs: bool
-    ) -> ReaderAnswer:
-        """A document from the database, or about a match that a person has played lately."""
-        match = path.removeprefix(_MATCHES).partition("/")[0].removesuffix(".json")
-        record = self.people.record(match) if path.startswith(_MATCHES) else None
-        source = self._analyses if is_analysis(path) else self._reader
-        return await source.ask(path, query, viewer, record, address, packs)
-
-    # --- within ---
 
     def _bots_compute(self) -> bool:
         """Whether a bot that the arena has launched is to answer, or was since the last look."""
@@ -170,11 +288,60 @@ class Web:
         return None
 
 
-def _answer(body: bytes, packs: bool) -> ReaderAnswer:
-    packed = _packed(body) if packs else None
-    return ReaderAnswer(200, body) if packed is None else ReaderAnswer(200, packed, is_packed=True)
-
-
 @lru_cache(maxsize=_KINDS)
 def _packed(body: bytes) -> bytes | None:
     return pack(body, _EFFORT)
+
+
+def _made_here(body: bytes, headers: Headers) -> Reply:
+    """A document from the arena's memory, compressed where that is worth it."""
+    packed = _packed(body) if takes_gzip(headers) else None
+    return _reply(PageAnswer(200, packed or body, is_packed=packed is not None), headers)
+
+
+def _reply(answer: PageAnswer, headers: Headers) -> Reply:
+    """A document with a tag may be cached and is validated each time; nothing else is cached."""
+    if answer.status != 200:
+        return document(answer.status, answer.body, NO_STORE)
+    packed = (PACKED,) if answer.is_packed else ()
+    if answer.etag is None:
+        return document(200, answer.body, *packed, NO_STORE, _VARY)
+    # Weak: packed and plain are the same document, but not the same bytes.
+    tag = f'W/"{answer.etag}"'
+    more = (("ETag", tag), NO_CACHE, _VARY)
+    if knows(headers, tag):
+        return unchanged(*more)
+    return document(200, answer.body, *packed, *more)
+
+
+def _token(headers: Headers) -> str | None:
+    """The token of `Authorization: Bearer TOKEN`; raises `UsageError` at any other kind."""
+    values = headers.get_all("Authorization")
+    if not values:
+        return None
+    kind, _, token = values[0].strip().partition(" ")
+    if len(values) > 1 or kind.lower() != "bearer" or not token.strip():
+        raise UsageError("expected Authorization: Bearer TOKEN, got something else")
+    return token.strip()
+
+
+def _path(path: str) -> str:
+    try:
+        return unquote(path, errors="strict")
+    except UnicodeDecodeError:
+        raise UsageError("expected UTF-8 behind % in the path") from None
+
+
+def _fields(query: str) -> dict[str, str]:
+    try:
+        pairs = parse_qsl(
+            query, keep_blank_values=True, errors="strict", max_num_fields=_MOST_FIELDS
+        )
+    except UnicodeDecodeError:
+        raise UsageError("expected UTF-8 behind % in the query") from None
+    except ValueError:
+        raise UsageError(f"expected at most {_MOST_FIELDS} fields in the query") from None
+    fields = dict(pairs)
+    if len(fields) < len(pairs):
+        raise UsageError("expected every field of the query once")
+    return fields

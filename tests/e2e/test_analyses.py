@@ -74,7 +74,7 @@ async def test_an_analysis_waits_while_a_launched_bot_computes(
 ) -> None:
     bots = [SimpleNamespace(asks=5, pending=1)]
     monkeypatch.setattr(house.gateway.players, "launched", lambda: iter(bots))
-    monkeypatch.setattr("arena.web.analysis_client._SLICE_S", 0.0)  # not even a second
+    monkeypatch.setattr("arena.web.side_process._SLICE_S", 0.0)  # not even a second
     async with asyncio.timeout(TIMEOUT_S):
         while (waits := await status_of(house, MISTAKES))["text"] != WAITS:
             assert waits["state"] in ("queued", "running")

@@ -116,10 +116,10 @@ async def test_an_encrypted_answer_that_is_not_read_is_not_forgotten(
     size = 16_000_000
     async with in_house(is_encrypted=True) as house:
         async with house.peer() as client:
-            monkeypatch.setattr(house.web._site, "_health", lambda: text(200, "x" * (size - 1)))
+            monkeypatch.setattr("arena.web.web.text", lambda *_: text(200, "x" * (size - 1)))
             client.reads_nothing()
             client.asks("/healthz")
-            while house.web._site.served[200] < 1:
+            while house.web.served[200] < 1:
                 await asyncio.sleep(0)
 
             assert (house.visitors, house.idle) == (1, 0)

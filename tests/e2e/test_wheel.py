@@ -58,7 +58,7 @@ def test_a_command_says_what_it_does(installed: Path, module: str) -> None:
 
 
 def test_the_process_that_reads_for_the_page_starts(installed: Path) -> None:
-    started(installed, "-m", "arena.web.reader_process")
+    started(installed, "-m", "arena.web.side_program")
 
 
 def test_a_match_is_played(installed: Path) -> None:

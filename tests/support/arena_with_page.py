@@ -156,7 +156,7 @@ class ArenaWithPage(GatewayArena):
     @property
     def visitors(self) -> int:
         """The number of visitors that are still connected."""
-        return len(self.web._site._visitors)
+        return len(self.web._visitors)
 
     @property
     def idle(self) -> int:

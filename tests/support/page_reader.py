@@ -1,4 +1,4 @@
-"""What the reader process answers, and the one that analyses, in this process: for tests."""
+"""What the processes beside an arena answer, in this process: for tests."""
 
 from __future__ import annotations
 
@@ -9,11 +9,9 @@ from typing import Any
 import msgspec
 
 from arena.records.visibility import Viewer, ViewerKind
-from arena.web.analysis_answers import AnalysisAnswers
-from arena.web.analysis_tasks import AnalysisQuestion, AnalysisTask, is_analysis
+from arena.web.document_answers import DocumentAnswers
 from arena.web.play.recent import PersonalMatch
-from arena.web.reader_answers import DocumentAnswers
-from arena.web.reader_questions import ReaderQuestion, ReaderReply
+from arena.web.questions import AnalysisTask, PageAnswer, SideQuestion, is_analysis
 
 __all__ = ["INSTRUCTOR", "PUBLIC", "AnalysisReader", "InProcessReader", "owner"]
 
@@ -35,17 +33,15 @@ class InProcessReader:
         log = self.log
         self.answers = DocumentAnswers(str(where), log.append, lambda: self.now)
 
-    def reply(self, path: str, viewer: Viewer = PUBLIC, **query: str) -> ReaderReply:
+    def reply(self, path: str, viewer: Viewer = PUBLIC, **query: str) -> PageAnswer:
         self.now += 10.0
         given = {name.rstrip("_"): value for name, value in query.items()}
-        return self.answers.answer(
-            ReaderQuestion(id=1, path=f"/api/{path}", query=given, viewer=viewer)
-        )
+        return self.answers.answer(SideQuestion(path=f"/api/{path}", query=given, viewer=viewer))
 
-    def personal(self, path: str, match: PersonalMatch, viewer: Viewer = PUBLIC) -> ReaderReply:
+    def personal(self, path: str, match: PersonalMatch, viewer: Viewer = PUBLIC) -> PageAnswer:
         """A question about a match that the database does not have."""
         return self.answers.answer(
-            ReaderQuestion(id=1, path=f"/api/{path}", viewer=viewer, personal_match=match)
+            SideQuestion(path=f"/api/{path}", viewer=viewer, personal_match=match)
         )
 
     def close(self) -> None:
@@ -71,10 +67,9 @@ class AnalysisReader(InProcessReader):
 
     def __init__(self, file: Path) -> None:
         super().__init__(file)
-        self._analyses = AnalysisAnswers(str(file), self.log.append)
         self._done: dict[bytes, bytes] = {}
 
-    def analysed(self, path: str, viewer: Viewer = PUBLIC, **query: str) -> ReaderReply:
+    def analysed(self, path: str, viewer: Viewer = PUBLIC, **query: str) -> PageAnswer:
         """As `reply`; of an analysis, the state that ends it."""
         reply = self.reply(path, viewer, **query)
         if not is_analysis(f"/api/{path}") or reply.status != 200:
@@ -82,9 +77,8 @@ class AnalysisReader(InProcessReader):
         if reply.body not in self._done:
             task = msgspec.json.decode(reply.body, type=AnalysisTask)
             assert not task.refused
-            answer = self._analyses.answer(AnalysisQuestion(id=1, task=task))
-            self._done[reply.body] = msgspec.json.encode(answer)
-        return ReaderReply(200, self._done[reply.body])
+            self._done[reply.body] = self.answers.answer(SideQuestion(task=task)).body
+        return PageAnswer(200, self._done[reply.body])
 
     def analysis(self, path: str, viewer: Viewer = PUBLIC, **query: str) -> Any:
         """The state that ends an analysis."""
@@ -92,10 +86,9 @@ class AnalysisReader(InProcessReader):
         assert reply.status == 200, reply.body
         return json.loads(reply.body, parse_constant=_no_number)
 
-    def done(self, question: AnalysisQuestion) -> Any:
+    def done(self, question: SideQuestion) -> Any:
         """As `analysis`, of a question that is made by hand."""
-        body = msgspec.json.encode(self._analyses.answer(question))
-        return json.loads(body, parse_constant=_no_number)
+        return json.loads(self.answers.answer(question).body, parse_constant=_no_number)
 
 
 def _no_number(text: str) -> None:

@@ -7,7 +7,7 @@ done so for a minute.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -27,6 +27,8 @@ _IDLE_S = 60.0  # a person who plays again does not wait for a new process
 
 
 class _HouseBotProcess(msgspec.Struct, eq=False):
+    game: str
+    bot: str
     name: str
     users: int = 0
     is_up: bool = False
@@ -37,17 +39,18 @@ class _HouseBotProcess(msgspec.Struct, eq=False):
 class HouseBots:
     """The processes of the house bots that play against people, each at up to `tables` tables.
 
-    `names` has them by the bots' names at the table. `on_failed` is called with the name of a bot
-    that cannot be started, and why.
+    `on_failed` is called with the name of a bot that cannot be started, and why.
+
+    Attributes:
+        by_name: the processes by the bots' names at the table.
     """
 
     def __init__(self, arena: LiveArena, on_failed: Callable[[str, str], None]) -> None:
         self._arena = arena
         self._on_failed = on_failed
         self._known: dict[str, tuple[str, ...]] = {}
-        self._bots: dict[tuple[str, str], _HouseBotProcess] = {}
         self._loop = asyncio.get_running_loop()
-        self.names: Mapping[str, _HouseBotProcess] = {}
+        self.by_name: dict[str, _HouseBotProcess] = {}
         self.tables = arena.limits.tables
 
     def known(self, game: str) -> Collection[str]:
@@ -58,12 +61,12 @@ class HouseBots:
 
     def free(self, game: str, bot: str) -> int:
         """The number of tables at which a bot has room."""
-        process = self._bots.get((game, bot))
+        process = self._process(game, bot)
         return self.tables - (0 if process is None else process.users)
 
     def take(self, game: str, bot: str) -> str:
         """Have a bot play at one more table; returns its name there. It connects when it is up."""
-        process = self._bots.get((game, bot))
+        process = self._process(game, bot)
         if process is None or self._is_gone(process):
             process = self._start(game, bot)
         process.users += 1
@@ -74,26 +77,27 @@ class HouseBots:
 
     def leave(self, name: str) -> None:
         """Free one table of the bot that has this name there."""
-        for key, process in self._bots.items():
-            if process.name == name:
-                process.users -= 1
-                if not process.users:
-                    process.idle = self._loop.call_later(_IDLE_S, self._stop, key)
+        process = self.by_name.get(name)
+        if process is not None:
+            process.users -= 1
+            if not process.users:
+                process.idle = self._loop.call_later(_IDLE_S, self._stop, process)
 
     def is_gone(self, name: str) -> bool:
         """Whether a bot was up and has ended, or cannot be started."""
-        process = self.names.get(name)
+        process = self.by_name.get(name)
         return process is None or self._is_gone(process)
 
     def close(self) -> None:
         """Cancel what is pending; the host stops the processes."""
-        for process in self._bots.values():
-            if process.idle is not None:
-                process.idle.cancel()
-            if process.starting is not None:
-                process.starting.cancel()
+        for process in tuple(self.by_name.values()):
+            self._forget(process)
 
     # --- within ---
+
+    def _process(self, game: str, bot: str) -> _HouseBotProcess | None:
+        of_game = (each for each in self.by_name.values() if each.game == game)
+        return next((each for each in of_game if each.bot == bot), None)
 
     def _is_gone(self, process: _HouseBotProcess) -> bool:
         return process.is_up and process.name not in self._arena.supervisor
@@ -104,37 +108,34 @@ class HouseBots:
         # Another game has a bot of this name, or the previous process has not left yet.
         if self._arena.here.is_taken(name):
             name = unused(f"{name} ({game_named(game).vocabulary.alias})", taken)
-        process = _HouseBotProcess(name)
-        self._put((game, bot), process)
-        process.starting = self._loop.create_task(self._launch(game, bot, process))
-        process.starting.add_done_callback(partial(self._started, (game, bot), process))
+        if (gone := self._process(game, bot)) is not None:
+            self._forget(gone)
+        process = self.by_name[name] = _HouseBotProcess(game, bot, name)
+        process.starting = self._loop.create_task(self._launch(process))
+        process.starting.add_done_callback(partial(self._started, process))
         return process
 
-    async def _launch(self, game: str, bot: str, process: _HouseBotProcess) -> None:
-        await self._arena.supervisor.launch_house_bot(game, process.name, bot, self.tables)
+    async def _launch(self, process: _HouseBotProcess) -> None:
+        await self._arena.supervisor.launch_house_bot(
+            process.game, process.name, process.bot, self.tables
+        )
         process.is_up = True
 
-    def _started(
-        self, key: tuple[str, str], process: _HouseBotProcess, task: asyncio.Task[None]
-    ) -> None:
+    def _started(self, process: _HouseBotProcess, task: asyncio.Task[None]) -> None:
         process.starting = None
         if task.cancelled() or (error := task.exception()) is None:
             return
-        if self._bots.get(key) is process:
-            self._put(key, None)
+        if self.by_name.get(process.name) is process:
+            del self.by_name[process.name]
         text = str(error) if isinstance(error, ArenaError) else "the arena failed"
         self._on_failed(process.name, text)
 
-    def _stop(self, key: tuple[str, str]) -> None:
-        process = self._bots[key]
-        self._put(key, None)
-        if process.starting is not None:
-            process.starting.cancel()
+    def _stop(self, process: _HouseBotProcess) -> None:
+        self._forget(process)
         self._arena.supervisor.dismiss(process.name)
 
-    def _put(self, key: tuple[str, str], process: _HouseBotProcess | None) -> None:
-        if process is None:
-            self._bots.pop(key, None)
-        else:
-            self._bots[key] = process
-        self.names = {bot.name: bot for bot in self._bots.values()}
+    def _forget(self, process: _HouseBotProcess) -> None:
+        del self.by_name[process.name]
+        for pending in (process.idle, process.starting):
+            if pending is not None:
+                pending.cancel()

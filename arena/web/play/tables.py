@@ -150,10 +150,10 @@ class PeopleTables:
     @property
     def non_competing(self) -> Collection[str]:
         """The names of people, and of house bots that play against them: in no competition."""
-        return {*self._bookings, *self._leaving, *self._house_bots.names}
+        return {*self._bookings, *self._leaving, *self._house_bots.by_name}
 
     def is_non_competing(self, name: str) -> bool:
-        return name in self._bookings or name in self._leaving or name in self._house_bots.names
+        return name in self._bookings or name in self._leaving or name in self._house_bots.by_name
 
     def is_offered(self, player: BotSession, game: str, tables: int = 1) -> bool:
         """Whether people can play against a bot now: it has time, and no competition needs it."""
@@ -293,7 +293,7 @@ class PeopleTables:
             booking.deadline.cancel()
         booking.began = time.time()
         for name in booking.names:
-            if name in self._house_bots.names:
+            if name in self._house_bots.by_name:
                 self._players[name].share = self._share
         limits = self._arena.limits
         booking.table = self._arena.referee.open(

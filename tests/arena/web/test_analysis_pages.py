@@ -20,7 +20,7 @@ from arena.records.seat_document import seat_match
 from arena.records.visibility import LADDER_S, Viewer
 from arena.storage.store import Store
 from arena.web import analysis_pages
-from arena.web.analysis_tasks import AnalysisQuestion, AnalysisTask
+from arena.web.questions import AnalysisTask, SideQuestion
 from protocol.vocabulary import News, Question
 from tests.support import databases
 from tests.support.page_reader import INSTRUCTOR, PUBLIC, AnalysisReader, owner
@@ -142,7 +142,7 @@ def test_a_match_that_a_person_has_played_comes_with_the_question(file: Path) ->
     sat = personal_match(GAME)
     reply = reader.personal("matches/p-1/mistakes.json", sat)
     task = msgspec.json.decode(reply.body, type=AnalysisTask)
-    status = reader.done(AnalysisQuestion(id=1, task=task, personal_match=sat))
+    status = reader.done(SideQuestion(task=task, personal_match=sat))
 
     assert reply.status == 200
     assert status["mistakes"]["decisions"] > 0

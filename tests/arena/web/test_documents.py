@@ -20,17 +20,17 @@ from arena.formats.formats import schedule_of
 from arena.formats.spec import Form
 from arena.games import GAMES
 from arena.games.replay import SeatAnswered, events_of
-from arena.records.rounds import rounds_of
+from arena.records.rounds import Round, rounds_of
 from arena.records.seat_document import SeatDocument
 from arena.records.visibility import seen
 from arena.results.match_sums import recompute
 from arena.storage.live_results import LiveResults
 from arena.storage.reader import document_of
 from arena.storage.store import Act, CompetitionState, Store
-from arena.web import analysis_pages, match_rounds
+from arena.web import analysis_pages, match_pages
 from arena.web.competition_cache import CachedCompetition
 from arena.web.documents import thinned
-from arena.web.reader_questions import ReaderQuestion
+from arena.web.questions import SideQuestion
 from protocol.errors import StoreFailed
 from protocol.messages import Ending
 from protocol.watching import View
@@ -40,7 +40,7 @@ from tests.support.page_reader import INSTRUCTOR, PUBLIC, AnalysisReader, InProc
 from tests.support.sample_database import SampleWriter, personal_match, plan, play, running, write
 from tests.support.scripts import Case, Stage, cases, fit, like
 
-PLACES = {"analysis_pages": analysis_pages, "match_rounds": match_rounds}
+PLACES = {"analysis_pages": analysis_pages, "match_pages": match_pages}
 
 
 class DocumentStage(Stage):
@@ -386,7 +386,7 @@ def test_a_class_that_asks_all_at_once_is_one_look_at_the_database(
         library.get("competitions/c.json")
         for document in ("c.json", "c/cross.json", "c/matches.json"):
             path = f"/api/competitions/{document}"
-            assert library.answers.answer(ReaderQuestion(id=1, path=path)).status == 200
+            assert library.answers.answer(SideQuestion(path=path)).status == 200
 
     assert looks == 1
 
@@ -394,7 +394,7 @@ def test_a_class_that_asks_all_at_once_is_one_look_at_the_database(
 def test_only_so_many_competitions_are_followed_at_once(
     file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("arena.web.reader_answers._COMPETITIONS", 2)
+    monkeypatch.setattr("arena.web.document_answers._COMPETITIONS", 2)
     library = InProcessReader(write(file))
     for game in (*GAMES, *GAMES):
         assert library.get(f"competitions/{competition_of(game)}.json")["game"] == game
@@ -549,26 +549,22 @@ def test_rounds_of_a_long_match_are_found_wherever_they_are(file: Path) -> None:
         assert [round_["round"] for round_ in told] == list(range(first, last + 1))
 
 
-def test_what_was_asked_for_last_is_forgotten_last(monkeypatch: pytest.MonkeyPatch) -> None:
-    record = play("ace_king_queen").record
-    size = match_rounds.RecordedMatch(record, ALL).size
-    monkeypatch.setattr(match_rounds, "_BYTES", 2 * size)
-    matches = match_rounds.RecordedMatches()
-    replayed: list[str] = []
+def test_a_match_is_replayed_once_for_each_view(
+    file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    replayed: list[Record] = []
 
-    def asks_for(match: str) -> None:
-        def read() -> Record:
-            replayed.append(match)
-            return record
+    def counted(record: Record) -> Iterator[Round]:
+        replayed.append(record)
+        return rounds_of(record)
 
-        matches.get(match, ALL, (), read)
+    monkeypatch.setattr(match_pages, "rounds_of", counted)
+    library = InProcessReader(write(file, ["ace_king_queen"]))
+    for _ in range(2):
+        for path in ("ace_king_queen-1.json", "ace_king_queen-1/rounds.json"):
+            library.get(f"matches/{path}")
 
-    for match in "abacada":
-        asks_for(match)
-    assert "".join(replayed) == "abcd"
-    asks_for("d")
-    asks_for("b")
-    assert "".join(replayed) == "abcdb"
+    assert len(replayed) == 1
 
 
 @pytest.mark.parametrize(
@@ -616,7 +612,7 @@ def test_a_match_that_somebody_sat_down_to_comes_with_the_question(file: Path) -
 def test_G14_a_match_has_its_points_by_round_where_it_is_played_for_them(game: str) -> None:
     settings: dict[str, Any] = {"games": 2, "target": 40} if game == "gin_rummy" else {}
     record = play(game, settings=settings).record
-    told = match_rounds.RecordedMatch(record, ALL)
+    told = match_pages.RecordedMatch(record, ALL)
 
     if game == "gin_rummy":
         assert len(told.points) == len(told.scores)

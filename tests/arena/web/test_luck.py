@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-import os
-import signal
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
@@ -16,12 +15,14 @@ from arena.formats.schedule import Pairing
 from arena.records.luck import luck_of
 from arena.results.export import Options, export
 from arena.results.match_sums import next_sums, recompute
-from arena.storage.models import MatchSums
 from arena.storage.store import Store
 from arena.web.luck_filler import LuckFiller
+from arena.web.questions import PageAnswer
+from arena.web.side_process import SideProcess
 from tests.support.databases import rows
 from tests.support.page_reader import PUBLIC, InProcessReader, owner
 from tests.support.sample_database import SampleWriter, plan, play
+from tests.support.side_script import SideScript, scripted
 
 HANDS = {"hands": 100}
 TIMEOUT_S = 60.0
@@ -107,6 +108,15 @@ def luck_in(file: Path) -> list[Any]:
         return [played.sums and played.sums.luck for played in store.matches("c")]
 
 
+@asynccontextmanager
+async def filling(store: Store) -> AsyncIterator[tuple[LuckFiller, SideProcess]]:
+    process = SideProcess(store, is_idle=True)
+    filler = LuckFiller(store, process, pause_s=0.01, again_s=0.01)
+    yield filler, process
+    filler.close()
+    await process.close()
+
+
 @pytest.mark.e2e
 async def test_luck_is_filled_in_after_a_match_and_seen_by_those_who_look_on(
     tmp_path: Path,
@@ -115,12 +125,11 @@ async def test_luck_is_filled_in_after_a_match_and_seen_by_those_who_look_on(
     reader = InProcessReader(file)
     assert seen_by(reader, PUBLIC) == []
     with Store(file, exclusive=True) as store:
-        filler = LuckFiller(store, pause_s=0.01)
-        await asyncio.sleep(0.05)
-        assert filler._process.pid is None  # nobody has played yet
-        filler.match_finished()
-        await until(lambda: None not in luck_in(file))
-        await filler.close()
+        async with filling(store) as (filler, process):
+            await asyncio.sleep(0.05)
+            assert process.asked == 0  # nobody has played yet
+            filler.match_finished()
+            await until(lambda: None not in luck_in(file))
 
     expected = [
         luck_of(play("ace_king_queen", n, settings=HANDS).record).sums for n in range(1, 13)
@@ -129,24 +138,25 @@ async def test_luck_is_filled_in_after_a_match_and_seen_by_those_who_look_on(
     assert seen_by(reader, PUBLIC) == ["ann", "ben"]
 
 
-@pytest.mark.e2e
-async def test_when_the_process_dies_another_one_goes_on(tmp_path: Path) -> None:
-    file = met(tmp_path / "arena.db", 1)
-    with Store(file, exclusive=True) as store:
-        filler = LuckFiller(store, pause_s=0.01, again_s=0.01)
-        filler.match_finished()
-        await until(lambda: None not in luck_in(file))
-        pid = filler._process.pid
-        assert pid is not None
-        os.kill(pid, signal.SIGKILL)
-        settings = {"which": "ace_king_queen-1"}
-        store.sums_made([(settings["which"], MatchSums())])
-        store.flush()
-        filler._after = 0
-        filler.match_finished()
-        await until(lambda: None not in luck_in(file))
-        assert filler._process.pid != pid
-        await filler.close()
+@pytest.mark.virtual_time(limit_s=600)
+async def test_what_fails_is_measured_later_and_no_more_after_the_second_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    script = SideScript()
+    scripted(monkeypatch, SideScript(), script)
+    with Store(met(tmp_path / "arena.db", 1), exclusive=True) as store:
+        async with filling(store) as (filler, _):
+            filler.match_finished()
+            for said in ('{"last":7,"rows":[]}', "dies", '{"last":9,"rows":[]}', "dies", "dies"):
+                before = len(script.asked)
+                while len(script.asked) == before:
+                    await asyncio.sleep(0.1)
+                script.dies() if said == "dies" else script.says(PageAnswer(200, said.encode()))
+            await asyncio.sleep(100)
+
+    after = [question.query.get("after") for question in script.asked]
+    assert after == [None, "7", "7", "9", "9"]
+    assert "luck is measured no more" in caplog.messages[-1]
 
 
 def test_a_damaged_record_is_left_out_and_the_next_has_its_turn(tmp_path: Path) -> None:

@@ -483,7 +483,7 @@ async def test_who_asks_on_and_reads_nothing_is_not_answered_on(house: ArenaWith
             client.asks(script)
         await asyncio.sleep(5)  # there is nothing else to do meanwhile
 
-        assert 0 < house.web._site.served[200] < 900
+        assert 0 < house.web.served[200] < 900
         waiting = (
             connection._transport.get_write_buffer_size()  # type: ignore[attr-defined]
             for connection in house.gateway._connections

@@ -116,7 +116,7 @@ class WatchingStage(Stage):
         self._arena.spectators.unwatch(self._spectators[name])
 
     def by_leaves(self, name: str, _: str) -> None:
-        self._arena.spectators.disconnected(self._spectators[name])
+        self._arena.spectators.unwatch(self._spectators[name])
 
     def by_dismisses(self, name: str, other: str) -> None:
         """Another one leaves when this one gets the next frame."""

@@ -1,4 +1,4 @@
-"""What browsers fetch, without sockets: which document, for whom, and the errors."""
+"""What browsers fetch from an arena in memory: which document, for whom, and the errors."""
 
 from __future__ import annotations
 
@@ -6,34 +6,33 @@ import asyncio
 import gzip
 import json
 import threading
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from pathlib import Path
-from types import SimpleNamespace
-from typing import Any, cast
+from typing import Any
 
 import pytest
 from websockets.datastructures import Headers
 from websockets.http11 import Request
 
-from arena.records.visibility import Viewer, ViewerKind
-from arena.server.admission import Unwelcome
-from arena.server.gateway import Gateway
-from arena.server.origins import Origins
+from arena.competitions.storage_watch import StorageWatch
+from arena.records.visibility import Viewer
 from arena.server.reply import Headers as RequestHeaders
 from arena.server.reply import Reply, text
+from arena.server.throttle import Throttle
 from arena.server.visitors import Visitors
+from arena.storage.tokens import Access, hashed
 from arena.web.files import Files
 from arena.web.manual_pages import ManualPages
-from arena.web.reader_client import ReaderAnswer
-from arena.web.site import Site
+from arena.web.questions import PageAnswer, SideQuestion
+from arena.web.web import Web
 from protocol.errors import StoreFailed, UsageError
 from tests.arena.web.test_files import CONTENTS
+from tests.support.arena_with_page import in_page_host
 from tests.support.scripts import Case, Stage, cases, fields, like
-from tests.support.virtual_time import all_done
+from tests.support.virtual_time import all_done, memory_folder
 
 pytestmark = pytest.mark.virtual_time
 
-LOBBY = b'{"bots":[]}'
 FILES = Files(CONTENTS)
 MANUAL = ManualPages(FILES.version)
 
@@ -65,57 +64,23 @@ class FakeVisitor:
         return said["error"]
 
 
-class FakeGateway:
-    """Knows one token, and counts refusals."""
-
-    def __init__(self) -> None:
-        self.blamed: list[str] = []
-        self.admission = SimpleNamespace(viewer=self._viewer)
-        self.login = SimpleNamespace(throttle=SimpleNamespace(blame=self.blamed.append))
-        self.entrance = SimpleNamespace(origins=Origins())
-        self.entrance.origins.listens("127.0.0.1")
-
-    def _viewer(self, token: str | None) -> Viewer:
-        match token:
-            case None:
-                return Viewer()
-            case "ann's":
-                return Viewer(ViewerKind.OWNER, "ann")
-        raise Unwelcome("token", "expected a token")
-
-
-class FakeSources:
+class FakeReader:
     """Gives the same document for all questions, after `holds` if that is set."""
 
     def __init__(self) -> None:
         self.asked: list[tuple[str, dict[str, str], Viewer]] = []
         self.packs: list[bool] = []
-        self.found: Any = ReaderAnswer(200, b'{"id":"x"}', "v1")
+        self.found: Any = PageAnswer(200, b'{"id":"x"}', "v1")
         self.holds: asyncio.Event | None = None
-        self.broken: str | None = None
 
-    def lobby_document(self, packs: bool) -> ReaderAnswer:
-        return ReaderAnswer(200, b"packed", is_packed=True) if packs else ReaderAnswer(200, LOBBY)
-
-    def games_document(self, packs: bool) -> ReaderAnswer:
-        return ReaderAnswer(200, b'{"games":[]}')
-
-    def metrics(self) -> bytes:
-        return b"arena_info 1\n"
-
-    def failure(self) -> str | None:
-        return self.broken
-
-    async def ask(
-        self, path: str, query: Mapping[str, str], viewer: Viewer, address: str, packs: bool
-    ) -> ReaderAnswer:
-        self.asked.append((path, dict(query), viewer))
-        self.packs.append(packs)
+    async def ask(self, _: str, question: SideQuestion) -> PageAnswer:
+        self.asked.append((question.path, question.query, question.viewer))
+        self.packs.append(question.packs)
         if self.holds is not None:
             await self.holds.wait()
         if isinstance(self.found, Exception):
             raise self.found
-        assert isinstance(self.found, ReaderAnswer)
+        assert isinstance(self.found, PageAnswer)
         return self.found
 
 
@@ -133,13 +98,15 @@ class FakeManual(ManualPages):
 
 
 class SiteStage(Stage):
-    """Requests to one of three places: the page's files, the manual, or the site."""
+    """Requests to one of three places: some files, the manual, or an arena's page."""
 
-    def __init__(self, site: Site, sources: FakeSources, gateway: FakeGateway) -> None:
+    def __init__(self, web: Web, sources: FakeReader, patch: pytest.MonkeyPatch) -> None:
         self._at = "site"
-        self._site = site
+        self._web = web
         self._sources = sources
-        self._gateway = gateway
+        self._patch = patch
+        self._blamed: list[str] = []
+        patch.setattr(Throttle, "blame", lambda throttle, address: self._blamed.append(address))
         self._names = {"{version}": FILES.version}
         self._replies = [Reply(0, (), b"")]
 
@@ -149,7 +116,7 @@ class SiteStage(Stage):
         if self._at == "manual":
             return MANUAL.answer(*path.partition("?")[::2], headers)
         visitor = FakeVisitor()
-        self._site.answer(visitor, Request(path, headers, method))
+        self._web.answer(visitor, Request(path, headers, method))
         await all_done()
         return Reply(visitor.status, tuple(visitor.headers.items()), visitor.body)
 
@@ -214,17 +181,21 @@ class SiteStage(Stage):
     def do_finds(self, how: str) -> None:
         """From now on documents come packed, or without a tag."""
         tag = None if how == "untagged" else "v1"
-        self._sources.found = ReaderAnswer(200, b"{}", tag, how == "packed")
+        self._sources.found = PageAnswer(200, b"{}", tag, how == "packed")
 
     def do_packs(self, expected: str) -> None:
         """Who wanted a document packed."""
         assert " ".join(map(str, self._sources.packs)) == expected
 
+    def do_tiny(self, size: str) -> None:
+        """From this size on documents are packed."""
+        self._patch.setattr("arena.server.reply._TINY_BYTES", int(size))
+
     def do_broken(self, text: str) -> None:
-        self._sources.broken = text
+        self._patch.setattr(StorageWatch, "state", text)
 
     def do_served(self, text: str) -> None:
-        assert self._site.served == {int(code): times for code, times in fields(text).items()}
+        assert self._web.served == {int(code): times for code, times in fields(text).items()}
 
     def do_asked(self, text: str) -> None:
         asked = [
@@ -234,7 +205,7 @@ class SiteStage(Stage):
         assert asked == (text.split(", ") if text else [])
 
     def do_blamed(self, times: str) -> None:
-        assert self._gateway.blamed == ["10.0.0.1"] * int(times)
+        assert self._blamed == ["10.0.0.1"] * int(times)
 
 
 def unpacked(reply: Reply) -> bytes:
@@ -246,24 +217,24 @@ Get = Callable[..., Awaitable[FakeVisitor]]
 
 
 @pytest.fixture
-def sources() -> FakeSources:
-    return FakeSources()
+def sources() -> FakeReader:
+    return FakeReader()
 
 
 @pytest.fixture
-def gateway() -> FakeGateway:
-    return FakeGateway()
+async def site(sources: FakeReader, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Web]:
+    """The page of an arena with one token."""
+    with memory_folder() as folder:
+        async with in_page_host(folder) as house:
+            access = Access(names=frozenset({"ann"}), players={hashed("ann's"): "ann"})
+            house.gateway.roster_changed(access)
+            house.web._manual = FakeManual()
+            monkeypatch.setattr(house.web.reader, "ask", sources.ask)
+            yield house.web
 
 
 @pytest.fixture
-async def site(sources: FakeSources, gateway: FakeGateway) -> AsyncIterator[Site]:
-    site = Site(Files({"index.html": b"<html>"}), FakeManual(), sources, cast(Gateway, gateway))
-    yield site
-    site.close()
-
-
-@pytest.fixture
-def get(site: Site) -> Get:
+def get(site: Web) -> Get:
     """Returns a visitor with its answer, or without one if it `waits`."""
 
     async def get(
@@ -281,22 +252,22 @@ def get(site: Site) -> Get:
 
 @pytest.mark.parametrize("case", cases(Path(__file__).with_name("exchanges.cases")))
 async def test_what_is_answered(
-    site: Site, sources: FakeSources, gateway: FakeGateway, case: Case
+    site: Web, sources: FakeReader, monkeypatch: pytest.MonkeyPatch, case: Case
 ) -> None:
-    await SiteStage(site, sources, gateway).play(case)
+    await SiteStage(site, sources, monkeypatch).play(case)
 
 
 @pytest.mark.parametrize(
     ("found", "status", "text"),
     [
-        (ReaderAnswer(404, b'{"error":"no such match"}'), 404, "no such match"),
+        (PageAnswer(404, b'{"error":"no such match"}'), 404, "no such match"),
         (UsageError("expected a number"), 400, "expected a number"),
         (StoreFailed("cannot read it"), 500, "cannot read it"),
         (RuntimeError("a secret"), 500, "the arena failed at this document"),
     ],
 )
 async def test_why_there_is_no_document_is_told_in_one_line(
-    get: Get, sources: FakeSources, found: object, status: int, text: str
+    get: Get, sources: FakeReader, found: object, status: int, text: str
 ) -> None:
     sources.found = found
     visitor = await get("/api/a.json")
@@ -309,7 +280,7 @@ async def test_why_there_is_no_document_is_told_in_one_line(
 
 
 async def test_only_so_many_are_waited_for_and_then_others_may_ask_again(
-    get: Get, sources: FakeSources, site: Site
+    get: Get, sources: FakeReader, site: Web
 ) -> None:
     sources.holds = asyncio.Event()
     waiting = [await get(f"/api/{n}.json", waits=True) for n in range(256)]
@@ -329,11 +300,11 @@ async def test_only_so_many_are_waited_for_and_then_others_may_ask_again(
 
 
 async def test_nobody_is_answered_by_an_arena_that_has_closed(
-    get: Get, sources: FakeSources, site: Site
+    get: Get, sources: FakeReader, site: Web
 ) -> None:
     sources.holds = asyncio.Event()
     visitor = await get("/api/a.json")
-    site.close()
+    site._pending.cancel()
     sources.holds.set()
     await all_done()
 
@@ -371,11 +342,11 @@ def test_there_is_an_end_to_what_waits_for_them() -> None:
 
 
 async def test_what_a_site_sends_is_on_the_account(
-    get: Get, sources: FakeSources, monkeypatch: pytest.MonkeyPatch
+    get: Get, sources: FakeReader, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("arena.server.visitors._MOST_BYTES", 150_000)
 
-    sources.found = ReaderAnswer(200, bytes(100_000))
+    sources.found = PageAnswer(200, bytes(100_000))
     slow, other = await get("/api/a.json"), await get("/api/a.json")
 
     assert (slow.is_cut, other.is_cut) == (True, False)

@@ -1,0 +1,156 @@
+"""Analyses that people ask for at the page: who waits, what is known, and for how long it stands.
+
+One task is done at a time, as idle work. People take turns, and each may have a few waiting; who
+asks for what another has asked for shares it. Results are cached in memory: none has to survive the
+arena.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import gzip
+import math
+from functools import partial
+from typing import TypeAlias
+
+import msgspec
+
+from arena.records.visibility import ViewerKind
+from arena.web.document_reader import DocumentReader
+from arena.web.documents import AnalysisState, AnalysisStatus
+from arena.web.questions import AnalysisTask, PageAnswer, SideQuestion
+from arena.web.side_process import Failure, SideJob, SideProcess, SideProcessFailed
+from arena.web.sized_cache import SizedCache
+
+__all__ = ["Analyses"]
+
+_MOST_WAITING = 200
+_MOST_PUBLIC = 100  # then people without a login wait outside: many addresses are one person
+_MOST_OF_ONE = 3  # that wait, of one person, or of all without a login at one address
+_CACHED_BYTES = 16 << 20  # most are a few kilobytes, compressed
+_LEAST_BYTES = _CACHED_BYTES // 2_000  # as which small ones count
+_FRESH_S = 60.0  # how long the strength of a bot stands at least, whatever it plays
+_REST = 9.0  # times what it took: how long it stands
+_AGAIN_S = 10.0  # how long a failure is told that asking again may mend
+
+_DIED = "the process that analyses has ended at this; ask again to have it tried once more"
+_DIED_AGAIN = "the process that analyses has ended at this twice, and does not try it again"
+_NOT_THERE = "the process that analyses does not start, the arena's log says why"
+_FAILED = "the arena failed at this; its log says why"
+_YOURS = f"{_MOST_OF_ONE} of your analyses wait already; ask again when one of them is done"
+_BUSY = "too many analyses wait; ask again in some minutes"
+_PAUSED = "waits while bots play that the arena has launched"
+
+_Subject: TypeAlias = AnalysisTask  # one whose `last` and `matches` are 0
+
+
+class _Outcome(msgspec.Struct, frozen=True):
+    """What came of a task; it stands for that task if `is_final`, and for its subject `until`.
+
+    The process has died of it `deaths` times.
+    """
+
+    task: AnalysisTask
+    answer: PageAnswer
+    until: float
+    is_final: bool = True
+    deaths: int = 0
+
+
+class Analyses:
+    """Has `process` analyse what people ask for, and says how far it is.
+
+    `reader` says what a viewer may ask for.
+    """
+
+    def __init__(self, process: SideProcess, reader: DocumentReader) -> None:
+        self._process = process
+        self._reader = reader
+        self._clock = asyncio.get_running_loop().time
+        self._outcomes = SizedCache[_Subject, _Outcome](
+            _CACHED_BYTES, lambda outcome: max(len(outcome.answer.body), _LEAST_BYTES)
+        )
+
+    async def ask(self, address: str, question: SideQuestion) -> PageAnswer:
+        """The state of an analysis, which is queued if it is new; nothing is raised."""
+        packs, question = question.packs, msgspec.structs.replace(question, packs=False)
+        answer = await self._reader.ask(address, question)
+        if answer.status != 200:
+            return answer
+        task = msgspec.json.decode(answer.body, type=AnalysisTask)
+        if task.refused:
+            return _answer(task.status(AnalysisState.REFUSED, task.refused))
+        outcome = self._outcomes.get(task.subject)
+        if outcome is not None and self._stands(outcome, task):
+            return outcome.answer if packs else _unpacked(outcome.answer)
+        viewer = question.viewer
+        is_public = viewer.kind is ViewerKind.PUBLIC
+        user = address if is_public else f"{viewer.kind.value} {viewer.name}"
+        job = self._process.pending(task.subject)
+        if job is None:
+            room = _MOST_PUBLIC if is_public else _MOST_WAITING
+            if (why := self._refusal(user, room)) is not None:
+                return _answer(task.status(AnalysisState.REFUSED, why))
+            question = msgspec.structs.replace(question, task=task, packs=True)
+            job = self._process.ask(user, task.subject, question)
+            job.answer.add_done_callback(partial(self._ended, task, job))
+        job.asked_at = self._clock()
+        return _answer(self._status(task, job))
+
+    # --- within ---
+
+    def _stands(self, outcome: _Outcome, task: AnalysisTask) -> bool:
+        return (outcome.is_final and outcome.task == task) or self._clock() < outcome.until
+
+    def _waiting(self) -> list[SideJob]:
+        """The analyses in the queue, the next one first."""
+        return [job for job in self._process.waiting if job.question.task is not None]
+
+    def _refusal(self, user: str, room: int) -> str | None:
+        """Why a new task of a user is not queued, where at most `room` may wait."""
+        waiting = self._waiting()
+        if len(waiting) >= room:
+            return _BUSY
+        return _YOURS if sum(job.user == user for job in waiting) >= _MOST_OF_ONE else None
+
+    def _status(self, task: AnalysisTask, job: SideJob) -> AnalysisStatus:
+        """How far a task is."""
+        text = _PAUSED if self._process.is_paused else ""
+        waiting = self._waiting()
+        if job in waiting:
+            return task.status(AnalysisState.QUEUED, text, place=waiting.index(job) + 1)
+        running = task.status(AnalysisState.RUNNING, text)
+        return msgspec.structs.replace(running, done=job.done, of=job.of)
+
+    def _ended(self, task: AnalysisTask, job: SideJob, answer: asyncio.Future[PageAnswer]) -> None:
+        """Keep what came of a task; of one that nobody wanted any more nothing came."""
+        if answer.cancelled():
+            return
+        error = answer.exception()
+        if isinstance(error, SideProcessFailed):
+            outcome = self._failed(task, error.failure)
+        else:
+            now = self._clock()
+            took_s = now - (job.began_at or now)
+            outcome = _Outcome(task, answer.result(), now + max(_FRESH_S, _REST * took_s))
+        self._outcomes.put(task.subject, outcome)
+
+    def _failed(self, task: AnalysisTask, failure: Failure) -> _Outcome:
+        """What is told of a task at which the process has died, or did not start."""
+        before = self._outcomes.get(task.subject)
+        deaths = (before.deaths if before else 0) + (failure is Failure.DIED)
+        texts = {Failure.DIED: _DIED if deaths == 1 else _DIED_AGAIN, Failure.NOT_THERE: _NOT_THERE}
+        is_final = deaths > 1 or failure not in texts
+        until = math.inf if is_final else self._clock() + _AGAIN_S
+        status = task.status(AnalysisState.FAILED, texts.get(failure, _FAILED))
+        return _Outcome(task, _answer(status), until, is_final, deaths)
+
+
+def _answer(status: AnalysisStatus) -> PageAnswer:
+    return PageAnswer(200, msgspec.json.encode(status))
+
+
+def _unpacked(answer: PageAnswer) -> PageAnswer:
+    if not answer.is_packed:
+        return answer
+    return msgspec.structs.replace(answer, body=gzip.decompress(answer.body), is_packed=False)
