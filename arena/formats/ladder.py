@@ -52,6 +52,7 @@ JUST_MET = EVEN  # for the latest opponent
 MEMORY = 8  # tables, over which that penalty fades; with fewer, cliques form
 GAME_MORE = EVEN / 4  # for every match more than the free bot with the fewest
 MOST_MORE = EVEN / 2  # of that in all: below JUST_MET, or newcomers would stay among themselves
+_MOST_RATINGS = 1000  # of a bot in a history: twice what a screen shows
 
 
 class LadderRow(msgspec.Struct, frozen=True, kw_only=True):
@@ -198,6 +199,29 @@ class Ladder:
         )
         for climber, (new,) in zip(climbers, rated, strict=True):
             climber.mu, climber.sigma = new.mu, new.sigma
+
+
+class RatingHistory:
+    """How the ratings of a ladder went, and which versions had played when.
+
+    Attributes:
+        ratings: by bot (when, rating) after its matches, thinned out where there are many.
+        versions: by bot (when, version) at the first match of each version.
+    """
+
+    def __init__(self) -> None:
+        self.ratings: dict[str, list[tuple[float, float]]] = {}
+        self.versions: dict[str, list[tuple[float, str]]] = {}
+
+    def add(self, name: str, at: float, rating: float, version: str | None) -> None:
+        """Note the rating of a bot after a match that was over at a Unix second."""
+        points = self.ratings.setdefault(name, [])
+        if len(points) >= _MOST_RATINGS:
+            del points[1::2]
+        points.append((at, rating))
+        marks = self.versions.setdefault(name, [])
+        if version and (not marks or marks[-1][1] != version):
+            marks.append((at, version))
 
 
 def pairings(

@@ -16,6 +16,7 @@ from arena.formats.bracket import Bracket, BracketStage
 from arena.formats.eta import Pace
 from arena.formats.formats import expected_matches
 from arena.formats.intervals import IntervalUnit
+from arena.formats.ladder import RatingHistory
 from arena.formats.schedule import Pairing, Ranking
 from arena.formats.scorebook import Scorebook
 from arena.formats.spec import Form, Plan
@@ -66,6 +67,7 @@ class LiveResults:
 
     Attributes:
         book: what the matches add up to; but see `standings`, `out` and `ranking`.
+        history: how ratings went on a ladder; empty elsewhere.
     """
 
     def __init__(self, store: StoreReader, competition: str) -> None:
@@ -210,7 +212,8 @@ class LiveResults:
         self.missing = self.plan.missing
         is_elimination = self.plan.form is Form.ELIMINATION
         is_ranked = self.missing is None or self.plan.form is not Form.LEAGUE
-        self.book = Scorebook(self.plan, removed, is_ranked=is_ranked)
+        self.history = RatingHistory()
+        self.book = Scorebook(self.plan, removed, is_ranked=is_ranked, history=self.history)
         self._matches: dict[int, str] = {}
         self._meetings: Counter[tuple[str, ...]] = Counter()
         self._pace = Pace()

@@ -60,6 +60,7 @@ def bot(
     plan = cached.results.plan
     if not played and name not in (*plan.players, *plan.not_there):
         raise Refusal(404, f"expected a bot that is in {cached.id}, got {name!r}")
+    history = cached.results.history
     row = next((row for row in cached.standings if row.name == name), None)
     return documents.BotPage(
         name=name,
@@ -67,6 +68,8 @@ def bot(
         row=None if row is None else competition_pages.row_for(cached, row, viewer),
         opponents=_opponents(cached, name),
         curve=documents.thinned(cached.curve(name), _POINTS),
+        ratings=documents.thinned(history.ratings.get(name, ()), _POINTS),
+        versions=tuple(history.versions.get(name, ())),
         times=_histogram(cached.reader, stopwatch, name, played),
         verdicts=competition_pages.rulings(cached, viewer, name),
         matches=tuple(map(competition_pages.outline, played[:most])),
