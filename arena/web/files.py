@@ -140,6 +140,7 @@ def _described(game: Game) -> dict[str, object]:
         "closes": words.closes.__struct_config__.tag,
         "follows": [news.__struct_config__.tag for news in words.follows],
         "by_seat": {} if game.view else {k: _by_seat(news) for k, news in words.news.items()},
+        "seat_fields": sorted(_seat_fields(game)),
         "private": [news.__struct_config__.tag for news in words.private],
         "choices": [
             {
@@ -166,6 +167,13 @@ def _by_seat(news: type[News]) -> list[str]:
     """The fields that are lists by seat, as the news' own description says."""
     said = _said(news)
     return [name for name in news.__struct_fields__ if "by seat" in said.get(name, "")]
+
+
+def _seat_fields(game: Game) -> set[str]:
+    """The fields of questions and news that are a seat, as their own descriptions say."""
+    kinds = [*game.vocabulary.questions.values(), *game.vocabulary.news.values()]
+    said = [item for kind in kinds for item in _said(kind).items()]
+    return {name for name, text in said if text.startswith("the seat")}
 
 
 def _said(cls: type) -> Mapping[str, str]:
