@@ -139,7 +139,7 @@ def _described(game: Game) -> dict[str, object]:
         "style": style_path(game),
         "closes": words.closes.__struct_config__.tag,
         "follows": [news.__struct_config__.tag for news in words.follows],
-        "by_seat": {} if game.view else {k: _by_seat(news) for k, news in words.news.items()},
+        "by_seat": {kind: _by_seat(news) for kind, news in words.news.items()},
         "seat_fields": sorted(_seat_fields(game)),
         "private": [news.__struct_config__.tag for news in words.private],
         "choices": [

@@ -1,7 +1,7 @@
 // @ts-check
 // A recorded match, to be stepped through.
 
-import { html, useEffect, useMemo, useRef, useState } from "../lib/preact.js";
+import { html, useEffect, useMemo, useReducer, useRef, useState } from "../lib/preact.js";
 import { Failure } from "../components.js";
 import { GAMES } from "../games/games.js";
 import { href, stay } from "../route.js";
@@ -20,14 +20,15 @@ import { Verdict } from "./verdict.js";
 const ADDRESS_MS = 300; // browsers allow only so many changes of the address
 
 /**
- * @param {{id: string, game: any, record: import("../table/record.js").Record, route: import("../route.js").Route, wasLive?: boolean}} props
+ * @param {{id: string, record: import("../table/record.js").Record, route: import("../route.js").Route, wasLive?: boolean}} props
  *   wasLive: it has been watched up to its end
  */
-export function Stepped({ id, game, record, route, wasLive = false }) {
+export function Stepped({ id, record, route, wasLive = false }) {
   const { document, match, last } = record;
   /** @type {[{round: number, step: number, mark?: any}, any]} */
   const [at, setAt] = useState(() => (wasLive && !route.round ? { round: last, step: LAST } : { round: within(route.round ?? 1, last), step: route.step ?? 0 }));
   const [playing, setPlaying] = useState(false);
+  const [, redraw] = useReducer((n) => n + 1, 0);
   const [speed, setSpeed] = useState(1);
   useEffect(() => record.want(at.round));
   const [chosen, setChosen] = useState(/** @type {number|null|undefined} */ (undefined));
@@ -98,7 +99,7 @@ export function Stepped({ id, game, record, route, wasLive = false }) {
     <${Outcome} id=${id} document=${document} seats=${judges ? whose.seats : []} chosen=${seat} marks=${marks} unit=${unit} onMark=${toMark} />
     <${Facts} document=${document} id=${id} unit=${unit} />
     ${record.error ? html`<${Failure} error=${record.error} retry=${() => record.again()} />` : null}
-    <${Stage} game=${game} scene=${document} steps=${steps} step=${step} round=${at.round} onPick=${stop((n) => to(at.round, n))} marks=${here} />
+    <${Stage} game=${match.game} onFail=${(error) => (match.fall(error), redraw())} scene=${document} steps=${steps} step=${step} round=${at.round} onPick=${stop((n) => to(at.round, n))} marks=${here} />
     <${Controls} round=${at.round} last=${last} step=${step} steps=${end} playing=${playing} speed=${speed} atEnd=${atEnd}
         atStart=${at.round === 1 && step === 0} unit=${unit} on=${on}>
       <${CopyLink} link=${href("m", id, at.round, step)} />
