@@ -13,9 +13,8 @@ from typing import Protocol
 from websockets.http11 import Request
 
 from arena.referee.transport import Caller, Wire
-from arena.server.http import CLOSE
 from arena.server.origins import FORWARDED, Origins, Proxies, below, is_loopback
-from arena.server.reply import NO_STORE, Reply, Visitor, text
+from arena.server.reply import CLOSE, NO_STORE, Reply, Visitor, text
 from arena.server.throttle import Throttle, ThrottledConnection
 from arena.server.visitors import IdleConnections
 
