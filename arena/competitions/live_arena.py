@@ -32,9 +32,8 @@ from arena.hosts.directory import HostDirectory
 from arena.hosts.host_links import HostLinks
 from arena.referee.bot_session import BotSession
 from arena.referee.referee import Referee
-from arena.server.address import ArenaAddress
 from arena.server.background import BackgroundTasks
-from arena.server.gateway import Gateway
+from arena.server.gateway import ArenaAddress, Gateway
 from arena.server.listener import allow_many_files
 from arena.server.login import OnInstruct
 from arena.server.origins import read_base_path
