@@ -121,6 +121,7 @@ class LiveArena:
         self.host_directory: HostDirectory | None = None
         self.referee = Referee(self._loop.time, practice)
         self._roster = Roster(store.engine)
+        self._roster_lock = asyncio.Lock()
         self._own_token = secrets.token_urlsafe()  # of the administrator of this database
         self.gateway = Gateway(
             self.referee,
@@ -381,7 +382,8 @@ class LiveArena:
 
     async def read_roster(self) -> None:
         """Let a change of the roster take effect; raises StoreFailed if it cannot be read."""
-        self.gateway.roster_changed(await asyncio.to_thread(self._access))
+        async with self._roster_lock:  # else one that was read earlier might come later
+            self.gateway.roster_changed(await asyncio.to_thread(self._access))
 
     def _access(self) -> Access:
         access = self._roster.access()
