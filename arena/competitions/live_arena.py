@@ -32,9 +32,8 @@ from arena.hosts.directory import HostDirectory
 from arena.hosts.host_links import HostLinks
 from arena.referee.bot_session import BotSession
 from arena.referee.referee import Referee
-from arena.server.address import ArenaAddress
 from arena.server.background import BackgroundTasks
-from arena.server.gateway import Gateway
+from arena.server.gateway import ArenaAddress, Gateway
 from arena.server.listener import allow_many_files
 from arena.server.login import OnInstruct
 from arena.server.origins import read_base_path
@@ -122,6 +121,7 @@ class LiveArena:
         self.host_directory: HostDirectory | None = None
         self.referee = Referee(self._loop.time, practice)
         self._roster = Roster(store.engine)
+        self._roster_lock = asyncio.Lock()
         self._own_token = secrets.token_urlsafe()  # of the administrator of this database
         self.gateway = Gateway(
             self.referee,
@@ -393,7 +393,8 @@ class LiveArena:
 
     async def read_roster(self) -> None:
         """Let a change of the roster take effect; raises StoreFailed if it cannot be read."""
-        self.gateway.roster_changed(await asyncio.to_thread(self._access))
+        async with self._roster_lock:  # else one that was read earlier might come later
+            self.gateway.roster_changed(await asyncio.to_thread(self._access))
 
     def _access(self) -> Access:
         access = self._roster.access()

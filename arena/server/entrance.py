@@ -7,17 +7,18 @@ page greets people in plain text, and serves bots all the same.
 from __future__ import annotations
 
 import logging
+import time
 from email.utils import formatdate
 from typing import Protocol
 
 from websockets.http11 import Request
 
 from arena.referee.transport import Caller, Wire
-from arena.server.http import CLOSE
 from arena.server.origins import FORWARDED, Origins, Proxies, below, is_loopback
-from arena.server.reply import NO_STORE, Reply, Visitor, text
+from arena.server.reply import CLOSE, NO_STORE, Reply, Visitor, text
 from arena.server.throttle import Throttle, ThrottledConnection
 from arena.server.visitors import IdleConnections
+from protocol.messages import Limits
 
 __all__ = ["HOSTS", "SUBMIT", "WATCH", "Entrance", "EntrancePage", "EntranceSockets", "send"]
 
@@ -40,27 +41,8 @@ _NO_HOSTS = "this arena has no bus, and so no hosts"
 _NO_SUBMISSIONS = "nothing can be handed in here: the file of the arena has no table [submissions]"
 
 
-class EntrancePage(Protocol):
-    """The page, as the entrance needs it."""
-
-    def answer(self, visitor: Visitor, request: Request) -> None:
-        """Respond to a plain request, now or later."""
-
-    def enter(self, caller: Caller, request: Request) -> None:
-        """Open a viewer's WebSocket, or respond why not."""
-
-    def disconnected(self, caller: Wire) -> None:
-        """A connection is gone, which may never have asked for the page."""
-
-    def tick(self, now: float) -> None:
-        """Do what is due, at a time of the loop's clock."""
-
-    def roster_changed(self) -> None:
-        """Check again what a viewer's token permits."""
-
-
 class EntranceSockets(Protocol):
-    """Those who hand programs in, or the hosts, as the entrance needs them."""
+    """Those who watch or hand programs in, or the hosts, as the entrance needs them."""
 
     def enter(self, caller: Caller, request: Request) -> None:
         """Open a WebSocket, or respond why not."""
@@ -72,10 +54,20 @@ class EntranceSockets(Protocol):
         """Check again what a token permits."""
 
 
+class EntrancePage(EntranceSockets, Protocol):
+    """The page, as the entrance needs it."""
+
+    def answer(self, visitor: Visitor, request: Request) -> None:
+        """Respond to a plain request, now or later."""
+
+    def disconnected(self, caller: Wire) -> None:
+        """A connection is gone, which may never have asked for the page."""
+
+
 class Entrance:
     """Takes the requests of one gateway, all below `base_path`, which begins and ends with a slash.
 
-    `page` answers browsers; without one they are greeted. Without a `throttle` nobody has to wait.
+    `page` answers browsers; without one they are greeted. By default nobody has to wait.
     """
 
     def __init__(self, throttle: Throttle | None = None) -> None:
@@ -86,15 +78,14 @@ class Entrance:
         self.submitters: EntranceSockets | None = None
         self.hosts: EntranceSockets | None = None
         self.idle = IdleConnections()
+        if throttle is None:
+            throttle = Throttle(Limits(), lambda: False, time.monotonic)
         self._throttle = throttle
         self._has_warned = False
 
     def moved(self, caller: ThrottledConnection, address: str) -> bool:
         """Count a connection at the address that its request gives; False if it has to wait."""
-        if self._throttle is not None:
-            return self._throttle.moved(caller, address)
-        caller.address = address
-        return True
+        return self._throttle.moved(caller, address)
 
     def idles(self, caller: Caller, address: str) -> None:
         """A connection has had its answer, and is counted at `address` until it asks again."""
@@ -105,14 +96,10 @@ class Entrance:
     def asks_again(self, caller: ThrottledConnection) -> None:
         """An idle connection has begun its next request: it is throttled like a new one."""
         self.idle.discard(caller)
-        if self._throttle is not None:
-            self._throttle.connected(caller)
-        else:
-            caller.resume_reading()
+        self._throttle.connected(caller)
 
     def requested(self, caller: Caller, request: Request) -> None:
-        if self._throttle is not None:
-            self._throttle.requested(caller)
+        self._throttle.requested(caller)
         self._see_proxy(caller, request)
         path = below(self.base_path, request.path)
         try:
@@ -160,17 +147,13 @@ class Entrance:
                 caller.address,
             )
 
-    def _asked(self, caller: Caller) -> None:
-        if self._throttle is not None:
-            self._throttle.asked(caller)
-
     def _upgrade(self, caller: Caller, request: Request, path: str | None) -> None:
         why = self.origins.refusal(request.headers)
         place = path.partition("?")[0] if path else None
         if why is not None:
             send(caller, text(403, why, NO_STORE, CLOSE))
         elif self.page is not None and place == WATCH:
-            self._asked(caller)
+            self._throttle.asked(caller)
             self.page.enter(caller, request)
         elif place == SUBMIT:
             self._enter(self.submitters, caller, request, _NO_SUBMISSIONS)
@@ -182,7 +165,7 @@ class Entrance:
     def _enter(
         self, sockets: EntranceSockets | None, caller: Caller, request: Request, none: str
     ) -> None:
-        self._asked(caller)
+        self._throttle.asked(caller)
         if sockets is None:
             send(caller, text(404, none, NO_STORE, CLOSE))
         else:
@@ -190,7 +173,7 @@ class Entrance:
 
     def _redirect(self, caller: Caller, request: Request) -> None:
         """Answer a request that is not below the base path, or lacks only its last slash."""
-        self._asked(caller)
+        self._throttle.asked(caller)
         path, mark, query = request.path.partition("?")
         if f"{path}/" == self.base_path:
             there = ("Location", f"{self.base_path}{mark}{query}")
@@ -201,7 +184,7 @@ class Entrance:
             send(caller, text(404, line))
 
     def _fetch(self, caller: Caller, request: Request) -> None:
-        self._asked(caller)
+        self._throttle.asked(caller)
         if self.page is None:
             send(caller, text(200, _GREETING))
         else:

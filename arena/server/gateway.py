@@ -48,10 +48,11 @@ from protocol.messages import (
     Refused,
 )
 
-__all__ = ["Gateway", "crash_reason"]
+__all__ = ["ArenaAddress", "Gateway", "crash_reason"]
 
 log = logging.getLogger(__name__)
 
+_LOOPBACK = "127.0.0.1"
 _PROBE_S = 0.05  # between two ticks of the page
 _FRAME_S = 0.000_15  # to read a frame from its socket and to write the next one, measured
 _USELESS_BYTES = 256  # a useless message counts once for each: an answer takes no more
@@ -449,6 +450,39 @@ class Gateway:
 
 def _shown(frame: bytes) -> str:
     return one_line(frame[:_SHOWN_BYTES].decode(errors="replace"), _SHOWN_BYTES)
+
+
+class ArenaAddress:
+    """The address of one arena: `port` 0 means a free one, and `url` is empty before it is open.
+
+    `tls` makes what a new connection is encrypted with. Bots on this machine then have another
+    port, on loopback and without TLS.
+    """
+
+    def __init__(self, interface: str, port: int, tls: Callable[[], ssl.SSLContext] | None) -> None:
+        self.url = ""
+        self._interface, self._port, self._tls = interface, port, tls
+        self._near_port = 0
+
+    async def open(self, gateway: Gateway) -> None:
+        """Start to listen; raises `Unreachable` if the address cannot be listened on."""
+        port = await gateway.open(self._interface, self._port, self._tls)
+        host = f"[{self._interface}]" if ":" in self._interface else self._interface
+        self.url = f"{'ws' if self._tls is None else 'wss'}://{host}:{port}"
+        if gateway.entrance.base_path != "/":
+            self.url += gateway.entrance.base_path
+        if self._tls is not None:  # the certificate need not be valid for loopback
+            self._near_port = await gateway.open(_LOOPBACK, 0)
+
+    @property
+    def near_url(self) -> str:
+        """The URL for a bot on this machine, whatever interface the arena listens on."""
+        if self._near_port:
+            return f"ws://{_LOOPBACK}:{self._near_port}"
+        for everywhere, here in (("//0.0.0.0:", "//127.0.0.1:"), ("//[::]:", "//[::1]:")):
+            if everywhere in self.url:
+                return self.url.replace(everywhere, here)
+        return self.url
 
 
 def crash_reason(reason: str) -> str:

@@ -1,13 +1,17 @@
-"""The server's side of HTTP/1.1 on one connection: bytes in, requests out, answers to bytes. Pure.
+"""The server's side of HTTP/1.1: requests and answers, until one of them opens a WebSocket.
 
 Requests have no bodies. They are given out one at a time: the next one is parsed when the last has
 its answer. A connection stays open after an answer, unless the peer or the answer says otherwise or
-it has had its share of requests.
+it has had its share of requests. It is idle then. With the first byte of the next request it is
+throttled like a new one, so that many requests cost their sender the same on one connection as on
+many.
 """
 
 from __future__ import annotations
 
+import ssl
 from collections.abc import Generator, Iterable
+from enum import Enum, auto
 from http import HTTPStatus
 
 from websockets.datastructures import Headers
@@ -15,15 +19,19 @@ from websockets.exceptions import HeaderLineTooLong, RequestLineTooLong, TooMany
 from websockets.http11 import Request, Response
 from websockets.streams import StreamReader
 
+from arena.server.entrance import send
+from arena.server.reply import CLOSE, text
+from arena.server.tcp import CLOSE_S, ConnectionContext, TcpConnection
 from protocol.errors import one_line
 
-__all__ = ["CLOSE", "BadRequest", "Http"]
-
-CLOSE = ("Connection", "close")
-"""An answer with this header is the last one on its connection."""
+__all__ = ["BadRequest", "Http", "HttpConnection", "HttpTurn"]
 
 _MOST_REQUESTS = 1_000  # on one connection, as in nginx: then its memory is freed
 _SHOWN = 200  # letters of what is wrong
+_ANSWER_S = 60.0  # to make an answer: its maker gives up earlier
+_FETCH_S = 30.0  # for the peer to read an answer that the kernel has no room for
+_IDLE_S = 15.0  # between two requests: the page asks every few seconds
+_HEAD_BYTES = 64 * 1024  # more than an answer has before its body
 
 
 class BadRequest(Exception):
@@ -35,7 +43,7 @@ class BadRequest(Exception):
 
 
 class Http:
-    """The requests and answers of one connection.
+    """The requests and answers of one connection, as bytes. Pure.
 
     `request` waits for its answer; `keeps_open` is whether the connection stays open after that.
     """
@@ -101,6 +109,146 @@ class Http:
         rest = bytes(self._reader.buffer)
         self._reader.discard()
         return rest
+
+
+class HttpTurn(Enum):
+    """What a connection in HTTP waits for."""
+
+    ASK = auto()  # the peer to send a request
+    ANSWER = auto()  # the arena to answer it
+    FETCH = auto()  # the peer to read the answer
+    IDLE = auto()  # nothing; the peer may ask again
+
+
+class HttpConnection(TcpConnection):
+    """A connection that has not become a WebSocket yet."""
+
+    __slots__ = ("_has_ended", "_http", "_postponed", "_turn", "is_secure")
+
+    def __init__(self, context: ConnectionContext, tls: ssl.SSLContext | None = None) -> None:
+        super().__init__(context, tls)
+        self.is_secure = False
+        self._http: Http | None = Http()  # until it is a WebSocket
+        self._turn = HttpTurn.ASK
+        self._postponed: Request | None = None  # until the throttle lets it be served
+        self._has_ended = False  # the peer sends no more, but may read on
+
+    def respond(self, status: int, headers: Iterable[tuple[str, str]], body: bytes) -> None:
+        http, transport = self._http, self._transport
+        if http is None or transport is None or transport.is_closing():
+            return
+        self._buffer_bytes = max(self._buffer_bytes, len(body) + _HEAD_BYTES)
+        transport.set_write_buffer_limits(1)  # so that `resume_writing` comes when all is sent
+        self._write_answer(http.answer(status, headers, body))
+        if not http.keeps_open or self._is_last(http):
+            self._end()
+        elif self.is_behind:
+            self._turn = HttpTurn.FETCH
+            self._set_deadline(_FETCH_S)
+        else:
+            self._answered()
+
+    def resume_reading(self) -> None:
+        """Read on; a request that had to wait is answered."""
+        super().resume_reading()
+        waits = self._postponed or (self._http is not None and self._http.has_unread)
+        if waits and self._transport is not None:
+            self._loop.call_soon(self._go_on)
+
+    def resume_writing(self) -> None:
+        self.is_behind = False
+        if self._turn is HttpTurn.FETCH:
+            self._answered()
+        self._owner.drained(self._caller)
+
+    def _go_on(self) -> None:
+        """Answer a request that had to wait."""
+        is_asked = self._turn is HttpTurn.ASK and self._http is not None
+        if is_asked and not (self._is_held or self._closing):
+            self._attend(b"")
+
+    def _read_request(self, http: Http, data: bytes) -> bytes:
+        """Pass on a complete request; returns the bytes that follow one for a WebSocket."""
+        http.receive(data)
+        try:
+            request, self._postponed = self._postponed or http.next_request(), None
+        except BadRequest as error:
+            send(self, text(error.status, str(error), CLOSE))
+            return b""
+        if request is None:
+            if self._transport is not None and self._has_ended:
+                self._transport.close()
+            elif self._transport is not None and not self._is_held:
+                self._transport.resume_reading()
+            return b""
+        proxies = self._entrance.proxies
+        tls = self._transport and self._transport.get_extra_info("ssl_object")
+        self.is_secure = bool(tls) or proxies.is_https(self._host, request.headers)
+        address = proxies.origin(self._host, request.headers)
+        if address != self.address and not self._entrance.moved(self, address):
+            self._postponed = request
+            self._is_served = False
+            self._set_deadline(self._limits.hello_ms / 1000)
+            return b""
+        self._turn = HttpTurn.ANSWER
+        self._entrance.requested(self._caller, request)
+        if self._turn is HttpTurn.ANSWER and self._http is not None and not self._closing:
+            self._set_deadline(_ANSWER_S)
+        return http.take_rest() if self._http is None else b""
+
+    def _is_last(self, http: Http) -> bool:
+        """Whether the peer sends no more, and has all its answers."""
+        return self._has_ended and not http.has_unread
+
+    def _answered(self) -> None:
+        """The answer is sent; the next request may come, or has come already."""
+        assert self._http is not None, "a WebSocket is not answered"
+        assert self._transport is not None, "the answer was written to it"
+        if self._is_last(self._http):
+            self._end()
+            return
+        self._turn = HttpTurn.IDLE
+        self._set_deadline(_IDLE_S)
+        self._entrance.idles(self._caller, self._first_address)
+        if self._http.has_unread:
+            self._loop.call_soon(self._ask_again)
+        elif not self._is_held:
+            self._transport.resume_reading()
+
+    def _write_answer(self, data: bytes) -> None:
+        """Write an answer; `is_behind` is true until the kernel has taken all of it."""
+        transport = self._transport
+        is_long = len(data) > _HEAD_BYTES
+        if is_long and transport is not None and not transport.can_write_eof():
+            # A transport with TLS does not count what it has passed on to the socket:
+            # only a second write waits in it until the kernel has taken the first.
+            whole = memoryview(data)
+            self._write(whole[:-1])
+            self._write(whole[-1:])
+        else:
+            self._write(data)
+
+    def _ask_again(self) -> None:
+        """The peer sends its next request: it is treated as if it had just connected."""
+        if self._turn is HttpTurn.IDLE and self._transport is not None:
+            self._turn = HttpTurn.ASK
+            self._is_served = False
+            self.address = self._first_address
+            self._set_deadline(self._limits.hello_ms / 1000)
+            self._entrance.asks_again(self)
+
+    def _end(self) -> None:
+        """Close after the answer that has been written."""
+        transport = self._transport
+        if transport is None or transport.is_closing():
+            return
+        self._closing = True
+        self._write(b"")
+        # A transport with TLS does not tell all that waits.
+        waits = transport.get_write_buffer_size() > 0 or not transport.can_write_eof()
+        self._set_deadline(_FETCH_S if waits else CLOSE_S)
+        if self._has_ended:
+            transport.close()  # it flushes first
 
 
 def _may_stay(request: Request) -> bool:

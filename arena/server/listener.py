@@ -10,7 +10,6 @@ import asyncio
 import errno
 import logging
 import ssl
-import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -29,7 +28,6 @@ _AT_ONCE = 64  # of these are accepted in a turn of the loop; so often asyncio t
 _SUITES = "ECDHE+AESGCM:ECDHE+CHACHA20"  # of TLS 1.2; those of 1.3 stay as they are
 _GROUPS = "X25519:P-256"
 _GROUP = "prime256v1"  # P-256, which every client knows
-_LOOK_S = 2.0  # between two looks at the files, which change every other month
 _FILES = 16_384  # open at once: enough for thousands of bots
 
 _OF_ANOTHER = ("KEY_VALUES_MISMATCH", "KEY_TYPE_MISMATCH", "NO_CERTIFICATE_ASSIGNED")
@@ -117,19 +115,13 @@ def most_files() -> int | None:
 class Certificate:
     """A certificate and its key, as for `context`, in files that are read again once renewed."""
 
-    def __init__(self, cert: Path, key: Path, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, cert: Path, key: Path) -> None:
         self._files = cert, key
-        self._clock = clock
-        self._looked_at = clock()
         self._seen = [*map(_stamp, self._files)]
         self._current = context(cert, key)
 
     def current(self) -> ssl.SSLContext:
         """What the next connection is encrypted with; a renewed pair that is invalid is skipped."""
-        now = self._clock()
-        if now - self._looked_at < _LOOK_S:
-            return self._current
-        self._looked_at = now
         stamps = [*map(_stamp, self._files)]
         if stamps == self._seen:
             return self._current

@@ -12,6 +12,7 @@ from typing import Protocol, TypeAlias
 import msgspec
 
 __all__ = [
+    "CLOSE",
     "NO_CACHE",
     "NO_STORE",
     "PACKED",
@@ -30,6 +31,8 @@ __all__ = [
     "unchanged",
 ]
 
+CLOSE = ("Connection", "close")
+"""An answer with this header is the last one on its connection."""
 NO_CACHE = ("Cache-Control", "no-cache")
 """A browser may cache it, but has to revalidate it by its ETag."""
 NO_STORE = ("Cache-Control", "no-store")

@@ -1,6 +1,6 @@
 """One TCP connection: TLS, reading and pausing, writing within a limit, deadlines.
 
-What its bytes mean is known to `arena/server/http_connection.py` and `arena/server/websocket.py`.
+What its bytes mean is known to `arena/server/http.py` and `arena/server/websocket.py`.
 """
 
 from __future__ import annotations

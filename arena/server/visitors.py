@@ -5,6 +5,8 @@ When there is one too many the oldest is cut, which had the most time: an honest
 
 from __future__ import annotations
 
+from collections import Counter
+
 from arena.server.reply import Visitor
 
 __all__ = ["IdleConnections", "Visitors"]
@@ -53,32 +55,26 @@ class IdleConnections:
     """The connections of one arena that have had an answer and may ask again."""
 
     def __init__(self) -> None:
-        self._there: dict[object, str] = {}  # with their addresses, the longest idle first
-        self._near: dict[str, dict[object, Visitor]] = {}
+        self._there: dict[object, tuple[Visitor, str]] = {}  # the longest idle first
+        self._near = Counter[str]()
 
     def __len__(self) -> int:
         return len(self._there)
 
     def add(self, visitor: Visitor, address: str) -> None:
         """Add one; if it is one too many, the one that has been idle for longest is cut."""
-        near = self._near.setdefault(address, {})
-        self._there[visitor] = address
-        near[visitor] = visitor
-        if len(near) > _MOST_IDLE_NEAR:
-            self._cut(next(iter(near.values())))
-        elif len(self) > _MOST_IDLE:
-            oldest, where = next(iter(self._there.items()))
-            self._cut(self._near[where][oldest])
+        self._there[visitor] = visitor, address
+        self._near[address] += 1
+        is_crowd = self._near[address] > _MOST_IDLE_NEAR
+        if is_crowd or len(self) > _MOST_IDLE:
+            idle = self._there.values()
+            gone = next(each for each, where in idle if not is_crowd or where == address)
+            self.discard(gone)
+            gone.cut()
 
     def discard(self, visitor: object) -> None:
         """Remove one that asks again, or is gone; it need not be here."""
-        address = self._there.pop(visitor, None)
-        if address is not None:
-            near = self._near[address]
-            del near[visitor]
-            if not near:
-                del self._near[address]
-
-    def _cut(self, visitor: Visitor) -> None:
-        self.discard(visitor)
-        visitor.cut()
+        _, address = self._there.pop(visitor, (None, ""))
+        self._near[address] -= 1
+        if self._near[address] <= 0:
+            del self._near[address]

@@ -19,7 +19,7 @@ from websockets.server import ServerProtocol
 
 from arena.referee.budget import Budget
 from arena.referee.transport import Caller, ConnectionOwner
-from arena.server.http_connection import HttpConnection, HttpTurn
+from arena.server.http import HttpConnection, HttpTurn
 from arena.server.tcp import CLOSE_S, ConnectionContext
 from protocol.codec import Encoding
 from protocol.errors import Malformed, Oversize, ProtocolError

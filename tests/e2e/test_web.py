@@ -112,7 +112,7 @@ async def test_a_viewer_sees_the_lobby_and_matches_until_the_arena_closes(in_hou
 async def test_an_encrypted_answer_that_is_not_read_is_not_forgotten(
     in_house: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("arena.server.http_connection._IDLE_S", 0.01)
+    monkeypatch.setattr("arena.server.http._IDLE_S", 0.01)
     size = 16_000_000
     async with in_house(is_encrypted=True) as house:
         async with house.peer() as client:

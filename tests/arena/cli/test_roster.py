@@ -7,13 +7,17 @@ import os
 import stat
 import sys
 from pathlib import Path
+from threading import Thread
 from typing import Any
 
 import pytest
+from websockets.sync.server import ServerConnection, serve
 
 from arena.storage.arena_contact import ArenaContact, publish
 from arena.storage.store import Store
 from arena.storage.tokens import hashed
+from protocol.codec import Encoding, encode
+from protocol.messages import Done
 from tests.support.databases import rows
 from tests.support.in_process import Run
 
@@ -123,6 +127,34 @@ def test_an_arena_that_runs_and_does_not_answer_is_told_and_nothing_has_changed(
             assert hashes(tmp_path) == before
 
     assert at("revoke", "ann").text.startswith("ann's token is no longer valid"), "it was killed"
+
+
+def test_an_arena_that_ends_in_the_middle_leaves_a_doubt_which_is_told(
+    at: Run, class_csv: str, tmp_path: Path
+) -> None:
+    at("import", class_csv)
+    where = tmp_path / "arena.db"
+
+    def once(connection: ServerConnection) -> None:
+        """It answers when somebody connects, but not what is asked for."""
+        if not doubted:
+            connection.recv()
+            connection.send(encode(Done(""), Encoding.JSON), text=True)
+            connection.recv()
+            doubted.append(True)
+
+    doubted: list[bool] = []
+    with Store(where, exclusive=True) as store, serve(once, "127.0.0.1", 0) as server:
+        port = server.socket.getsockname()[1]
+        publish(store.engine, ArenaContact(f"ws://127.0.0.1:{port}", "token"))
+        thread = Thread(target=server.serve_forever)
+        thread.start()
+        assert at("rename", "ann", "anna").refusal(1) == (
+            f"the arena on {where} has begun with it, "
+            "and it is not known whether it was done: see `arena roster list`"
+        )
+        server.shutdown()
+        thread.join()
 
 
 # --- instructor ---

@@ -7,6 +7,7 @@ import itertools
 import sqlite3
 import stat
 import sys
+import threading
 from collections import Counter
 from contextlib import suppress
 from pathlib import Path
@@ -76,6 +77,34 @@ async def test_who_administers_the_database_finds_the_arena_and_nobody_else_read
                 await command.hears("done")
             assert await bot.refused() == ("token", "its token was revoked", 4001)
         assert find(engine) is None
+
+
+async def test_of_two_changes_of_the_roster_at_once_the_later_one_stays(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Though the first one takes longer to read."""
+    async with in_host(tmp_path) as arena:
+        roster, read = Roster(arena.store.engine), Roster.access
+        [ann] = roster.take([Student(name="ann")]).new
+        has_read, goes_on = threading.Event(), threading.Event()
+
+        def slowly(each: Roster) -> Access:
+            access = read(each)
+            if not has_read.is_set():
+                has_read.set()
+                goes_on.wait(10)
+            return access
+
+        monkeypatch.setattr(Roster, "access", slowly)
+        first = asyncio.create_task(arena.host.read_roster())
+        await asyncio.to_thread(has_read.wait, 10)
+        roster.revoke("ann")
+        later = asyncio.create_task(arena.host.read_roster())
+        await asyncio.sleep(1)
+        goes_on.set()
+        await asyncio.gather(first, later)
+
+        assert (await arena.refuses("ann", token=ann.token))[0] == "token"
 
 
 async def test_who_connects_beside_a_version_of_its_own_is_told_that_it_plays_instead() -> None:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from types import SimpleNamespace
 from typing import Any, cast
+from unittest.mock import Mock
 
 import pytest
 from websockets.datastructures import Headers
@@ -17,9 +17,7 @@ THROUGH_A_PROXY = {"X-Forwarded-For": "198.51.100.7"}
 
 def fetched(entrance: Entrance, address: str, headers: dict[str, str]) -> None:
     """A request from there."""
-    caller: Any = SimpleNamespace(
-        peer=f"{address}:4711", address=address, respond=lambda *answer: None
-    )
+    caller: Any = Mock(peer=f"{address}:4711", address=address, respond=lambda *answer: None)
     entrance.requested(cast(Caller, caller), Request("/", Headers(headers)))
 
 
@@ -56,7 +54,7 @@ def test_nothing_is_told_of_a_proxy_where_none_is_or_all_is_well(
 
 def test_who_hands_in_where_nothing_is_taken_is_told_so() -> None:
     answers: list[tuple[Any, ...]] = []
-    caller: Any = SimpleNamespace(
+    caller: Any = Mock(
         peer="127.0.0.1:4711", address="127.0.0.1", respond=lambda *answer: answers.append(answer)
     )
     upgrade = Headers({"Connection": "Upgrade", "Upgrade": "websocket"})

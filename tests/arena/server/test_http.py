@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 from websockets.http11 import Request
 
-from arena.server.http import CLOSE, BadRequest, Http
+from arena.server.http import BadRequest, Http
+from arena.server.reply import CLOSE
 
 GET = b"GET /a HTTP/1.1\r\nHost: x\r\n\r\n"
 

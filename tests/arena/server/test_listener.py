@@ -10,7 +10,6 @@ from pathlib import Path
 
 import pytest
 
-from arena.server import listener
 from arena.server.listener import Certificate, Listeners
 from protocol.errors import Unreachable, UsageError
 from tests.e2e.test_tls import make
@@ -32,36 +31,15 @@ def renew(tmp_path: Path, files: tuple[Path, Path]) -> Callable[[Path], None]:
     return call
 
 
-class Time:
-    def __init__(self) -> None:
-        self.now = 0.0
-
-    def __call__(self) -> float:
-        return self.now
-
-
-@pytest.fixture
-def clock() -> Time:
-    return Time()
-
-
 def test_a_renewed_pair_is_taken_up_once_both_files_are_there(
-    files: tuple[Path, Path],
-    renew: Callable[[Path], None],
-    clock: Time,
-    caplog: pytest.LogCaptureFixture,
+    files: tuple[Path, Path], renew: Callable[[Path], None], caplog: pytest.LogCaptureFixture
 ) -> None:
-    certificate = Certificate(*files, clock)
+    certificate = Certificate(*files)
     first = certificate.current()
     renew(files[0])
-    clock.now = 10.0
-    between = certificate.current()
-    for clock.now in (20.0, 30.0):
-        assert certificate.current() is between
+    assert [certificate.current() for _ in range(3)] == [first] * 3
     renew(files[1])
-    clock.now = 40.0
 
-    assert between is first
     assert certificate.current() is not first
     assert [record.getMessage() for record in caplog.records] == [
         f"the certificate stays as it was: expected the private key of {files[0]}, got {files[1]}",
@@ -71,40 +49,20 @@ def test_a_renewed_pair_is_taken_up_once_both_files_are_there(
 
 @pytest.mark.parametrize("left", ["", "-----BEGIN PRIVATE KEY-----\nMIG", None])
 def test_a_file_that_is_half_written_or_gone_is_told_once(
-    files: tuple[Path, Path], clock: Time, caplog: pytest.LogCaptureFixture, left: str | None
+    files: tuple[Path, Path], caplog: pytest.LogCaptureFixture, left: str | None
 ) -> None:
-    certificate = Certificate(*files, clock)
+    certificate = Certificate(*files)
     first, whole = certificate.current(), files[1].read_text()
     files[1].unlink()
     if left is not None:
         files[1].write_text(left)
-    for clock.now in (10.0, 20.0):
+    for _ in range(2):
         assert certificate.current() is first
     [said] = [record.getMessage() for record in caplog.records]
     files[1].write_text(whole)
-    clock.now = 30.0
 
     assert said.startswith("the certificate stays as it was: ")
     assert certificate.current() is not first
-
-
-def test_the_files_are_looked_at_every_other_second_at_most(
-    files: tuple[Path, Path], clock: Time, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    looks: list[Path] = []
-    stamp = listener._stamp
-
-    def looked(file: Path) -> object:
-        looks.append(file)
-        return stamp(file)
-
-    monkeypatch.setattr(listener, "_stamp", looked)
-    certificate = Certificate(*files, clock)
-    for _ in range(1000):
-        clock.now += 0.01
-        certificate.current()
-
-    assert len(looks) <= 2 * (1 + 5)
 
 
 async def test_a_machine_without_free_ports_is_told(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -141,6 +141,8 @@ def test_two_alike_that_have_long_been_on_the_roster_stay_two(
 
     assert (done.new, done.changed) == ((), 1)
     assert roster.teams() == {"ann": "red", "Ann": "blue"}
+    owners = [roster.history().owner(name, 0.0) for name in ("ann", "Ann", "ANN")]
+    assert [owner and owner.name for owner in owners] == ["ann", "Ann", "Ann"]
     assert roster.revoke("ann") == "ann"
     assert list(roster.access().players.values()) == ["Ann"]
 

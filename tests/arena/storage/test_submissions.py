@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 import sqlalchemy as sa
+from hypothesis import given
+from hypothesis import strategies as st
 
 from arena.storage import submissions as quota
 from arena.storage.programs import Programs
@@ -332,3 +334,30 @@ def test_an_arena_adds_the_tables_to_a_database_of_before(before: str) -> None:
     engine, _ = open_database(before, create=False)
     assert [one.version for one in Submissions(engine).of("ann")] == [2, 1]
     engine.dispose()
+
+
+# --- the quota of an owner, over any submissions ---
+
+KEPT = st.tuples(st.integers(0, 30), st.booleans())
+
+
+@given(st.lists(KEPT, max_size=70), st.integers(1, 30))
+def test_the_quota_takes_as_few_as_it_can_of_those_that_nobody_needs(
+    kept: list[tuple[int, bool]], most_mib: int
+) -> None:
+    stored = [
+        quota.StoredSubmission(number, str(program), (1 + program % 5) * most_mib << 19, is_needed)
+        for number, (program, is_needed) in enumerate(kept)
+    ]
+    gone = quota.surplus(stored)
+
+    def fits(left: list[quota.StoredSubmission]) -> bool:
+        size = sum({one.program: one.stored for one in left}.values())
+        return len(left) <= quota.MOST_VERSIONS and size <= quota.MOST_STORED
+
+    free = [one.number for one in stored if not one.is_needed]
+    left = [one for one in stored if one.number not in gone]
+    assert list(gone) == free[: len(gone)]  # the oldest first
+    assert fits(left) or len(gone) == len(free)
+    if gone:
+        assert not fits([one for one in stored if one.number not in gone[:-1]])
