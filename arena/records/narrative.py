@@ -149,18 +149,17 @@ class _Narrator:
         """The lines of all rounds, each with the number of its round."""
         waiting: AskSeat | None = None
         for event in self._events():
-            match event:
-                case CardsDealt():
-                    yield from self._numbered(self.dealt(event.deal))
-                case TellSeat():
-                    yield from self._begins(event.news)
-                    yield from self._numbered(self.heard(event))
-                case AskSeat():
-                    waiting = event
-                    yield from self._begins(event.question)
-                case SeatAnswered():
-                    waiting = None
-                    yield from self._numbered(self.decision(event))
+            if type(event) is TellSeat:
+                yield from self._begins(event.news)
+                yield from self._numbered(self.heard(event))
+            elif type(event) is AskSeat:
+                waiting = event
+                yield from self._begins(event.question)
+            elif type(event) is SeatAnswered:
+                waiting = None
+                yield from self._numbered(self.decision(event))
+            elif type(event) is CardsDealt:
+                yield from self._numbered(self.dealt(event.deal))
         if waiting is not None and self.record.termination.is_offence:
             yield from self._numbered(self.unanswered(waiting))
 
