@@ -9,6 +9,7 @@ is played back the same way for its spectators.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 from itertools import chain
 from typing import Any, TypeAlias
 
@@ -17,7 +18,7 @@ import msgspec
 from arena.engine.match import MatchResult, MatchState, Record
 from arena.engine.rules import EVERYONE, NOBODY, AskSeat, TellSeat
 from arena.games import game_named
-from protocol.errors import IllegalAnswer, UsageError, one_line
+from protocol.errors import ArenaError, IllegalAnswer, NoAnalysis, UsageError, in_words, one_line
 from protocol.messages import Ending, Termination
 from protocol.vocabulary import Question
 
@@ -31,6 +32,7 @@ __all__ = [
     "events_of",
     "is_dealt",
     "played_through",
+    "playing_again",
     "reopened",
     "replay",
 ]
@@ -221,3 +223,18 @@ def ended_as(record: Record, match: MatchState) -> MatchResult:
         again = msgspec.structs.replace(result.record, worker=record.worker)
         result = msgspec.structs.replace(result, record=again)
     return result
+
+
+@contextmanager
+def playing_again(what: str = "the record") -> Iterator[None]:
+    """Raise what goes wrong in the block, where a match is played again, as `ArenaError`.
+
+    `NoAnalysis` is raised as it is.
+    """
+    try:
+        yield
+    except NoAnalysis:
+        raise
+    except Exception as error:  # a record from anywhere may be broken in any way
+        why = str(error) if isinstance(error, ArenaError) else in_words(error)
+        raise ArenaError(f"{what} cannot be played again: {why}") from error

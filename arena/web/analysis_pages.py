@@ -1,6 +1,6 @@
 """The results of analyses: what a seat did wrong in a match, and how a bot has played.
 
-Both are made from what the seats knew alone (`arena/records/seat_matches.py`), so they can tell a
+Both are made from what the seats knew alone (`arena/records/seat_document.py`), so they can tell a
 bot's owner no card that J8 keeps from them. `arena/web/analysis_requests.py` says who may see them.
 """
 
