@@ -12,7 +12,7 @@ from arena.engine.match import Record, Result
 from arena.formats.spec import Form
 from arena.games import game_title
 from arena.records.seat_document import seat_document
-from arena.records.visibility import LADDER_S, Viewer, view_of
+from arena.records.visibility import LADDER_S, Viewer, ending_for, view_of
 from arena.storage.models import CompetitionState, MatchRow
 from arena.storage.reader import StoreReader, document_of
 from arena.web import documents
@@ -21,7 +21,6 @@ from arena.web.documents import Refusal, Ruling, RulingWithEvidence
 from arena.web.match_rounds import MOST_ROUNDS, RecordedMatches
 from arena.web.play.recent import PersonalMatch
 from protocol.errors import UsageError, one_line
-from protocol.messages import Termination
 from protocol.watching import View
 
 __all__ = ["RequestedMatch", "page", "personal", "record", "rounds", "stored"]
@@ -183,9 +182,8 @@ def _record(match: RequestedMatch) -> Record:
 
 def _outcome(match: RequestedMatch) -> documents.MatchOutcome:
     result, ended = match.result, match.result.termination
-    is_open = match.view.kind == "all" or ended.seat in match.view.seats
-    if ended.is_offence and not is_open:  # its text may tell cards (J8)
-        ended = Termination(ended.kind, ended.seat)
+    if match.view.kind != "all":
+        ended = ending_for(ended, match.view.seats)
     return documents.MatchOutcome(
         scores=result.scores, points=result.points, termination=ended, also_out=result.also_out
     )
