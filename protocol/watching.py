@@ -3,7 +3,7 @@
 A viewer is no bot: it watches the lobby or a match, may sit down at a table, and with the
 instructor's token may instruct. A person who has sat down plays over another WebSocket, as any bot.
 The arena refuses fields that it does not know. What happens at a table travels as events
-(`arena/records/replay_events.py`); rule J8 says which a viewer may see
+(`arena/games/replay.py`); rule J8 says which a viewer may see
 (`arena/records/visibility.py`).
 """
 

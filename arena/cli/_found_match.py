@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import click
@@ -24,7 +22,7 @@ from arena.results import audit_database
 from arena.storage.reader import document_of
 from arena.storage.schema import MATCHES
 from arena.storage.store import Store
-from protocol.errors import ArenaError, NoAnalysis, StoreFailed, UsageError, in_words
+from protocol.errors import ArenaError, StoreFailed, UsageError, in_words
 from protocol.messages import Limits, Verdict
 from protocol.strategy import house_bots
 
@@ -121,18 +119,6 @@ def match_or_none(where: str, db: str) -> FoundRecord | None:
         ):
             raise
         return None
-
-
-@contextmanager
-def playing_again(match: str) -> Iterator[None]:
-    """Raise what goes wrong in the block, where a match is played again, as `ArenaError`."""
-    try:
-        yield
-    except NoAnalysis:
-        raise
-    except Exception as error:  # a file from anywhere may be wrong in any way
-        why = str(error) if isinstance(error, ArenaError) else in_words(error)
-        raise ArenaError(f"match {match} cannot be played again: {why}") from error
 
 
 def _from_arena(match: str, pages: ArenaPages) -> FoundRecord:

@@ -86,10 +86,10 @@ def _lines(bots: Sequence[_BotHabits]) -> output.Lines:
 
 
 def _in_match(match: FoundRecord, seat: int) -> Habits:
-    from arena.cli._found_match import playing_again
+    from arena.games.replay import playing_again
     from arena.records.seat_document import seat_match
 
     if match.seen is not None and seat + 1 != match.seen.seat:
         raise UsageError(f"expected seat {match.seen.seat}, whose view it is, got {seat + 1}")
-    with playing_again(match.name):
+    with playing_again(f"match {match.name}"):
         return habits_of(match.rules(), [seat_match(match.seen or match.record, seat)])

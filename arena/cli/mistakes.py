@@ -242,10 +242,10 @@ class _Judging:
         on_progress: Callable[[int, int], object],
     ) -> None:
         """Judge a seat of a match; raises as `JudgedSeat` does, or an `ArenaError` in its place."""
-        from arena.cli._found_match import playing_again
+        from arena.games.replay import playing_again
 
         found: list[JudgedDecision] = []
-        with playing_again(match):
+        with playing_again(f"match {match}"):
             judged = JudgedSeat(record, seat)
             units = judged.units
             if self._is_slow:

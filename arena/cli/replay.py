@@ -152,10 +152,10 @@ def _show(lines: Iterator[str]) -> None:
 
 def _show_frames(found: FoundRecord, game: Game, seat: int) -> None:
     """Print a seat's conversation; raises `ArenaError` if the record cannot be played again."""
-    from arena.cli._found_match import playing_again
+    from arena.games.replay import playing_again
     from arena.records.transcript import conversation
 
-    with playing_again(found.name):
+    with playing_again(f"match {found.name}"):
         transcript = conversation(
             found.record,
             found.names(game),

@@ -207,12 +207,14 @@ class MatchState:
         self.termination = Termination(Ending.COMPLETED)
 
     def answer(self, value: object, note: str | None = None, took_ms: int | None = None) -> None:
-        """Give the pending question its answer; after `IllegalAnswer` nothing has changed.
+        """Give the pending question its answer; `IllegalAnswer` if there is none, or it is none.
 
-        `note` is the bot's own remark; `took_ms` is only given where there is a clock.
+        Then nothing has changed. `note` is the bot's own remark; `took_ms` is only given where
+        there is a clock.
         """
         asked = self.pending
-        assert asked is not None, "the match is over"
+        if asked is None:
+            raise IllegalAnswer(f"answer {len(self.answers) + 1} comes after the end")
         try:
             legal = asked.question.check(value)
         except IllegalAnswer as error:

@@ -9,6 +9,7 @@ is played back the same way for its spectators.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 from itertools import chain
 from typing import Any, TypeAlias
 
@@ -17,7 +18,7 @@ import msgspec
 from arena.engine.match import MatchResult, MatchState, Record
 from arena.engine.rules import EVERYONE, NOBODY, AskSeat, TellSeat
 from arena.games import game_named
-from protocol.errors import IllegalAnswer, UsageError, one_line
+from protocol.errors import ArenaError, IllegalAnswer, NoAnalysis, UsageError, in_words, one_line
 from protocol.messages import Ending, Termination
 from protocol.vocabulary import Question
 
@@ -31,6 +32,7 @@ __all__ = [
     "events_of",
     "is_dealt",
     "played_through",
+    "playing_again",
     "reopened",
     "replay",
 ]
@@ -69,6 +71,9 @@ class MatchOver(msgspec.Struct, frozen=True, gc=False):
 
 
 Event: TypeAlias = CardsDealt | TellSeat | AskSeat | SeatAnswered | MatchOver
+"""What happens in a match. Whoever hears thousands of them asks for their `type`: `match` and
+`isinstance` take some times longer, as all of them are structs.
+"""
 
 
 class Playback:
@@ -103,15 +108,13 @@ class Playback:
         """
         match, asked = self.match, self.match.pending
         index = len(match.answers)
-        if asked is None:
-            raise IllegalAnswer(f"answer {index + 1} comes after the end")
         match.answer(value)
-        happened = self.take_events()
-        if self.seat in (None, asked.seat):
-            legal = match.answers[index]
-            answered = SeatAnswered(asked.seat, index, asked.question, legal, took_ms, note)
-            happened.insert(0, answered)
-        return happened
+        assert asked is not None, "it was answered"
+        if self.seat is not None and self.seat != asked.seat:
+            return self.take_events()
+        legal = match.answers[index]
+        answered = SeatAnswered(asked.seat, index, asked.question, legal, took_ms, note)
+        return [answered, *self.take_events()]
 
     def end(self, termination: Termination) -> list[Event]:
         """The end, unless the rules have played to theirs."""
@@ -127,11 +130,12 @@ class Playback:
         for told in match.take_news():
             if told.seat == NOBODY:
                 happened.append(CardsDealt(told.news))
-            elif own is None or told.seat in (own, EVERYONE):
+            elif own is None or told.seat == own or told.seat == EVERYONE:
                 happened.append(told)
-        if match.pending is not None:
-            if own in (None, match.pending.seat):
-                happened.append(match.pending)
+        asked = match.pending
+        if asked is not None:
+            if own is None or asked.seat == own:
+                happened.append(asked)
         elif match.termination is not None:
             self._is_over = True
             happened.append(MatchOver(match.scores, match.points, match.termination))
@@ -193,13 +197,13 @@ def replay(record: Record) -> MatchResult:
 
 def played_through(record: Record) -> MatchState:
     """The match of a record after its last answer; raises what `replay` raises of answers."""
-    playback = Playback(reopened(record))
-    match = playback.match
+    match = reopened(record)
     if record.decks is not None and not is_dealt(record):
         # Stacked decks are dealt at once, even if a bot crashes before its first question.
         match.start()
     for value in record.answers:
-        playback.feed(value)
+        match.answer(value)
+        match.news.clear()
     return match
 
 
@@ -219,3 +223,18 @@ def ended_as(record: Record, match: MatchState) -> MatchResult:
         again = msgspec.structs.replace(result.record, worker=record.worker)
         result = msgspec.structs.replace(result, record=again)
     return result
+
+
+@contextmanager
+def playing_again(what: str = "the record") -> Iterator[None]:
+    """Raise what goes wrong in the block, where a match is played again, as `ArenaError`.
+
+    `NoAnalysis` is raised as it is.
+    """
+    try:
+        yield
+    except NoAnalysis:
+        raise
+    except Exception as error:  # a record from anywhere may be broken in any way
+        why = str(error) if isinstance(error, ArenaError) else in_words(error)
+        raise ArenaError(f"{what} cannot be played again: {why}") from error

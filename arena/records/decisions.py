@@ -73,26 +73,26 @@ def _made(
     number = 1
     for event in events:
         decision = None
-        match event:
-            case TellSeat():
-                for hears in heard if event.seat == EVERYONE else [heard[event.seat]]:
-                    hears.append(event.news)
-                number += type(event.news) is closes and event.seat in (EVERYONE, 0)
-            case SeatAnswered(seat, index, question, answer, took_ms):
-                asked[seat] += 1
-                news, heard[seat] = tuple(heard[seat]), []
-                cost = None
-                if judges:
-                    for each in news:
-                        judges[seat].heard(each)
-                    cost = judges[seat].judged(question, answer)
-                    judges[seat].decided(question, answer)
-                decision = RecordedDecision(
-                    *(question, answer, news, asked[seat], index, number),
-                    seat=seat,
-                    time_ms=took_ms,
-                    cost=cost,
-                )
+        if type(event) is TellSeat:
+            for hears in heard if event.seat == EVERYONE else [heard[event.seat]]:
+                hears.append(event.news)
+            number += type(event.news) is closes and event.seat in (EVERYONE, 0)
+        elif type(event) is SeatAnswered:
+            seat, question, answer = event.seat, event.question, event.value
+            asked[seat] += 1
+            news, heard[seat] = tuple(heard[seat]), []
+            cost = None
+            if judges:
+                for each in news:
+                    judges[seat].heard(each)
+                cost = judges[seat].judged(question, answer)
+                judges[seat].decided(question, answer)
+            decision = RecordedDecision(
+                *(question, answer, news, asked[seat], event.index, number),
+                seat=seat,
+                time_ms=event.took_ms,
+                cost=cost,
+            )
         yield event, decision
 
 

@@ -10,6 +10,8 @@ without rows, only the cards and the result can be checked. `arena/records/verif
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import msgspec
@@ -51,11 +53,9 @@ class MatchDocument(msgspec.Struct, frozen=True, kw_only=True):
     @classmethod
     def from_json(cls, data: bytes) -> MatchDocument:
         """Read what `to_json` wrote, with any white space; UsageError if it is something else."""
-        try:
+        with _decoding("expected a match in JSON"):
             document = msgspec.json.decode(data, type=cls)
             plain = msgspec.json.format(bytes(document.record), indent=-1)
-        except UNREADABLE as error:
-            raise UsageError(f"expected a match in JSON: {decoding_failure(error)}") from None
         return msgspec.structs.replace(document, record=msgspec.Raw(plain))
 
     def read_record(self) -> Record:
@@ -89,27 +89,25 @@ def sealed(document: MatchDocument) -> str:
 def read(data: bytes) -> MatchDocument | SeatDocument | Record:
     """Read a document, what a seat saw, or a bare record; raises UsageError if it is none."""
     data = decode_text(data).encode()
-    try:
+    with _decoding("expected a match in JSON"):
         fields: dict[str, Any] = msgspec.json.decode(data, type=dict[str, msgspec.Raw])
-    except UNREADABLE as error:
-        raise UsageError(f"expected a match in JSON: {decoding_failure(error)}") from None
-    if "asked" in fields:
-        return _read_seat(data)
+        if "asked" in fields:
+            return msgspec.json.decode(data, type=SeatDocument)
     return MatchDocument.from_json(data) if "record" in fields else _read_record(data)
 
 
-def _read_seat(data: bytes) -> SeatDocument:
-    try:
-        return msgspec.json.decode(data, type=SeatDocument)
-    except UNREADABLE as error:
-        raise UsageError(f"expected a match in JSON: {decoding_failure(error)}") from None
-
-
 def _read_record(data: bytes) -> Record:
-    try:
+    with _decoding("its record cannot be read"):
         return Record.from_json(data)
+
+
+@contextmanager
+def _decoding(what: str) -> Iterator[None]:
+    """Raise UsageError if the block cannot decode a stranger's JSON."""
+    try:
+        yield
     except UNREADABLE as error:
-        raise UsageError(f"its record cannot be read: {decoding_failure(error)}") from None
+        raise UsageError(f"{what}: {decoding_failure(error)}") from None
 
 
 def decoding_failure(error: Exception) -> str:

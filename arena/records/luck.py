@@ -93,15 +93,14 @@ def luck_of(record: Record) -> MatchLuck:
 
 def measure(meter: LuckMeter, event: Event) -> None:
     """Let a meter hear what happens in a match."""
-    match event:
-        case CardsDealt():
-            meter.dealt(event.deal)
-        case TellSeat():
-            meter.told(event)
-        case AskSeat():
-            meter.asked(event)
-        case SeatAnswered():
-            meter.answered(AskSeat(event.seat, event.question), event.value)
+    if type(event) is TellSeat:
+        meter.told(event)
+    elif type(event) is AskSeat:
+        meter.asked(event)
+    elif type(event) is SeatAnswered:
+        meter.answered(AskSeat(event.seat, event.question), event.value)
+    elif type(event) is CardsDealt:
+        meter.dealt(event.deal)
 
 
 def _sums(seats: int, rounds: Iterable[tuple[float, ...]]) -> tuple[float, ...]:

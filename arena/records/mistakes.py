@@ -10,7 +10,7 @@ import copy
 import itertools
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import msgspec
 
@@ -20,7 +20,6 @@ from arena.engine.rules import Game
 from arena.games import game_named
 from arena.records.seat_document import SeatDocument, seat_match
 from protocol.errors import NoAnalysis
-from protocol.vocabulary import Question
 
 __all__ = [
     "JudgedDecision",
@@ -39,25 +38,17 @@ __all__ = [
 OnProgress = Callable[[int, int], object]
 
 
-class JudgedDecision(msgspec.Struct, frozen=True, gc=False):
+class JudgedDecision(SeatDecision, frozen=True, gc=False, kw_only=True):
     """A decision of a seat, and what it cost.
 
     Attributes:
-        number: which of the seat's questions it answered, from 1.
-        index: the place of the answer in the record, from 0.
-        round: which round of the match it was in, from 1.
-        turn: which of the seat's questions of that round, from 1.
-        unit: which of the game's units (`Game.unit`), such as a game of several rounds, from 1; the
-            round where the game has none.
+        turn: which of the seat's questions of its round it is, from 1.
+        unit: which of the game's units (`Game.unit`) it was in, such as a game of several rounds,
+            from 1; the round where the game has none.
     """
 
-    number: int
-    index: int
-    round: int
     turn: int
     unit: int
-    question: Question[Any]
-    answer: Any
     judgement: Judgement
 
     @property
@@ -141,7 +132,7 @@ class JudgedSeat:
         unit, closes = game.unit, game.vocabulary.closes
         closes_unit = closes if unit is None else unit.closes
         margins: dict[int, float] = {}
-        self._asked: dict[int, list[_PlacedDecision]] = {}
+        self._asked: dict[int, list[tuple[SeatDecision, int]]] = {}  # with the turn, by unit
         turns = Counter[int]()  # decisions in each round
         number = 1  # of the unit
         for decision in (*match.decisions, None):
@@ -152,8 +143,8 @@ class JudgedSeat:
                     number += 1
             if decision is not None:
                 turns[decision.round] += 1
-                one = _PlacedDecision(decision, turns[decision.round], number)
-                self._asked.setdefault(number, []).append(one)
+                placed = decision, turns[decision.round]
+                self._asked.setdefault(number, []).append(placed)
         self.units = tuple(
             JudgedUnit(number, len(asked), margins.get(number))
             for number, asked in self._asked.items()
@@ -176,26 +167,29 @@ class JudgedSeat:
         judge = self._judging.judge(self._settings, self._seat)
         is_in_order, copies = order == sorted(order), dict[int, Judge]()
 
-        def judged_by(judge: Judge, asked: Iterable[_PlacedDecision]) -> Iterator[JudgedDecision]:
-            for one in asked:
-                one.hear(judge)
-                judgement = judge.judged(one.decision.question, one.decision.answer)
-                judge.decided(one.decision.question, one.decision.answer)
+        def judged_by(judge: Judge, unit: int) -> Iterator[JudgedDecision]:
+            for decision, turn in self._asked[unit]:
+                for news in decision.news:
+                    judge.heard(news)
+                judgement = judge.judged(decision.question, decision.answer)
+                judge.decided(decision.question, decision.answer)
                 on_progress(next(done), of)
                 if judgement is not None:
-                    yield one.judged(judgement)
+                    fields = msgspec.structs.astuple(decision)
+                    yield JudgedDecision(*fields, turn=turn, unit=unit, judgement=judgement)
 
         for number, asked in self._asked.items():
             if number in order and is_in_order:
-                yield from judged_by(judge, asked)
+                yield from judged_by(judge, number)
                 continue
             if number in order:
                 copies[number] = copy.deepcopy(judge)
-            for one in asked:
-                one.hear(judge)
-                judge.decided(one.decision.question, one.decision.answer)
+            for decision, _ in asked:
+                for news in decision.news:
+                    judge.heard(news)
+                judge.decided(decision.question, decision.answer)
         for number in () if is_in_order else order:
-            yield from judged_by(copies.pop(number), self._asked[number])
+            yield from judged_by(copies.pop(number), number)
 
     def mistakes(self, found: Iterable[JudgedDecision]) -> MatchMistakes:
         """What the seat did wrong, as far as these of its decisions say."""
@@ -210,23 +204,6 @@ class JudgedSeat:
             totals=added(UnitTotal(judgement.unit, 1, judgement.cost) for judgement in costs),
             mistakes=tuple(_shown(mistakes, self._judging.most)),
         )
-
-
-class _PlacedDecision(NamedTuple):
-    """A decision, and what `JudgedDecision` says of its place in the units of the game."""
-
-    decision: SeatDecision
-    turn: int
-    unit: int
-
-    def hear(self, judge: Judge) -> None:
-        for news in self.decision.news:
-            judge.heard(news)
-
-    def judged(self, judgement: Judgement) -> JudgedDecision:
-        one = self.decision
-        places = one.number, one.index, one.round, self.turn, self.unit
-        return JudgedDecision(*places, one.question, one.answer, judgement)
 
 
 def judged(

@@ -7,7 +7,6 @@ The words are those of the game's vocabulary, or of its `script` if it has one. 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
 from functools import partial
 from typing import Any
 
@@ -17,10 +16,10 @@ from arena.engine.match import Record
 from arena.engine.names import versioned
 from arena.engine.rules import EVERYONE, AskSeat, Game, TellSeat
 from arena.games import game_named, other_rules
-from arena.games.replay import CardsDealt, Event, SeatAnswered
+from arena.games.replay import CardsDealt, Event, SeatAnswered, playing_again
 from arena.records.captions import seat_names
 from arena.records.seat_document import SeatDocument, seat_events
-from protocol.errors import ArenaError, UsageError, error_line, in_words, one_line
+from protocol.errors import UsageError, error_line, one_line
 from protocol.messages import Ending, Verdict
 from protocol.vocabulary import News, Question
 from protocol.words import Told, gains
@@ -54,11 +53,11 @@ def tell(
         record, players, seat = match.record, match.players, match.seat - 1
     else:
         record = match
-    with _playing():
+    with playing_again():
         game = game_named(record.game, record.package)
     if seat is not None and not 0 <= seat < game.seats:
         raise UsageError(f"expected a seat from 1 to {game.seats}, got {seat + 1}")
-    with _playing():
+    with playing_again():
         kind = _Narrator if game.script is None else _ScriptNarrator
         events = partial(seat_events, match, seat)
         narrator = kind(game, record, seat_names(players, game.seats), seat, events)
@@ -73,24 +72,8 @@ def tell(
                 yield line
         if round_number is None:
             yield from narrator.ending(verdict)
-        elif not is_found:
-            raise _NoRound(f"expected a round of the match, got {round_number}")
-
-
-class _NoRound(UsageError):
-    """Whoever asked for a round is wrong, not the record."""
-
-
-@contextmanager
-def _playing() -> Iterator[None]:
-    # A stranger's record may be broken in any way.
-    try:
-        yield
-    except (GeneratorExit, _NoRound):
-        raise
-    except Exception as error:
-        reason = str(error) if isinstance(error, ArenaError) else in_words(error)
-        raise ArenaError(f"the record cannot be played again: {reason}") from error
+    if not is_found and round_number is not None:
+        raise UsageError(f"expected a round of the match, got {round_number}")
 
 
 class _Narrator:
@@ -149,18 +132,17 @@ class _Narrator:
         """The lines of all rounds, each with the number of its round."""
         waiting: AskSeat | None = None
         for event in self._events():
-            match event:
-                case CardsDealt():
-                    yield from self._numbered(self.dealt(event.deal))
-                case TellSeat():
-                    yield from self._begins(event.news)
-                    yield from self._numbered(self.heard(event))
-                case AskSeat():
-                    waiting = event
-                    yield from self._begins(event.question)
-                case SeatAnswered():
-                    waiting = None
-                    yield from self._numbered(self.decision(event))
+            if type(event) is TellSeat:
+                yield from self._begins(event.news)
+                yield from self._numbered(self.heard(event))
+            elif type(event) is AskSeat:
+                waiting = event
+                yield from self._begins(event.question)
+            elif type(event) is SeatAnswered:
+                waiting = None
+                yield from self._numbered(self.decision(event))
+            elif type(event) is CardsDealt:
+                yield from self._numbered(self.dealt(event.deal))
         if waiting is not None and self.record.termination.is_offence:
             yield from self._numbered(self.unanswered(waiting))
 

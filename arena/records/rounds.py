@@ -85,16 +85,17 @@ class RoundPlayback:
         """Add what the playback has said."""
         for event in events:
             kind = type(event.news) if type(event) is TellSeat else None
-            self.is_over = type(event) is MatchOver
-            if self._is_complete and kind not in self._follows and not self.is_over:
+            is_over = type(event) is MatchOver
+            if self._is_complete and kind not in self._follows and not is_over:
                 self._turn_over()
                 self.round += 1
-            if not self.is_partial or self.is_over:
+            if is_over or not self.is_partial:
                 self.events.append(event)
-            if kind is self._closes:
-                self._is_complete = True
-            if self.is_over:
+            if is_over:
+                self.is_over = True
                 self._turn_over()
+            elif kind is self._closes:
+                self._is_complete = True
 
     def _turn_over(self) -> None:
         """Complete the round; of a partial one only the end of the match is left."""

@@ -96,14 +96,13 @@ def seat_document(record: Record, seat: int, match: str, players: tuple[str, ...
     heard: list[HeardNews] = []
     answered: list[SeatAnswered] = []
     for event in events_of(record, seat):
-        match event:
-            case TellSeat():
-                heard.append(HeardNews(msgspec.to_builtins(event.news), event.seat == EVERYONE))
-            case AskSeat():
-                asked.append(PutQuestion(msgspec.to_builtins(event.question), tuple(heard)))
-                heard.clear()
-            case SeatAnswered():
-                answered.append(event)
+        if type(event) is TellSeat:
+            heard.append(HeardNews(msgspec.to_builtins(event.news), event.seat == EVERYONE))
+        elif type(event) is AskSeat:
+            asked.append(PutQuestion(msgspec.to_builtins(event.question), tuple(heard)))
+            heard.clear()
+        elif type(event) is SeatAnswered:
+            answered.append(event)
     ended = record.termination
     if ended.seat != seat:  # its text may tell cards
         ended = Termination(ended.kind, ended.seat)
@@ -145,19 +144,18 @@ def seat_match(record: Record | SeatDocument, seat: int) -> SeatMatch:
     heard: list[News] = []
     waiting, number = None, 1
     for event in seat_events(record, seat):
-        match event:
-            case TellSeat():
-                heard.append(event.news)
-                number += type(event.news) is words.closes
-            case AskSeat():
-                waiting = event.question
-            case SeatAnswered():
-                news, count = tuple(heard), len(decisions) + 1
-                decisions.append(
-                    SeatDecision(event.question, event.value, news, count, event.index, number)
-                )
-                heard.clear()
-                waiting = None
+        if type(event) is TellSeat:
+            heard.append(event.news)
+            number += type(event.news) is words.closes
+        elif type(event) is AskSeat:
+            waiting = event.question
+        elif type(event) is SeatAnswered:
+            news, count = tuple(heard), len(decisions) + 1
+            decisions.append(
+                SeatDecision(event.question, event.value, news, count, event.index, number)
+            )
+            heard.clear()
+            waiting = None
     return SeatMatch(settings, seat, decisions, tuple(heard), waiting)
 
 

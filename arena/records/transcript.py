@@ -11,14 +11,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from enum import StrEnum
 from functools import cache
-from typing import Any, TypeAlias
+from typing import Any
 
 import msgspec
 
 from arena.engine.analysis import SeatMatch
 from arena.engine.match import MatchState, Record
 from arena.engine.shuffle import commitment
-from arena.games.replay import CardsDealt, Playback
+from arena.games.replay import CardsDealt, events_of, played_through
 from arena.records.seat_document import seat_match
 from arena.records.visibility import ending_for
 from protocol import messages
@@ -129,14 +129,11 @@ def _dealt(record: Record) -> tuple[Any, ...]:
 
     Raises as `heading_of`.
     """
-    playback = Playback.of(record)
-    events = playback.take_events()
-    for value in record.answers:
-        events += playback.feed(value)
-    _check_end(playback.match, record)
+    _check_end(played_through(record), record)
     if record.decks is not None:
         return record.decks
-    return tuple(msgspec.to_builtins(each.deal) for each in events if type(each) is CardsDealt)
+    dealt = (event.deal for event in events_of(record) if type(event) is CardsDealt)
+    return tuple(map(msgspec.to_builtins, dealt))
 
 
 def _check_end(match: MatchState, record: Record) -> None:
@@ -228,10 +225,7 @@ def conversation(
     heading = heading_of(record, players, seat, about)
     heard = seat_match(record, seat)
     why = record.termination
-    lines = [
-        *map(_line, _opening(record, heading, match, limits)),
-        *map(_line, _questions(record, heard, match, limits)),
-    ]
+    lines = [*map(_line, _said(record, heading, heard, match, limits))]
     if (why.kind, why.seat) == (Ending.ILLEGAL, seat):
         lines.append(Line(Side.EVENT, msgspec.json.encode(Event.UNKNOWN)))
     mine = verdict if why.seat == seat else None
@@ -240,10 +234,10 @@ def conversation(
     return Transcript(heading, tuple(lines))
 
 
-_Messages: TypeAlias = Iterator[messages.BotMessage | messages.ArenaMessage]
-
-
-def _opening(record: Record, heading: Heading, match: str, limits: Limits) -> _Messages:
+def _said(
+    record: Record, heading: Heading, heard: SeatMatch, match: str, limits: Limits
+) -> Iterator[messages.BotMessage | messages.ArenaMessage]:
+    """Everything but the end."""
     name = heading.players[heading.seat]
     yield messages.Hello(messages.VERSION, name, (record.game,))
     yield messages.Welcome(messages.VERSION, name, _NO_SESSION, limits)
@@ -251,9 +245,6 @@ def _opening(record: Record, heading: Heading, match: str, limits: Limits) -> _M
     nonce = record.nonces[heading.seat] if record.nonces else _NO_NONCE
     if nonce:  # else the bot was never ready
         yield messages.Ready(match, nonce)
-
-
-def _questions(record: Record, heard: SeatMatch, match: str, limits: Limits) -> _Messages:
     notes, times = dict(record.notes), (limits.bank_ms, limits.decision_ms)
     for each in heard.decisions:
         ask, value = ask_id(match, each.number), record.answers[each.index]

@@ -112,12 +112,9 @@ def seen(
     shown: list[dict[str, Any]] = []
     for at, event in enumerate(events):
         text = ""
-        match event:
-            case CardsDealt():
-                if view.kind != "all":
-                    continue
-                shown.append({"event": "dealt", "deal": _plain(event.deal)})
-            case TellSeat(seat, news) if seat == EVERYONE or view.sees(seat, seats):
+        if type(event) is TellSeat:
+            seat, news = event.seat, event.news
+            if seat == EVERYONE or view.sees(seat, seats):
                 heard_by = None if seat == EVERYONE else seat
                 shown.append({"event": "told", "seat": heard_by, "news": _plain(news)})
                 if captions is not None:
@@ -125,24 +122,25 @@ def seen(
                         shown[-1]["gains"] = gains
                     if not _is_known(news, captions, view, seats):
                         text = captions.told(heard_by, news)
-            case TellSeat():
-                run = _told_to_all(events, at, seats)
-                if view.kind != "public" or not run:
-                    continue
+            elif view.kind == "public" and (run := _told_to_all(events, at, seats)):
                 shown.append({"event": "told", "seat": None, "news": _merged(run)})
                 text = "" if captions is None else captions.told_each(run)
-            case AskSeat(seat, question):
-                is_seen = view.sees(seat, seats)
-                asked = _plain(question) if is_seen else {"kind": question.kind}
-                shown.append({"event": "asked", "seat": seat, "question": asked})
-                if captions is not None and is_seen:
-                    text = captions.asked(seat, question)
-            case SeatAnswered(seat):
-                shown.append(_answered(event, view, seats))
-                if captions is not None and view.sees(seat, seats):
-                    text = captions.answered(seat, event.question, event.value)
-            case MatchOver():
-                shown.append({"event": "over", **_plain(_over(event, view))})
+        elif type(event) is AskSeat:
+            seat, question = event.seat, event.question
+            is_seen = view.sees(seat, seats)
+            asked = _plain(question) if is_seen else {"kind": question.kind}
+            shown.append({"event": "asked", "seat": seat, "question": asked})
+            if captions is not None and is_seen:
+                text = captions.asked(seat, question)
+        elif type(event) is SeatAnswered:
+            shown.append(_answered(event, view, seats))
+            if captions is not None and view.sees(event.seat, seats):
+                text = captions.answered(event.seat, event.question, event.value)
+        elif type(event) is CardsDealt:
+            if view.kind == "all":
+                shown.append({"event": "dealt", "deal": _plain(event.deal)})
+        elif type(event) is MatchOver:
+            shown.append({"event": "over", **_plain(_over(event, view))})
         if text:
             shown[-1]["text"] = text
     return shown

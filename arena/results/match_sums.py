@@ -88,11 +88,14 @@ def next_sums(store: StoreReader, after: int) -> SumsBatch:
     cannot be read.
     """
     rows = _read(store, after, _FEW, _wanted(False), MATCHES.c.counts)
-    [chunk] = chunked(None, ((row.id, row.record) for row in rows))
-    made = zip(chunk.stored, _added_up(chunk), strict=True)
+    made = (
+        (match, _sums_of(record))
+        for chunk in chunked(None, ((row.id, row.record) for row in rows))
+        for match, record in chunk.stored
+    )
     return SumsBatch(
         rows[-1].number if rows else None,
-        tuple((match, sums) for (match, _), sums in made if isinstance(sums, MatchSums)),
+        tuple((match, sums) for match, sums in made if isinstance(sums, MatchSums)),
     )
 
 

@@ -8,10 +8,11 @@ import msgspec
 
 from arena.engine.analysis import SeatMatch
 from arena.engine.match import Record
+from arena.games.replay import playing_again
 from arena.records.seat_document import seat_match
 from arena.storage.models import MatchRow
 from arena.storage.reader import StoreReader
-from protocol.errors import ArenaError, StoreFailed, UsageError, in_words, one_line
+from protocol.errors import StoreFailed, UsageError, in_words, one_line
 
 __all__ = ["SeatRecord", "played_by", "seat_matches", "seat_records"]
 
@@ -60,9 +61,6 @@ def seat_matches(
     Raises `StoreFailed` if a record cannot be read, and `ArenaError` if it cannot be played again.
     """
     for played in seat_records(store, competition, bot):
-        try:
+        with playing_again(f"match {played.match.id}"):
             yield seat_match(played.record, played.seat)
-        except Exception as error:  # a damaged record may be broken in any way
-            why = str(error) if isinstance(error, ArenaError) else in_words(error)
-            raise ArenaError(f"match {played.match.id} cannot be played again: {why}") from error
         tick()

@@ -1,6 +1,6 @@
 """Analyses: what a seat did wrong in a match, and how a bot has played; who may see them, and what.
 
-Both are made from what the seats knew alone (`arena/records/seat_matches.py`), so they can tell a
+Both are made from what the seats knew alone (`arena/records/seat_document.py`), so they can tell a
 bot's owner no card that J8 keeps from them. They are the owner's at once, and everybody's when the
 competition is over. A ladder has no end: there everybody sees what comes of matches that everybody
 may see.

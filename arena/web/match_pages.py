@@ -21,7 +21,7 @@ from arena.records.captions import Captioner, captions_for
 from arena.records.luck import luck_of
 from arena.records.rounds import Round, rounds_of
 from arena.records.seat_document import seat_document
-from arena.records.visibility import LADDER_S, Viewer, seen, view_of
+from arena.records.visibility import LADDER_S, Viewer, ending_for, seen, view_of
 from arena.storage.models import MatchRow
 from arena.storage.reader import StoreReader, document_of
 from arena.web import documents
@@ -30,7 +30,6 @@ from arena.web.documents import LuckCurve, Refusal, Ruling, RulingWithEvidence, 
 from arena.web.play.recent import PersonalMatch
 from arena.web.sized_cache import SizedCache
 from protocol.errors import ArenaError, UsageError, in_words, one_line
-from protocol.messages import Termination
 from protocol.watching import View
 
 __all__ = ["RecordedMatch", "RecordedMatches", "RequestedMatch", "personal", "record", "stored"]
@@ -181,8 +180,8 @@ class RecordedMatches:
         recorded = self._recorded(match, record)
         is_open = match.view.kind == "all"
         ended = row.result.termination
-        if ended.is_offence and not (is_open or ended.seat in match.view.seats):
-            ended = Termination(ended.kind, ended.seat)  # its text may tell cards (J8)
+        if not is_open:
+            ended = ending_for(ended, match.view.seats)
         cards = documents.Cards(
             seed=record.seed,
             commitment=record.commitment,

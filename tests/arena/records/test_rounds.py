@@ -15,7 +15,7 @@ from arena.games import GAMES, replay
 from arena.games.replay import CardsDealt, MatchOver, Playback, SeatAnswered
 from arena.records.rounds import RoundPlayback, rounds_of
 from arena.records.transcript import heading_of
-from protocol.errors import IllegalAnswer, UsageError
+from protocol.errors import IllegalAnswer
 from protocol.messages import Ending, Termination
 from tests.support import sample_database
 from tests.support.random_matches import SETTINGS, events_of, played
@@ -147,14 +147,6 @@ def test_what_was_dealt_stands_in_the_heading_of_a_transcript(game: str) -> None
     assert heading.decks == tuple(msgspec.to_builtins(dealt))
 
 
-@EACH_GAME
-def test_cards_are_dealt_before_anybody_is_told_of_them(game: str) -> None:
-    kinds = [type(event) for event in events_of(played(game))]
-
-    assert kinds[0] is CardsDealt
-    assert kinds[-1] is MatchOver
-
-
 @pytest.mark.parametrize("game", ["ace_king_queen", "gin_rummy", "three_card_poker"])
 def test_a_deal_is_the_beginning_of_its_round(game: str) -> None:
     """Not the end of the one before, although the rules go on from there without being asked."""
@@ -208,18 +200,6 @@ def test_an_answer_after_the_end_is_refused() -> None:
 
     with pytest.raises(IllegalAnswer, match="comes after the end"):
         list(rounds_of(longer))
-
-
-@pytest.mark.parametrize(
-    "broken",
-    [{"seed": None}, {"seed": "not hex"}, {"game": "chess"}, {"settings": {"hands": "many"}}],
-    ids=str,
-)
-def test_what_is_no_record_is_refused(broken: dict[str, Any]) -> None:
-    record = replace(played("ace_king_queen"), **broken)
-
-    with pytest.raises(UsageError):
-        list(rounds_of(record))
 
 
 def test_a_match_ends_once() -> None:

@@ -9,7 +9,7 @@ from arena.formats.spec import plan_of
 from arena.games import GAMES
 from arena.records.luck import luck_of
 from arena.results import match_sums, workers
-from arena.results.match_sums import Recomputed, recompute
+from arena.results.match_sums import Recomputed, next_sums, recompute
 from arena.storage.models import MatchSums
 from arena.storage.schema import MATCHES
 from arena.storage.store import Store
@@ -82,6 +82,7 @@ def test_whoever_is_interrupted_goes_on_where_that_was(
             raise pressed
 
     with Store(database, exclusive=True) as store:
+        assert len(next_sums(store, 0).rows) == 5  # of three chunks
         with pytest.raises(KeyboardInterrupt):
             recompute(store, tick=tick)
         assert match_sums.count(store) == 1  # two whole batches are written
