@@ -44,7 +44,7 @@ from arena.referee.compute_gate import ComputeGate
 from arena.sandbox.bot_spec import BotSpec, some
 from arena.sandbox.command import Program
 from arena.sandbox.languages import LANGUAGES, Language
-from arena.sandbox.safety import fitting_bots, unsafe_because
+from arena.sandbox.safety import caveats, fitting_bots, unsafe_because
 from arena.sandbox.worker_pool import usable_cores
 from arena.server.listener import Certificate
 from arena.storage.models import CompetitionReport
@@ -213,6 +213,8 @@ def _warn(access: Access, plan: ServePlan, notices: BotNotices) -> None:
     """Report settings that are probably a mistake."""
     if plan.unsafe:
         notices.say(plan.unsafe)
+    elif plan.config.submissions is not None and (but := caveats()):
+        notices.say(f"submissions are safe here, {but}")
     if plan.config.submissions is not None and not access.players:
         notices.say(
             "nobody is on the roster, so nobody can hand a bot in; "

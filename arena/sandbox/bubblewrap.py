@@ -15,6 +15,7 @@ import stat
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
+from itertools import chain
 from pathlib import Path
 
 from arena.sandbox.command import (
@@ -36,6 +37,7 @@ SCRATCH_MIB = 64
 """The room in each of a bot's three directories in memory, where bubblewrap can bound it."""
 IN_MEMORY = ("/dev/shm", "/tmp")
 """These are such directories, beside the one that the bot starts in."""
+_INSTALLED = ("/opt", "/usr/local")  # of the system's directories, those that people install into
 _NAMESPACES = (
     "--unshare-user",
     "--unshare-pid",
@@ -61,7 +63,7 @@ def probe(*, network: bool = True) -> str | None:
         return "bubblewrap is not installed (no bwrap on PATH)"
     try:
         done = subprocess.run(
-            [*_frame(network=network), "--remount-ro", "/", "--", "true"],
+            [*_frame(network=network, sealed=not network), "--remount-ro", "/", "--", "true"],
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,
@@ -92,14 +94,16 @@ def wrap(
     network: bool = True,
     program: str | None = None,
     scratch_mib: int = SCRATCH_MIB,
+    sealed: bool = False,
 ) -> list[str]:
     """The command line that runs a program in a sandbox, where only `scratch` can be written to.
 
     It starts in `scratch`: relative places in `shown` are there, and `command` is looked up there
     or on PATH. The `hidden` paths are resolved, and not seen even in the system's directories.
-    What `program` needs is seen, by default the first word of `command`.
+    What `program` needs is seen, by default the first word of `command`. One that is `sealed` sees
+    nothing either that our account alone may read in what was installed beside the system.
     """
-    words = _frame(hidden, network=network)
+    words = _frame(hidden, network=network, sealed=sealed)
     bound = [Path(path) for path in SYSTEM]
     outside: list[VisiblePath] = []
     for path in _support(program or command[0]):
@@ -123,7 +127,7 @@ def _is_in(path: Path, folders: Sequence[Path]) -> bool:
     return any(path.is_relative_to(folder) for folder in folders)
 
 
-def _frame(hidden: Sequence[Path] = (), *, network: bool) -> list[str]:
+def _frame(hidden: Sequence[Path] = (), *, network: bool, sealed: bool = False) -> list[str]:
     """Bubblewrap's own words: its namespaces and the system's directories."""
     words = [shutil.which("bwrap") or "bwrap", *_NAMESPACES]
     if not network:
@@ -139,7 +143,8 @@ def _frame(hidden: Sequence[Path] = (), *, network: bool) -> list[str]:
     names = os.path.realpath("/etc/resolv.conf")  # often a link to somewhere in /run
     if not names.startswith("/etc/"):
         words += ["--ro-bind-try", names, names]
-    for secret in filter(os.path.lexists, _secrets()):
+    folders = ("/etc", *_INSTALLED) if sealed else ("/etc",)
+    for secret in filter(os.path.lexists, chain(*map(_secrets, folders))):
         if os.path.isdir(secret):
             words += ["--tmpfs", secret, "--remount-ro", secret]
         else:
@@ -154,14 +159,23 @@ def _frame(hidden: Sequence[Path] = (), *, network: bool) -> list[str]:
 
 
 @functools.cache
-def _secrets(folder: str = "/etc") -> tuple[str, ...]:
+def _secrets(folder: str) -> tuple[str, ...]:
     """What our account may read in a folder and not everybody, as it was when it was first asked.
 
-    A bot has our account: there may be passwords, keys and tokens.
+    A bot has our account: there may be passwords, keys and tokens. Our Python, its packages and
+    Java are none, also where they were installed for our account alone.
     """
+    shared = {*SYSTEM, "/usr/local"}
+    needed = {str(path) for path in _python_and_java()} - shared
     secrets = []
     for top, folders, files in os.walk(folder):
-        private = [name for name in folders + files if _is_private(os.path.join(top, name))]
+        folders[:] = [name for name in folders if os.path.join(top, name) not in needed]
+        private = [
+            name
+            for name in folders + files
+            if _is_private(path := os.path.join(top, name))
+            and not any(need.startswith(f"{path}/") for need in needed)
+        ]
         secrets += [os.path.join(top, name) for name in private]
         folders[:] = [name for name in folders if name not in private]
     return tuple(sorted(secrets))
@@ -200,6 +214,19 @@ def knows(option: str) -> bool:
 
 def _support(command: str) -> Iterator[Path]:
     """Our Python with its packages and games, JAVA_HOME, and where the program is installed."""
+    yield from _python_and_java()
+    if os.path.dirname(command) and not os.path.isabs(command):
+        return  # it lies in the bot's own folder
+    program = find_program(command)
+    while program:
+        yield _installation(Path(program))
+        if not os.path.islink(program):
+            return
+        link = os.readlink(program)
+        program = os.path.normpath(os.path.join(os.path.dirname(program), link))
+
+
+def _python_and_java() -> Iterator[Path]:
     yield Path(sys.base_prefix)
     yield Path(sys.prefix)
     # Elsewhere are packages that a .pth file has added.
@@ -211,15 +238,6 @@ def _support(command: str) -> Iterator[Path]:
     yield from game_packages()
     if java := os.environ.get("JAVA_HOME"):
         yield Path(java)
-    if os.path.dirname(command) and not os.path.isabs(command):
-        return  # it lies in the bot's own folder
-    program = find_program(command)
-    while program:
-        yield _installation(Path(program))
-        if not os.path.islink(program):
-            return
-        link = os.readlink(program)
-        program = os.path.normpath(os.path.join(os.path.dirname(program), link))
 
 
 def _installation(program: Path) -> Path:

@@ -133,10 +133,10 @@ _TOO_MUCH = (
 
 async def _receive(bot: LaunchedBot, tar: BinaryIO) -> bool:
     """Write what the build hands out to a file; False if it is too much."""
-    assert bot.stdin_fd is not None, "its streams are pipes"
-    assert bot.stdout_fd is not None, "its streams are pipes"
-    os.close(bot.stdin_fd)
-    loop, source = asyncio.get_running_loop(), bot.stdout_fd
+    assert bot.pipes is not None, "its streams are pipes"
+    unused, source = bot.pipes
+    os.close(unused)
+    loop = asyncio.get_running_loop()
     has_more = asyncio.Event()
     loop.add_reader(source, has_more.set)
     try:

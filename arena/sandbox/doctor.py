@@ -16,7 +16,7 @@ import time
 import msgspec
 
 from arena.sandbox import bubblewrap, cgroup, process_table
-from arena.sandbox.safety import fitting_bots, unsafe_because
+from arena.sandbox.safety import caveats, fitting_bots, unsafe_because
 from protocol.messages import Limits
 
 __all__ = ["DoctorReport", "Layer", "examine"]
@@ -87,11 +87,9 @@ def _submissions() -> tuple[bool, str]:
     limits = Limits()
     if reasons := unsafe_because(limits):
         return False, "not safe here: " + "; ".join(reasons)
-    hidden = "; the sampler does not see all memory: see `memory by cgroup v2`"
-    return True, (
-        f"safe here; memory for {fitting_bots(limits):,} bots at once of {limits.memory_mib} MiB"
-        f"{hidden if cgroup.probe() is not None else ''}"
-    )
+    room = f"memory for {fitting_bots(limits):,} bots at once of {limits.memory_mib} MiB"
+    but = caveats()
+    return True, f"safe here, {but}; {room}" if but else f"safe here; {room}"
 
 
 def _subreaper() -> tuple[bool, str]:

@@ -29,7 +29,7 @@ from arena.engine.names import public_name
 from arena.engine.verdict import Finding
 from arena.sandbox.bubblewrap import SCRATCH_MIB
 from arena.sandbox.command import Program, bot_command, read_program
-from arena.sandbox.process import BotPipes, Process, StderrTail
+from arena.sandbox.process import Process, StderrTail
 from arena.sandbox.process_table import knows_waits, probe, reader
 from arena.sandbox.process_usage import Peak
 from arena.sandbox.sampler import Sampler
@@ -58,9 +58,9 @@ OnFinding = Callable[[str, Finding], None]
 class LaunchedBot:
     """A bot that was started; `pid` is that of its program, or of the sandbox around it.
 
-    Of a `stdio` program `stdin_fd` and `stdout_fd` are our ends of its pipes, non-blocking; their
-    user closes them. `enforced` says which limits it is held to, and by what, for people.
-    `is_metered` is whether its CPU time can be measured here.
+    Of a `stdio` program `pipes` are our ends of its streams, non-blocking; their user closes them.
+    `enforced` says which limits it is held to, and by what, for people. `is_metered` is whether its
+    CPU time can be measured here.
     """
 
     lag = None
@@ -78,8 +78,7 @@ class LaunchedBot:
         self.name = name
         self.program = program
         self.pid = process.pid
-        self.stdin_fd = process.stdin_fd
-        self.stdout_fd = process.stdout_fd
+        self.pipes = process.pipes
         self.is_metered = prepared.group is not None or sampler is not None
         self.enforced = _enforced(prepared, is_sampled=sampler is not None)
         self._prepared = prepared
@@ -90,13 +89,6 @@ class LaunchedBot:
         self._final_cpu_ms: float | None = None
         self._final_peak: Peak | None = None
         self._watcher: asyncio.Task[None] | None = None
-
-    @property
-    def pipes(self) -> BotPipes | None:
-        """Our ends of its pipes, if it speaks over its standard streams."""
-        if self.stdin_fd is None or self.stdout_fd is None:
-            return None
-        return BotPipes(self.stdin_fd, self.stdout_fd)
 
     def clock(self, now: float) -> float | None:
         """Until when its question has been measured: now."""

@@ -89,8 +89,8 @@ class Process:
 
     `ended` is done when nothing is left below `supervisor_pid`. Its result is the exit status,
     negative for a signal, or None if the supervisor was killed and nobody knows it. `gone` is done
-    when the supervisor is gone too, and the scratch directory removed. `stdin_fd` and `stdout_fd`
-    are our ends if it was started with `stdio`; their user closes them.
+    when the supervisor is gone too, and the scratch directory removed. `pipes` are our ends if it
+    was started with `stdio`, non-blocking; their user closes them.
     """
 
     def __init__(
@@ -106,8 +106,7 @@ class Process:
         self.ended: asyncio.Future[int | None] = self._loop.create_future()
         self.gone: asyncio.Future[None] = self._loop.create_future()
         self.pid = 0
-        self.stdin_fd: int | None = None
-        self.stdout_fd: int | None = None
+        self.pipes: BotPipes | None = None
         self._started: asyncio.Future[int] = self._loop.create_future()
         # If `start` was cancelled, nobody looks at the exception, and asyncio would log that.
         self._started.add_done_callback(lambda future: future.cancelled() or future.exception())
@@ -120,8 +119,9 @@ class Process:
             self._stderr, stderr = _pipe(ours, theirs, outward=False)
             stdin = stdout = subprocess.DEVNULL
             if stdio:
-                self.stdin_fd, stdin = _pipe(ours, theirs, outward=True)
-                self.stdout_fd, stdout = _pipe(ours, theirs, outward=False)
+                inward, stdin = _pipe(ours, theirs, outward=True)
+                outward, stdout = _pipe(ours, theirs, outward=False)
+                self.pipes = BotPipes(inward, outward)
             self._supervisor = subprocess.Popen(
                 [
                     *(sys.executable, "-I", "-S", supervisor.__file__),
@@ -178,9 +178,8 @@ class Process:
         return process
 
     async def _give_up(self) -> None:
-        for descriptor in (self.stdin_fd, self.stdout_fd):
-            if descriptor is not None:
-                os.close(descriptor)
+        for descriptor in self.pipes or ():
+            os.close(descriptor)
         self.kill()
         await self.stop()
 

@@ -1,6 +1,7 @@
 """Reads the system's table of processes: their memory, parents and CPU time.
 
-There are two readers with the same functions (`Processes`): Linux's /proc, and `psutil` elsewhere.
+There are two readers with the same functions (`Processes`): Linux's /proc, and `psutil` elsewhere,
+which takes three to ten times as long for the same figures, and does not know half of them.
 Neither raises anything for a process that has ended meanwhile. What the figures mean for a bot is
 in `arena/sandbox/process_usage.py`.
 """
@@ -12,10 +13,11 @@ import os
 import re
 import sys
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterable, Mapping
 from contextlib import suppress
 from functools import cache
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 __all__ = [
     "LinuxProcesses",
@@ -24,7 +26,6 @@ __all__ = [
     "ProcessMemory",
     "Processes",
     "PsutilProcesses",
-    "Stat",
     "cpu_resolution_ms",
     "knows_waits",
     "parse_stat",
@@ -66,14 +67,36 @@ class ProcessCpu(NamedTuple):
     reaped_ms: float
 
 
-class Processes(Protocol):
-    """A reader of the system's processes; None always means that the process is gone."""
+class Processes(ABC):
+    """A reader of the system's processes; None always means that the process is gone.
 
+    What has a body here says what a system tells that does not know more.
+    """
+
+    @abstractmethod
     def pids(self) -> set[int]:
         """The ids of all processes of the system."""
 
+    @abstractmethod
     def entries(self, pids: Iterable[int]) -> Mapping[int, ProcessEntry]:
         """The processes of these ids that are there."""
+
+    @abstractmethod
+    def memory(self, pid: int) -> ProcessMemory | None: ...
+
+    @abstractmethod
+    def pss(self, pid: int, but: Collection[int] = ()) -> int | None:
+        """The process's fair share of its pages, in bytes, without memfds with the inodes `but`.
+
+        Where that cannot be read, all its resident pages.
+        """
+
+    @abstractmethod
+    def cpu(self, pid: int) -> ProcessCpu | None: ...
+
+    @abstractmethod
+    def put_behind(self, pid: int) -> None:
+        """Let a process, with what it starts from now on, run where nobody else wants to."""
 
     def clock(self, pid: int) -> float | None:
         """The CPU time of a process without children, in ms, where it costs next to nothing.
@@ -81,22 +104,15 @@ class Processes(Protocol):
         None also where it costs more: then `cpu` is all there is. A process whose clock stands has
         not run: it has neither taken memory nor started or waited for another process.
         """
-
-    def memory(self, pid: int) -> ProcessMemory | None: ...
-
-    def pss(self, pid: int, but: Collection[int] = ()) -> int | None:
-        """The process's fair share of its pages, in bytes, without memfds with the inodes `but`.
-
-        Where that cannot be read, all its resident pages.
-        """
+        return None
 
     def most_in_files(self) -> int:
         """An upper bound of what all files in memory on this machine hold, in bytes."""
+        return 0
 
     def files(self, pid: int) -> Mapping[int, int]:
         """The memfds that the process has open: inode to size in bytes."""
-
-    def cpu(self, pid: int) -> ProcessCpu | None: ...
+        return {}
 
     def waits(self, pid: int, *, are_behind: bool = False) -> Mapping[int, float]:
         """For how many ms each thread of a process was ready to run and had no core, by its id.
@@ -105,21 +121,14 @@ class Processes(Protocol):
         about a bot that sleeps. If the arena has put them there, they count. Empty if the process
         is gone, or the system does not tell.
         """
-
-    def put_behind(self, pid: int) -> None:
-        """Let a process, with what it starts from now on, run where nobody else wants to."""
+        return {}
 
 
-class Stat(NamedTuple):
-    """What we use of /proc/PID/stat."""
+def parse_stat(line: bytes) -> tuple[ProcessEntry, int, int] | None:
+    """Read /proc/PID/stat: the entry, its own ticks, those of its reaped children.
 
-    entry: ProcessEntry
-    own_ticks: int
-    reaped_ticks: int
-
-
-def parse_stat(line: bytes) -> Stat | None:
-    """Read /proc/PID/stat; None if it is cut off."""
+    None if the line is cut off.
+    """
     # The name may hold anything, brackets and spaces too.
     opens, closes = line.find(b"("), line.rfind(b")")
     fields = line[closes + 2 :].split(None, 20)
@@ -127,17 +136,12 @@ def parse_stat(line: bytes) -> Stat | None:
         return None
     # An ended main thread is a zombie too, while other threads of its process go on.
     is_zombie = fields[0] in (b"Z", b"X") and int(fields[17]) <= 1
-    entry = ProcessEntry(
-        int(line[:opens]),
-        int(fields[1]),
-        line[opens + 1 : closes].decode(errors="replace"),
-        int(fields[19]),
-        is_zombie,
-    )
-    return Stat(entry, int(fields[11]) + int(fields[12]), int(fields[13]) + int(fields[14]))
+    name = line[opens + 1 : closes].decode(errors="replace")
+    entry = ProcessEntry(int(line[:opens]), int(fields[1]), name, int(fields[19]), is_zombie)
+    return entry, int(fields[11]) + int(fields[12]), int(fields[13]) + int(fields[14])
 
 
-class LinuxProcesses:
+class LinuxProcesses(Processes):
     """Linux's /proc; bots are so much `nicer` than this process."""
 
     def __init__(self, nicer: int = 0) -> None:
@@ -150,7 +154,7 @@ class LinuxProcesses:
         return {int(name) for name in os.listdir("/proc") if name.isdigit()}
 
     def entries(self, pids: Iterable[int]) -> Mapping[int, ProcessEntry]:
-        return {pid: stat.entry for pid in pids if (stat := self._stat(pid)) is not None}
+        return {pid: stat[0] for pid in pids if (stat := _stat(pid)) is not None}
 
     def clock(self, pid: int) -> float | None:
         try:
@@ -196,14 +200,14 @@ class LinuxProcesses:
 
     def cpu(self, pid: int) -> ProcessCpu | None:
         """The process's CPU clock in nanoseconds; its reaped children's time in ticks."""
-        stat = self._stat(pid)
+        stat = _stat(pid)
         if stat is None:
             return None
+        entry, own_ticks, reaped_ticks = stat
         own_ms = self.clock(pid)
         if own_ms is None:  # it has ended just now
-            own_ms = stat.own_ticks * self._tick_ms
-        reaped_ms = stat.reaped_ticks * self._tick_ms
-        return ProcessCpu(pid, stat.entry.started, own_ms, reaped_ms)
+            own_ms = own_ticks * self._tick_ms
+        return ProcessCpu(pid, entry.started, own_ms, reaped_ticks * self._tick_ms)
 
     def waits(self, pid: int, *, are_behind: bool = False) -> Mapping[int, float]:
         folder = f"/proc/{pid}/task"
@@ -229,10 +233,6 @@ class LinuxProcesses:
             return not is_idle and os.getpriority(os.PRIO_PROCESS, thread) <= self._nice
         return False
 
-    def _stat(self, pid: int) -> Stat | None:
-        line = _read(f"/proc/{pid}/stat")
-        return None if line is None else parse_stat(line)
-
     def _of_a_thread(self, pid: int, file: str, has: bytes) -> bytes | None:
         """A file of the process, or of another thread of it if its main thread has ended."""
         if (text := _read(f"/proc/{pid}/{file}")) and has in text:
@@ -242,6 +242,11 @@ class LinuxProcesses:
                 if (text := _read(f"/proc/{thread}/{file}")) and has in text:
                     return text
         return None
+
+
+def _stat(pid: int) -> tuple[ProcessEntry, int, int] | None:
+    line = _read(f"/proc/{pid}/stat")
+    return None if line is None else parse_stat(line)
 
 
 def _read(path: str) -> bytes | None:
@@ -279,7 +284,7 @@ def _kib(text: bytes, label: bytes) -> int:
     return int(text[at + 1 + len(label) :].split(None, 1)[0]) if at >= 0 else 0
 
 
-class PsutilProcesses:
+class PsutilProcesses(Processes):
     """`psutil`, for systems without Linux's /proc.
 
     Windows knows the peak of a process. macOS does not, so a peak between two samples is missed.
@@ -306,10 +311,6 @@ class PsutilProcesses:
                 )
         return entries
 
-    def clock(self, pid: int) -> float | None:
-        """Always None: it costs as much as `cpu`."""
-        return None
-
     def memory(self, pid: int) -> ProcessMemory | None:
         with suppress(self._psutil.Error):
             memory = self._psutil.Process(pid).memory_info()
@@ -323,14 +324,6 @@ class PsutilProcesses:
         memory = self.memory(pid)
         return None if memory is None else memory.rss_bytes
 
-    def most_in_files(self) -> int:
-        """Always 0, as psutil does not know."""
-        return 0
-
-    def files(self, pid: int) -> Mapping[int, int]:
-        """Always empty, as psutil does not know."""
-        return {}
-
     def cpu(self, pid: int) -> ProcessCpu | None:
         """User and system time; that of children only where the system records it."""
         with suppress(self._psutil.Error):
@@ -340,10 +333,6 @@ class PsutilProcesses:
             own_ms = (used.user + used.system) * 1000
             return ProcessCpu(pid, process.create_time(), own_ms, reaped_s * 1000)
         return None
-
-    def waits(self, pid: int, *, are_behind: bool = False) -> Mapping[int, float]:
-        """Always empty, as psutil does not know."""
-        return {}
 
     def put_behind(self, pid: int) -> None:
         with suppress(self._psutil.Error):

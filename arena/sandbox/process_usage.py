@@ -24,8 +24,7 @@ BWRAP = "bwrap"  # as /proc names bubblewrap
 class ProcessReading(NamedTuple):
     """A living process of a bot; `rss_bytes` are its pages in memory, shared or not.
 
-    `pss_bytes` has each page divided by the number of processes that share it; None if it was not
-    read. `is_structure` means a process of the sandbox. It does not count as one of the bot's, but
+    `is_structure` means a process of the sandbox. It does not count as one of the bot's, but
     its memory does, 2 MiB of bubblewrap's and 10 of the relay's: a bot gains nothing by looking
     like one.
     """
@@ -33,7 +32,6 @@ class ProcessReading(NamedTuple):
     pid: int
     rss_bytes: int
     peak_bytes: int
-    pss_bytes: int | None = None
     is_structure: bool = False
 
 
@@ -51,13 +49,15 @@ class Peak(NamedTuple):
         return Peak(max(self.memory_bytes, together, highest), max(self.processes, count))
 
 
-def judge(tree: Sequence[ProcessReading], limits: Limits, files_bytes: int = 0) -> Finding | None:
-    """The limit that a bot's living processes exceed, if any; no PSS contains `files_bytes`."""
-    limit_bytes = limits.memory_mib * MIB
+def judge(tree: Sequence[ProcessReading], limits: Limits, held_bytes: int = 0) -> Finding | None:
+    """The limit that a bot's living processes exceed, if any.
+
+    `held_bytes` is what they hold together, each page counted once, where that was read.
+    """
     held = max((process.peak_bytes for process in tree), default=0)
-    if held <= limit_bytes:
-        held = (_shares(tree) or 0) + files_bytes
-    if held > limit_bytes:
+    if held <= limits.memory_mib * MIB:
+        held = held_bytes
+    if held > limits.memory_mib * MIB:
         text = f"memory {ceil(held / MIB)} MiB > {limits.memory_mib} MiB (sampled)"
         return Finding(kind=Ending.MEMORY, text=text, mechanism=Mechanism.SAMPLED)
     count = sum(not process.is_structure for process in tree)
@@ -65,13 +65,6 @@ def judge(tree: Sequence[ProcessReading], limits: Limits, files_bytes: int = 0) 
         text = f"processes {count} > {limits.processes} (sampled)"
         return Finding(kind=Ending.PROCESSES, text=text, mechanism=Mechanism.SAMPLED)
     return None
-
-
-def _shares(tree: Sequence[ProcessReading]) -> int | None:
-    """The sum of all PSS in bytes; None if one was not read."""
-    shares = [process.pss_bytes for process in tree]
-    known = [share for share in shares if share is not None]
-    return sum(known) if len(known) == len(shares) else None
 
 
 def tree_of(supervisor: int, table: Iterable[ProcessEntry]) -> tuple[list[ProcessEntry], set[int]]:

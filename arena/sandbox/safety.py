@@ -13,7 +13,7 @@ from pathlib import Path
 from arena.sandbox import bubblewrap, cgroup, process_table
 from protocol.messages import Limits
 
-__all__ = ["fitting_bots", "machine_mib", "unsafe_because"]
+__all__ = ["caveats", "fitting_bots", "machine_mib", "unsafe_because"]
 
 _LEAST_BOTS = 2  # for a match
 # For the arena with its database, and for the system.
@@ -26,6 +26,18 @@ def unsafe_because(limits: Limits) -> tuple[str, ...]:
     Empty if they are.
     """
     return tuple(_reasons(limits))
+
+
+def caveats() -> str:
+    """What submissions that are safe here could do all the same, with what to do; or nothing."""
+    lines = []
+    if (why := cgroup.probe()) is not None:
+        lines.append(
+            f"but for memory that no process holds, which `memory by cgroup v2` would count: {why}"
+        )
+    if hasattr(os, "geteuid") and os.geteuid() == 0:
+        lines.append("but the arena runs as root: give it an account of its own")
+    return "; ".join(lines)
 
 
 def fitting_bots(limits: Limits, reserved_mib: int = 0, of_mib: int | None = None) -> int:

@@ -246,11 +246,8 @@ class Sampler:
         files_bytes = sum(files.values())
         finding = None
         if rss_bytes + files_bytes > limit_bytes:  # only then, as reading PSS takes milliseconds
-            shares = [
-                reading._replace(pss_bytes=self._processes.pss(reading.pid, files) or 0)
-                for reading in readings
-            ]
-            finding = judge(shares, self._limits, files_bytes)
+            shares = (self._processes.pss(reading.pid, files) or 0 for reading in readings)
+            finding = judge(readings, self._limits, sum(shares) + files_bytes)
         was_suspect, bot.is_suspect = bot.is_suspect, finding is not None
         return finding if was_suspect else None
 

@@ -35,8 +35,7 @@ class PlainProcess:
     """
 
     supervisor_pid = None
-    stdin_fd = None
-    stdout_fd = None
+    pipes = None
 
     def __init__(
         self,

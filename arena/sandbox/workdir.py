@@ -94,6 +94,7 @@ def prepare(
                 hidden=hidden,
                 network=network,
                 scratch_mib=scratch_mib,
+                sealed=program.sealed,
             )
         )
     else:

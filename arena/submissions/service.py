@@ -32,7 +32,7 @@ from arena.storage.submissions import InPlay, Submission, Submissions
 from arena.submissions.pipeline import Pipeline
 from arena.submissions.settings import SubmissionSettings
 from arena.submissions.uploads import Upload, Uploads
-from protocol.errors import ArenaError, UsageError
+from protocol.errors import ArenaError, BadArchive, UsageError
 from protocol.messages import Limits
 from protocol.submitting import StarterFiles
 
@@ -102,6 +102,9 @@ class SubmissionService:
         self._labels: dict[int, str] = {}  # of versions that are or were in play
         latest = partial(deque[float], maxlen=settings.a_day)
         self._arrivals = defaultdict[str, deque[float]](latest)  # by owner
+        # What costs the arena something, and leaves no submission.
+        self._refusals = defaultdict[str, deque[float]](latest)
+        self._uses = defaultdict[str, deque[float]](latest)
         self._canonical = asyncio.Lock()  # one at a time: it takes a core and memory
         self._tasks = BackgroundTasks()
         self._languages: asyncio.Task[tuple[Toolchain, ...]] | None = None
@@ -187,7 +190,11 @@ class SubmissionService:
             # By then it may be closed. What is begun now is done to its end.
             await self._check_open(upload.owner)
             async with self._canonical:
-                submission = await asyncio.to_thread(self._store, upload, sent, time.time())
+                try:
+                    submission = await asyncio.to_thread(self._store, upload, sent, time.time())
+                except BadArchive:
+                    self._refusals[upload.owner].append(time.time())
+                    raise
             self.pipeline.add(submission)
             self._arrivals[upload.owner].append(submission.arrived_at)
             await asyncio.to_thread(
@@ -204,15 +211,15 @@ class SubmissionService:
 
     async def left_today(self, owner: str) -> int:
         """How many submissions of an owner are still taken today, of this machine's clock."""
-        midnight = datetime.now().replace(hour=0, minute=0, second=0, microsecond=0).timestamp()
         mine = await asyncio.to_thread(self.submissions.of, owner)
-        stored = sum(one.arrived_at >= midnight for one in mine)
+        stored = _today(one.arrived_at for one in mine)
         # Large ones may have made room for each other already.
-        seen = sum(at >= midnight for at in self._arrivals[owner])
-        return max(0, self.settings.a_day - max(stored, seen))
+        return max(0, self.settings.a_day - max(stored, _today(self._arrivals[owner])))
 
     async def use(self, owner: str, version: int, game: str | None) -> None:
         """Put an earlier version in play again; raises `UsageError` if that cannot be."""
+        self._check_limit(self._uses[owner], "changes of the version in play")
+        self._uses[owner].append(time.time())
         await asyncio.to_thread(self.submissions.use, owner, version, game, owner, time.time())
         await self._changed()
 
@@ -252,6 +259,11 @@ class SubmissionService:
             raise UsageError(why)
         if not await self.left_today(owner):
             raise UsageError(f"expected at most {settings.a_day} submissions a day; try tomorrow")
+        self._check_limit(self._refusals[owner], "refused submissions")
+
+    def _check_limit(self, latest: Iterable[float], what: str) -> None:
+        if _today(latest) >= self.settings.a_day:
+            raise UsageError(f"expected at most {self.settings.a_day} {what} a day; try tomorrow")
 
     def _store(self, upload: Upload, sent: BinaryIO, at: float) -> Submission:
         submit = upload.submit
@@ -288,3 +300,9 @@ class SubmissionService:
             await asyncio.to_thread(self.submissions.note_stderr, number, match, at, text)
         except ArenaError as error:  # the database fails
             log.warning("stderr of submission %d is not kept: %s", number, error)
+
+
+def _today(times: Iterable[float]) -> int:
+    """How many of these Unix times are today, of this machine's clock."""
+    midnight = datetime.now().replace(hour=0, minute=0, second=0, microsecond=0).timestamp()
+    return sum(at >= midnight for at in times)

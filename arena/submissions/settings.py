@@ -20,7 +20,8 @@ class SubmissionSettings(Struct, frozen=True, kw_only=True, forbid_unknown_field
         opens, closes: when submissions are taken: a date and time each in the file, here Unix
             seconds; None for no limit. What has arrived before closing counts, whenever it is
             checked.
-        a_day: how many submissions of an owner a day, of this machine's clock.
+        a_day: how many submissions of an owner a day, of this machine's clock; as many more that
+            are no program, and as often another version is put in play.
         languages: which may be handed in, as `arena new` names them; empty for all that are here.
         cores: how many submitted bots compute at once; None for all cores but one, at least one.
         build_s: how long a build may take.

@@ -294,14 +294,13 @@ async def test_where_nothing_can_be_sampled_a_bot_runs_and_its_record_says_so(
 
 async def talk(bot: LaunchedBot, line: bytes) -> bytes:
     """Write a line to a stdio program, close the pipe, and read all that it answers."""
-    assert bot.stdin_fd is not None
-    assert bot.stdout_fd is not None
+    assert bot.pipes is not None
     loop = asyncio.get_running_loop()
     reader = asyncio.StreamReader()
     outcome, _ = await loop.connect_read_pipe(
-        lambda: asyncio.StreamReaderProtocol(reader), os.fdopen(bot.stdout_fd, "rb")
+        lambda: asyncio.StreamReaderProtocol(reader), os.fdopen(bot.pipes.stdout_fd, "rb")
     )
-    income, _ = await loop.connect_write_pipe(asyncio.Protocol, os.fdopen(bot.stdin_fd, "wb"))
+    income, _ = await loop.connect_write_pipe(asyncio.Protocol, os.fdopen(bot.pipes.stdin_fd, "wb"))
     income.write(line)
     income.close()
     async with asyncio.timeout(TIMEOUT_S):
@@ -473,11 +472,10 @@ time.sleep(1000)
         await here.said(bot, "up")
         await here.launcher.stop(bot.name)
 
-        assert bot.stdout_fd is not None
-        assert bot.stdin_fd is not None
-        assert os.read(bot.stdout_fd, 100) == b"bye\n"
-        os.close(bot.stdout_fd)
-        os.close(bot.stdin_fd)
+        assert bot.pipes is not None
+        assert os.read(bot.pipes.stdout_fd, 100) == b"bye\n"
+        os.close(bot.pipes.stdout_fd)
+        os.close(bot.pipes.stdin_fd)
 
 
 @BOTH_WAYS

@@ -21,6 +21,7 @@ from arena.competitions.live_arena import LiveArena
 from arena.engine.verdict import Finding
 from arena.games import GAMES
 from arena.referee.timers import Timers
+from arena.sandbox import bubblewrap
 from arena.sandbox.command import sealed_program
 from arena.sandbox.languages import Language
 from arena.sandbox.launcher import Launcher
@@ -104,6 +105,18 @@ async def test_it_sees_its_own_files_and_reaches_nobody(folder: Path) -> None:
     assert saw.pop("mine") == [".data", "bot.py"]
     del saw["write into the program"]  # it looks for that elsewhere, in a /tmp of its own
     assert "got in" not in saw.values(), saw
+
+
+@pytest.mark.skipif(not os.access("/opt", os.W_OK), reason="a private file is put there")
+async def test_it_does_not_see_what_our_account_alone_may_read_below_opt(folder: Path) -> None:
+    look = "import sys; sys.exit(repr(open(sys.argv[1]).read()))"
+    with tempfile.NamedTemporaryFile("w", dir="/opt") as file:
+        file.write("secret")
+        file.flush()
+        bubblewrap._secrets.cache_clear()
+        async with launched(folder, CONNECT + look, file.name) as finding:
+            assert "secret" not in (finding.stderr or "")
+        bubblewrap._secrets.cache_clear()
 
 
 HOSTILE = {

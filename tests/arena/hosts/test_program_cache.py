@@ -429,11 +429,10 @@ async def test_a_bundle_sees_here_what_it_saw_there(user: CacheUser, ann: Sent) 
     launcher = Launcher(Limits(), [user.folder], end)
     try:
         bot = await launcher.start("ann", program)
-        assert bot.stdin_fd is not None
-        assert bot.stdout_fd is not None
-        os.close(bot.stdin_fd)
-        os.set_blocking(bot.stdout_fd, True)
-        with os.fdopen(bot.stdout_fd, "rb") as stdout:
+        assert bot.pipes is not None
+        os.close(bot.pipes.stdin_fd)
+        os.set_blocking(bot.pipes.stdout_fd, True)
+        with os.fdopen(bot.pipes.stdout_fd, "rb") as stdout:
             said = await asyncio.to_thread(stdout.read)
         await ended
     finally:

@@ -151,7 +151,14 @@ def test_what_is_hidden_among_the_systems_files_leaves_a_gap(tmp_path: Path) -> 
     assert {"/usr/bin", "/usr/local/bin"} <= places
 
 
-def test_what_only_our_account_may_read_in_the_system_is_covered(tmp_path: Path) -> None:
+def test_what_only_our_account_may_read_in_the_system_is_covered(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    (tmp_path / "own" / "jdk").mkdir(parents=True)
+    (tmp_path / "own" / "jdk" / "java").touch(0o700)
+    (tmp_path / "own" / "token").touch(0o600)
+    (tmp_path / "own").chmod(0o700)  # it has what bots need, so not all of it is covered
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path / "own" / "jdk"))
     for name in ("keys", "open"):
         (tmp_path / name).mkdir()
         (tmp_path / name / "secret").touch(0o640)
@@ -161,7 +168,18 @@ def test_what_only_our_account_may_read_in_the_system_is_covered(tmp_path: Path)
     assert bubblewrap._secrets(str(tmp_path)) == (
         str(tmp_path / "keys"),
         str(tmp_path / "open" / "secret"),
+        str(tmp_path / "own" / "token"),
     )
+
+
+def test_a_submission_sees_nothing_private_that_was_installed(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    (tmp_path / "token").touch(0o600)
+    monkeypatch.setattr(bubblewrap, "_INSTALLED", (str(tmp_path),))
+    words = bubblewrap.wrap(["true"], scratch=tmp_path / "scratch", sealed=True)
+
+    assert f"--ro-bind /dev/null {tmp_path / 'token'}" in " ".join(words)
 
 
 @pytest.mark.parametrize(

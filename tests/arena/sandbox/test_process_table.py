@@ -52,9 +52,8 @@ def test_a_stat_line_is_read_whatever_the_process_calls_itself(
 ) -> None:
     stat = parse_stat(STAT % (name, state, threads))
 
-    assert stat is not None
-    assert stat.entry == ProcessEntry(42, 7, name.decode(errors="replace"), 12345, is_zombie)
-    assert (stat.own_ticks, stat.reaped_ticks) == (200, 50)
+    entry = ProcessEntry(42, 7, name.decode(errors="replace"), 12345, is_zombie)
+    assert stat == (entry, 200, 50)
 
 
 @pytest.mark.parametrize("line", [b"", b"42", b"42 (bot) S 7", b"42 bot S 7"])

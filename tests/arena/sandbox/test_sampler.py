@@ -16,7 +16,7 @@ import pytest
 
 from arena.engine.verdict import Finding
 from arena.sandbox import sampler as module
-from arena.sandbox.process_table import ProcessCpu, ProcessEntry, ProcessMemory
+from arena.sandbox.process_table import ProcessCpu, ProcessEntry, Processes, ProcessMemory
 from arena.sandbox.process_usage import MIB, ROUNDING_MS
 from arena.sandbox.sampler import Sampler
 from protocol.messages import Limits
@@ -25,7 +25,7 @@ LIMITS = Limits(memory_mib=256, processes=4)
 TIMEOUT_S = 20.0
 
 
-class FakeProcesses:
+class FakeProcesses(Processes):
     """A system's processes, as a test wants them; `pss` is not asked for without need."""
 
     def __init__(self) -> None:
