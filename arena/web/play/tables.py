@@ -14,7 +14,7 @@ import time
 from collections import Counter
 from collections.abc import Collection, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from arena.engine.match import MatchResult
 from arena.engine.names import spelled
@@ -52,14 +52,6 @@ _SHARE_EACH, _SAVED_EACH_S = 0.02, 0.05
 _OVER = "the match is over"
 
 
-class _Leaving(NamedTuple):
-    """A person whose match has ended, and who is to be told why and disconnected."""
-
-    text: str
-    token: str
-    person: str
-
-
 class PeopleTables:
     """The tables of an arena at which people play."""
 
@@ -70,7 +62,7 @@ class PeopleTables:
         self._limits = limits_for(arena.limits)
         self._house_bots = HouseBots(arena, self._house_bot_failed)
         self._bookings: dict[str, Booking] = {}
-        self._leaving: dict[str, _Leaving] = {}
+        self._leaving: dict[str, Booking] = {}  # whose person is to be told why, and disconnected
         self._share = Share(_SHARE, _SAVED_S)
         self._recent = RecentMatches()
         self._loop = asyncio.get_running_loop()
@@ -336,7 +328,8 @@ class PeopleTables:
             self._house_bots.leave(name)
         if booking.socket is not None and booking.table is None:
             booking.socket.send(encode_to_viewer(Refused("sit", text)))
-        self._leaving[booking.name] = _Leaving(text, booking.token, booking.person)
+        booking.ended = text
+        self._leaving[booking.name] = booking
         self._loop.call_soon(self._dismiss_leaving)
 
     def _dismiss_leaving(self) -> None:
@@ -347,9 +340,9 @@ class PeopleTables:
                 self._dismiss_one(name)
 
     def _dismiss_one(self, name: str) -> None:
-        leaving = self._leaving.pop(name)
-        self._dismiss(name, leaving.text)
-        self._admission.forget(name, token=leaving.token)
+        booking = self._leaving.pop(name)
+        self._dismiss(name, booking.ended)
+        self._admission.forget(name, token=booking.token)
 
     def _dismiss(self, name: str, text: str) -> None:
         finding = Finding(kind=Ending.DISCONNECT, text=text, mechanism=Mechanism.SESSION)
