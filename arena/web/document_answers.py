@@ -21,13 +21,13 @@ from arena.web import analysis_pages, competition_pages, match_pages
 from arena.web.competition_cache import LUCK_S, CachedCompetition
 from arena.web.documents import AnalysisState, AnalysisStatus, Refusal, error
 from arena.web.match_pages import RecordedMatches, RequestedMatch
-from arena.web.play.recent import PersonalMatch
 from arena.web.questions import (
     DOCUMENTS,
     SUMS,
     AnalysisKind,
     AnalysisTask,
     PageAnswer,
+    PersonalMatch,
     Query,
     SideQuestion,
     route,
