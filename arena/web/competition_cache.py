@@ -1,4 +1,4 @@
-"""A competition in the reader process: its results, and a cache of the documents made from them.
+"""A competition as the page reads it: its results, and a cache of the documents made from them.
 
 A document is cached until there are new results, and for nine times as long as it took to make. So
 making the same document again and again takes at most a tenth of the reader's time, however many
@@ -102,11 +102,7 @@ class CachedCompetition:
         """What the bots won without luck; with `until`, in matches that were over by then."""
         # What is due by then becomes more without anything new.
         key = "luck", until and until // LUCK_S
-        table: LuckTable = self.cached(key, lambda: self._luck_table(until))
-        return table
-
-    def _luck_table(self, until: float | None) -> LuckTable:
-        return LuckTable(self.results.luck(until), self.results.unranked)
+        return self.cached(key, lambda: LuckTable(self.results.luck(until), self.results.unranked))
 
     def own_luck(self, owner: str) -> dict[str, LuckLine]:
         """What an owner's bots won without luck in whole twenties of their matches.
@@ -125,8 +121,7 @@ class CachedCompetition:
                     found[name] = by_bot[name]
             return found
 
-        own: dict[str, LuckLine] = self.cached(("own luck", owner), lines)
-        return own
+        return self.cached(("own luck", owner), lines)
 
     def curve(self, bot: str) -> tuple[tuple[float, int], ...]:
         """(when, score up to then) after each match of a bot that counts; reads only new ones."""

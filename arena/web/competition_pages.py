@@ -1,24 +1,31 @@
-"""The documents of competitions: the list, the overview, the cross table, pairings, matches.
+"""The documents of competitions: the list, the overview, the cross table, pairings, bots, matches.
 
 While a competition goes on, only a bot's owner and the instructor may read why it is out (J8), as
 the text may tell cards. All results are public.
+
+The records of matches say how long each decision took, but only the rules know whose it was. So
+matches are replayed for the histogram of a bot, each once, until there are enough answers.
 """
 
 from __future__ import annotations
 
+from array import array
+from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
+from statistics import quantiles
 from typing import Any
 
 import msgspec
 
-from arena.engine.match import Result
+from arena.engine.match import Record, Result
 from arena.formats.bracket import BracketStage
 from arena.formats.elimination import advanced
 from arena.formats.formats import expected_matches
 from arena.formats.intervals import PairingScores, interval_of, unit_kind
 from arena.formats.schedule import Pairing
 from arena.formats.spec import Form
-from arena.games import game_title
+from arena.games import game_named, game_title
+from arena.games.replay import SeatAnswered, events_of
 from arena.records.visibility import LADDER_S, Viewer, ViewerKind, is_open_to, sees_luck
 from arena.results.luck_table import LuckLine
 from arena.storage.models import CompetitionRow, CompetitionState, MatchRow
@@ -26,23 +33,38 @@ from arena.storage.reader import StoreReader
 from arena.web import documents
 from arena.web.competition_cache import CachedCompetition, ruling
 from arena.web.documents import Refusal, Ruling, RulingWithEvidence
+from arena.web.sized_cache import SizedCache
+from protocol.errors import ArenaError
 from protocol.messages import Termination
 
-__all__ = [
-    "competitions",
-    "cross_table",
-    "matches",
-    "opponent",
-    "outline",
-    "overview",
-    "pairing",
-    "row_for",
-    "rulings",
-]
+__all__ = ["Stopwatch", "bot", "competitions", "cross_table", "matches", "overview", "pairing"]
 
 MOST_MATCHES = 200  # of one answer
 _BAND_MATCHES, _BAND_POINTS = 2_000, 100  # of two bots: a band of a screen's width needs no more
+MOST_ANSWERS = 30_000  # of a histogram
+_POINTS = 500  # of a curve: more than a screen shows
+_EDGES = (0, 1, 2, 5, 10, 20, 50, 100, 200, 500, 1_000, 2_000, 5_000, 10_000, 60_000)
+_TIMES = 2_000_000  # answers whose times are cached
 _DIGITS = 6  # of a mean in a cross table, which may have 40,000 cells
+
+
+class Stopwatch:
+    """Says how long the answers of a match took; caches the matches used last."""
+
+    def __init__(self) -> None:
+        self._cache: SizedCache[str, tuple[array[int], ...]]
+        self._cache = SizedCache(_TIMES, lambda times: sum(map(len, times)))
+
+    def times_of(self, reader: StoreReader, match: str) -> tuple[array[int], ...]:
+        """In ms, by seat and in order; empty without a clock, or if the record is damaged."""
+        times = self._cache.get(match)
+        if times is None:
+            try:
+                times = _times(reader.record(match))
+            except (ArenaError, ValueError):  # `arena verify` says what is wrong
+                times = ()
+            self._cache.put(match, times)
+        return times
 
 
 def competitions(reader: StoreReader) -> documents.Competitions:
@@ -81,13 +103,13 @@ def overview(cached: CachedCompetition, viewer: Viewer, now: float) -> documents
         left_s=progress.left_s,
         measure=measure,
         unit=results.book.unit,
-        standings=tuple(row_for(cached, row, viewer) for row in cached.standings),
+        standings=tuple(_row_for(cached, row, viewer) for row in cached.standings),
         ranking=tuple(
             documents.RankedBots(place.rank, place.names, place.stage, place.score, place.offence)
             for place in results.ranking
         ),
         bracket=tuple(_bracket_stage(cached, stage) for stage in results.stages),
-        verdicts=rulings(cached, viewer),
+        verdicts=_rulings(cached, viewer),
         teams=plan.teams,
         actions=cached.reader.actions(cached.id) if instructs else None,
         not_there=plan.not_there,
@@ -122,8 +144,8 @@ def pairing(cached: CachedCompetition, a: str, b: str, viewer: Viewer) -> docume
         a=a,
         b=b,
         unit=cached.results.book.unit,
-        cell=None if cell is None else opponent(b, cell),
-        matches=tuple(map(outline, played[:MOST_MATCHES])),
+        cell=None if cell is None else _opponent(b, cell),
+        matches=tuple(map(_outline, played[:MOST_MATCHES])),
         matches_more=len(played) > MOST_MATCHES,
         band=tuple(_band(cached, a, b)),
         luck=cached.luck().against(a, b) if sees_luck(cached.is_over, viewer) else None,
@@ -147,13 +169,38 @@ def _band(cached: CachedCompetition, a: str, b: str) -> Iterator[documents.BandP
             yield documents.BandPoint(number, scores.matches.mean or 0.0, low, high)
 
 
+def bot(
+    cached: CachedCompetition, stopwatch: Stopwatch, name: str, viewer: Viewer
+) -> documents.BotPage:
+    """What a bot has done in a competition; raises `Refusal` if it is not in it."""
+    played = cached.reader.latest(cached.id, MOST_MATCHES + 1, bots=(name,))
+    plan = cached.results.plan
+    if not played and name not in (*plan.players, *plan.not_there):
+        raise Refusal(404, f"expected a bot that is in {cached.id}, got {name!r}")
+    history = cached.results.history
+    row = next((row for row in cached.standings if row.name == name), None)
+    return documents.BotPage(
+        name=name,
+        team=plan.teams.get(name),
+        row=None if row is None else _row_for(cached, row, viewer),
+        opponents=_opponents(cached, name),
+        curve=documents.thinned(cached.curve(name), _POINTS),
+        ratings=documents.thinned(history.ratings.get(name, ()), _POINTS),
+        versions=tuple(history.versions.get(name, ())),
+        times=_histogram(cached.reader, stopwatch, name, played),
+        verdicts=_rulings(cached, viewer, name),
+        matches=tuple(map(_outline, played[:MOST_MATCHES])),
+        matches_more=len(played) > MOST_MATCHES,
+    )
+
+
 def matches(cached: CachedCompetition, before: int | None, limit: int) -> documents.Matches:
     """The matches of a competition, the newest first; `before` is the number of a match."""
     played = cached.reader.latest(cached.id, limit + 1, before=before)
-    return documents.Matches(tuple(map(outline, played[:limit])), len(played) > limit)
+    return documents.Matches(tuple(map(_outline, played[:limit])), len(played) > limit)
 
 
-def outline(match: MatchRow) -> documents.Outline:
+def _outline(match: MatchRow) -> documents.Outline:
     """A match as lists show it, to all viewers alike."""
     result = match.result
     return documents.Outline(
@@ -171,14 +218,14 @@ def outline(match: MatchRow) -> documents.Outline:
     )
 
 
-def opponent(name: str, cell: Any) -> documents.Opponent:
+def _opponent(name: str, cell: Any) -> documents.Opponent:
     """The cell of a cross table in the column of the bot `name`."""
     counts = cell.played, cell.wins, cell.draws, cell.losses, cell.score
     how_sure = cell.error, cell.interval, cell.level, cell.method
     return documents.Opponent(name, *counts, cell.mean, *how_sure)
 
 
-def row_for(cached: CachedCompetition, row: Any, viewer: Viewer) -> Any:
+def _row_for(cached: CachedCompetition, row: Any, viewer: Viewer) -> Any:
     """A row of the standings, without what the viewer may not read."""
     ended: Termination | None = getattr(row, "eliminated", None)
     if ended is None or is_open_to(viewer, row.name, cached.is_over):
@@ -187,7 +234,7 @@ def row_for(cached: CachedCompetition, row: Any, viewer: Viewer) -> Any:
     return msgspec.structs.replace(row, eliminated=hidden)
 
 
-def rulings(
+def _rulings(
     cached: CachedCompetition, viewer: Viewer, name: str | None = None
 ) -> tuple[Ruling | RulingWithEvidence, ...]:
     """The verdicts on all bots, or on the bot `name`, as much of each as the viewer may see."""
@@ -287,3 +334,65 @@ def _cells(
             means = cell.mean, cell.error, *(cell.interval or (None, None))
             rounded = (None if number is None else round(number, _DIGITS) for number in means)
             yield (row, places[other], *counts, *rounded)
+
+
+def _opponents(cached: CachedCompetition, name: str) -> tuple[documents.Opponent, ...]:
+    if cached.results.plan.form is not Form.ROUND_ROBIN:
+        return ()
+    cells = cached.cross_table.get(name, {})
+    return tuple(
+        _opponent(row.name, cells[row.name]) for row in cached.standings if row.name in cells
+    )
+
+
+def _histogram(
+    reader: StoreReader, stopwatch: Stopwatch, name: str, matches: Sequence[MatchRow]
+) -> documents.DecisionTimes:
+    taken: list[int] = []
+    of_matches = 0
+    for match in matches:
+        own = [
+            took_ms
+            for seat, times in enumerate(stopwatch.times_of(reader, match.id))
+            if match.players[seat] == name
+            for took_ms in times
+        ]
+        if own:
+            of_matches += 1
+            taken += own[: MOST_ANSWERS - len(taken)]
+        if len(taken) >= MOST_ANSWERS:
+            break
+    cuts = quantiles(taken, n=100, method="inclusive") if len(taken) > 1 else []
+    only = float(taken[0]) if taken else None
+    return documents.DecisionTimes(
+        unit="ms",
+        edges=_EDGES,
+        counts=tuple(_bars(taken)),
+        of_matches=of_matches,
+        decisions=len(taken),
+        median=cuts[49] if cuts else only,
+        p95=cuts[94] if cuts else only,
+        max=max(taken, default=None),
+    )
+
+
+def _bars(taken: Sequence[int]) -> Iterator[int]:
+    """The number of times from each edge up to the next; the last bar has all longer ones too."""
+    ordered = sorted(taken)
+    at = 0
+    for upper in _EDGES[1:-1]:
+        before, at = at, bisect_left(ordered, upper)
+        yield at - before
+    yield len(ordered) - at
+
+
+def _times(record: Record) -> tuple[array[int], ...]:
+    game = game_named(record.game, record.package)
+    seats = tuple(array("q") for _ in range(game.seats))
+    if len(seats) == 1:
+        seats[0].extend(record.times_ms)
+        return seats
+    for event in events_of(record):
+        if type(event) is SeatAnswered and event.took_ms is not None:
+            seats[event.seat].append(event.took_ms)
+    return seats

@@ -17,17 +17,17 @@ from arena.records.visibility import Viewer
 from arena.results.match_sums import next_sums
 from arena.storage.reader import StoreReader
 from arena.storage.schema import open_database
-from arena.web import analysis_pages, bot_pages, competition_pages, match_pages
+from arena.web import analysis_pages, competition_pages, match_pages
 from arena.web.competition_cache import LUCK_S, CachedCompetition
 from arena.web.documents import AnalysisState, AnalysisStatus, Refusal, error
 from arena.web.match_pages import RecordedMatches, RequestedMatch
-from arena.web.play.recent import PersonalMatch
 from arena.web.questions import (
     DOCUMENTS,
     SUMS,
     AnalysisKind,
     AnalysisTask,
     PageAnswer,
+    PersonalMatch,
     Query,
     SideQuestion,
     route,
@@ -73,7 +73,7 @@ class DocumentAnswers:
         self._is_server = "://" in where and not where.startswith("sqlite")
         self._competitions = SizedCache[str, CachedCompetition](_COMPETITIONS)
         self._recorded = RecordedMatches()
-        self._stopwatch = bot_pages.Stopwatch()
+        self._stopwatch = competition_pages.Stopwatch()
         self._logged = ""
 
     def answer(
@@ -136,7 +136,7 @@ class DocumentAnswers:
                 names = query.text("a"), query.text("b")
                 return competition_pages.pairing(cached, *names, viewer)
             case "/bot":
-                return bot_pages.bot(cached, self._stopwatch, query.text("name"), viewer)
+                return competition_pages.bot(cached, self._stopwatch, query.text("name"), viewer)
             case "/strength":
                 bot = query.text("bot")
                 return analysis_pages.strength_task(cached, bot, viewer, time.time())

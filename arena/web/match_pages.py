@@ -27,7 +27,7 @@ from arena.storage.reader import StoreReader, document_of
 from arena.web import documents
 from arena.web.competition_cache import ruling
 from arena.web.documents import LuckCurve, Refusal, Ruling, RulingWithEvidence, thinned
-from arena.web.play.recent import PersonalMatch
+from arena.web.questions import PersonalMatch
 from arena.web.sized_cache import SizedCache
 from protocol.errors import ArenaError, UsageError, in_words, one_line
 from protocol.watching import View

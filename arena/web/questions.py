@@ -12,10 +12,11 @@ from typing import TypeVar
 
 import msgspec
 
+from arena.engine.match import Record
 from arena.records.visibility import Viewer
 from arena.web.documents import AnalysisState, AnalysisStatus, Refusal
-from arena.web.play.recent import PersonalMatch
 from protocol.errors import one_line
+from protocol.messages import Verdict
 
 __all__ = [
     "DOCUMENTS",
@@ -23,6 +24,7 @@ __all__ = [
     "AnalysisKind",
     "AnalysisTask",
     "PageAnswer",
+    "PersonalMatch",
     "Query",
     "SideQuestion",
     "is_analysis",
@@ -48,6 +50,21 @@ SUMS = "sums"
 _LARGEST = 1 << 53  # of a number in JavaScript
 
 Default = TypeVar("Default", int, None)
+
+
+class PersonalMatch(msgspec.Struct, frozen=True, kw_only=True):
+    """A match that a person has played; the name of the person is the first of `players`.
+
+    `verdict` is on the offence that ended it, None if there was none. The match started when the
+    seats were invited, and finished when the result was known; times are Unix seconds.
+    """
+
+    match: str
+    players: tuple[str, ...]
+    record: Record
+    verdict: Verdict | None = None
+    started_at: float
+    finished_at: float
 
 
 class AnalysisKind(StrEnum):

@@ -153,8 +153,9 @@ class Web:
         elif path.startswith(_API):
             self._answer_document(visitor, path, query, request.headers)
         elif path == "/healthz":
-            why = self._failure()
-            self._send(visitor, text(200, "ok") if why is None else text(503, why))
+            state = self._arena.storage.state  # it names no path or server
+            why = f"{state}; the arena's log says why"
+            self._send(visitor, text(503, why) if state else text(200, "ok"))
         elif path == "/metrics":
             self._send(visitor, reply(200, self._figures.text(), METRICS, NO_STORE))
         elif f"{path}/".startswith(MANUAL):
@@ -269,11 +270,6 @@ class Web:
             cookie = remembering(browser, is_secure=visitor.is_secure)
             answer = msgspec.structs.replace(answer, headers=(*answer.headers, cookie))
         self._send(visitor, answer)
-
-    def _failure(self) -> str | None:
-        """A line if results do not reach the disk, else None; it names no path or server."""
-        state = self._arena.storage.state
-        return f"{state}; the arena's log says why" if state else None
 
     def _bots_compute(self) -> bool:
         """Whether a bot that the arena has launched is to answer, or was since the last look."""

@@ -34,18 +34,11 @@ UPGRADE = {
 
 
 class HttpResponse(NamedTuple):
-    """An answer; all is empty if there was none."""
+    """An answer."""
 
     status: int
     headers: dict[str, str]
     body: bytes
-
-
-def read_head(head: bytes) -> tuple[int, dict[str, str]]:
-    """The status and the headers."""
-    first, *lines = head.decode("latin-1").strip().split("\r\n")
-    headers = dict(line.split(": ", 1) for line in lines)
-    return int(first.split()[1]) if first else 0, headers
 
 
 class PagePeer:
@@ -62,7 +55,9 @@ class PagePeer:
 
     async def hears(self, *, is_head: bool = False) -> HttpResponse:
         """The next answer; what comes after it stays."""
-        status, headers = read_head(await self.reader.readuntil(b"\r\n\r\n"))
+        head = await self.reader.readuntil(b"\r\n\r\n")
+        first, *lines = head.decode("latin-1").strip().split("\r\n")
+        status, headers = int(first.split()[1]), dict(line.split(": ", 1) for line in lines)
         size = 0 if is_head else int(headers.get("Content-Length", 0))
         return HttpResponse(status, headers, await self.reader.readexactly(size))
 
@@ -93,19 +88,6 @@ class ArenaWithPage(GatewayArena):
         )
         yield PagePeer(*streams)
         streams[1].transport.abort()
-
-    async def sends(self, request: bytes, *, ends: bool = False) -> HttpResponse:
-        """Send bytes, and return the response."""
-        said = b""
-        async with self.peer() as client:
-            with suppress(ConnectionError):
-                client.writer.write(request)
-                if ends:
-                    client.writer.write_eof()
-                while chunk := await client.reader.read(65536):
-                    said += chunk
-        head, _, body = said.partition(b"\r\n\r\n")
-        return HttpResponse(*read_head(head), body)
 
     async def get(self, path: str, **said: str) -> HttpResponse:
         """A document, over a connection of its own."""

@@ -10,8 +10,7 @@ import msgspec
 
 from arena.records.visibility import Viewer, ViewerKind
 from arena.web.document_answers import DocumentAnswers
-from arena.web.play.recent import PersonalMatch
-from arena.web.questions import AnalysisTask, PageAnswer, SideQuestion, is_analysis
+from arena.web.questions import AnalysisTask, PageAnswer, PersonalMatch, SideQuestion, is_analysis
 
 __all__ = ["INSTRUCTOR", "PUBLIC", "AnalysisReader", "InProcessReader", "owner"]
 

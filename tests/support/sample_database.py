@@ -19,7 +19,7 @@ from arena.games import GAMES
 from arena.games.replay import reopened
 from arena.referee.referee import FAULT
 from arena.storage.store import Store
-from arena.web.play.recent import PersonalMatch
+from arena.web.questions import PersonalMatch
 from bots.strategy import choose
 from protocol.entry_points import Package
 from protocol.games import VOCABULARIES

@@ -34,6 +34,7 @@ class Booking(msgspec.Struct, eq=False):
     `socket` is None when it is closed, or the person has stood up. `person` is as `person_of` says.
     The person's name is the first of `names`; it says `hello` with `token`. `began` is in Unix
     seconds. `deadline` ends a booking whose players do not come, `unseen` one that nobody sees.
+    `ended` is why it has ended.
     """
 
     socket: PersonSocket | None
@@ -50,6 +51,7 @@ class Booking(msgspec.Struct, eq=False):
     began: float = 0.0
     deadline: Timer | None = None
     unseen: Timer | None = None
+    ended: str = ""
 
     @property
     def name(self) -> str:

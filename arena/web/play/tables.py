@@ -14,7 +14,7 @@ import time
 from collections import Counter
 from collections.abc import Collection, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from arena.engine.match import MatchResult
 from arena.engine.names import spelled
@@ -30,7 +30,8 @@ from arena.web.play.booking import Booking, PersonSocket, is_needed
 from arena.web.play.house_bots import HouseBots
 from arena.web.play.human_limits import limits_for, settings_for
 from arena.web.play.person_names import HOUSE, name_for, numbered, person_of
-from arena.web.play.recent import PersonalMatch, RecentMatches
+from arena.web.questions import PersonalMatch
+from arena.web.sized_cache import SizedCache
 from protocol.errors import UnknownBot, UsageError
 from protocol.messages import Ending, Mechanism, Refused, Verdict
 from protocol.watching import Seat, Sit, encode_to_viewer
@@ -49,15 +50,9 @@ _UNSEEN_S = 60.0  # without a browser that shows the page; reloading it takes a 
 _SHARE, _SAVED_S = 0.1, 0.25  # of the arena's time, for all tables here
 # A person needs a hundredth of that. A program may play as one; it is served more slowly.
 _SHARE_EACH, _SAVED_EACH_S = 0.02, 0.05
+_ANSWERS = 1_000_000  # in the records of the latest matches: about ten megabytes
+_LEAST_ANSWERS = _ANSWERS // 200  # as which short ones count: at most 200 are kept
 _OVER = "the match is over"
-
-
-class _Leaving(NamedTuple):
-    """A person whose match has ended, and who is to be told why and disconnected."""
-
-    text: str
-    token: str
-    person: str
 
 
 class PeopleTables:
@@ -70,9 +65,11 @@ class PeopleTables:
         self._limits = limits_for(arena.limits)
         self._house_bots = HouseBots(arena, self._house_bot_failed)
         self._bookings: dict[str, Booking] = {}
-        self._leaving: dict[str, _Leaving] = {}
+        self._leaving: dict[str, Booking] = {}  # whose person is to be told why, and disconnected
         self._share = Share(_SHARE, _SAVED_S)
-        self._recent = RecentMatches()
+        self._recent = SizedCache[str, PersonalMatch](
+            _ANSWERS, lambda match: max(len(match.record.answers), _LEAST_ANSWERS)
+        )
         self._loop = asyncio.get_running_loop()
 
     # --- what viewers ask for ---
@@ -311,7 +308,8 @@ class PeopleTables:
         self, booking: Booking, table: LiveMatch, result: MatchResult, verdict: Verdict | None
     ) -> None:
         """Add a match that has ended to the recent ones, and free its players."""
-        self._recent.add(
+        self._recent.put(
+            table.id,
             PersonalMatch(
                 match=table.id,
                 players=booking.names,
@@ -319,7 +317,7 @@ class PeopleTables:
                 verdict=verdict,
                 started_at=booking.began,
                 finished_at=time.time(),
-            )
+            ),
         )
         is_void = result.termination.kind is Ending.VOID
         self._end(booking, result.termination.text if is_void else _OVER)
@@ -336,7 +334,8 @@ class PeopleTables:
             self._house_bots.leave(name)
         if booking.socket is not None and booking.table is None:
             booking.socket.send(encode_to_viewer(Refused("sit", text)))
-        self._leaving[booking.name] = _Leaving(text, booking.token, booking.person)
+        booking.ended = text
+        self._leaving[booking.name] = booking
         self._loop.call_soon(self._dismiss_leaving)
 
     def _dismiss_leaving(self) -> None:
@@ -347,9 +346,9 @@ class PeopleTables:
                 self._dismiss_one(name)
 
     def _dismiss_one(self, name: str) -> None:
-        leaving = self._leaving.pop(name)
-        self._dismiss(name, leaving.text)
-        self._admission.forget(name, token=leaving.token)
+        booking = self._leaving.pop(name)
+        self._dismiss(name, booking.ended)
+        self._admission.forget(name, token=booking.token)
 
     def _dismiss(self, name: str, text: str) -> None:
         finding = Finding(kind=Ending.DISCONNECT, text=text, mechanism=Mechanism.SESSION)

@@ -18,10 +18,9 @@ from websockets.exceptions import ConnectionClosed, InvalidStatus
 
 from arena.server.reply import pack
 from arena.storage.store import Store
-from arena.storage.tokens import Access, hashed
 from arena.storage.writer import Backlog
 from protocol.messages import Limits
-from tests.support.arena_with_page import UPGRADE, ArenaWithPage, heard, in_page_host, to_end
+from tests.support.arena_with_page import UPGRADE, ArenaWithPage, heard, in_page_host
 from tests.support.gateway_bots import LIMITS
 from tests.support.virtual_time import memory_folder
 
@@ -63,32 +62,6 @@ async def house(in_house: InHouse) -> AsyncIterator[ArenaWithPage]:
 
 
 # --- files and documents ---
-
-
-async def test_every_answer_has_the_policy_and_is_closed_for_whoever_wants_that(
-    house: ArenaWithPage,
-) -> None:
-    expected = {
-        "/": 200,
-        "/favicon.svg": 200,
-        "/static/0123456789abcdef/app.js": 404,
-        "/static/../../../etc/passwd": 404,
-        "/api/lobby.json": 200,
-        "/api/lobby.json?a=%ff": 400,
-        "/healthz": 200,
-        "/metrics": 200,
-        "/nothing": 404,
-        "/docs/": 200,
-        "/docs/?q=bank": 200,
-        "/docs/nothing": 404,
-    }
-    answers = {path: await house.get(path) for path in expected}
-
-    assert {path: answer.status for path, answer in answers.items()} == expected
-    for answer in answers.values():
-        assert answer.headers["Connection"] == "close"
-        assert "default-src 'none'" in answer.headers["Content-Security-Policy"]
-        assert answer.headers["X-Content-Type-Options"] == "nosniff"
 
 
 async def test_the_lobby_is_packed_once_until_it_changes(
@@ -194,50 +167,6 @@ async def test_a_proxy_that_was_named_may(in_house: InHouse) -> None:
 # --- viewers ---
 
 
-async def test_a_viewer_is_no_bot_and_a_bot_no_viewer(house: ArenaWithPage) -> None:
-    async with house.viewer() as viewer:
-        await viewer.send('{"type":"hello","protocol":1,"name":"x","games":[]}')
-
-        assert (await heard(viewer))["code"] == "malformed"
-        assert await to_end(viewer) == 1002
-    async with house.viewer("/") as bot:
-        await bot.send(WATCH_LOBBY)
-
-        assert (await heard(bot))["type"] == "refused"
-
-
-async def test_a_token_that_is_revoked_shows_nothing_more(house: ArenaWithPage) -> None:
-    house.gateway.roster_changed(Access(instructors={hashed("hers"): "Eva"}))
-    async with house.viewer() as hers, house.viewer() as anybody, house.viewer() as wrong:
-        await hers.send('{"type":"watch","topic":"lobby","token":"hers"}')
-        await anybody.send(WATCH_LOBBY)
-        await wrong.send('{"type":"instruct","action":"stop","token":"guessed","protocol":1}')
-        await asyncio.gather(heard(hers), heard(anybody))
-        house.gateway.roster_changed(Access())
-
-        assert await to_end(hers) == 4001
-        assert (await heard(wrong))["code"] == "token"
-        assert await to_end(wrong) == 4001
-        assert anybody.close_code is None
-
-
-@pytest.mark.parametrize(
-    ("frame", "times"),
-    [("nonsense", 1), (b"\x80", 1), ("x" * 70_000, 1), ('{"type":"unwatch"}', 1000)],
-    ids=["text", "binary", "large", "flood"],
-)
-async def test_nonsense_is_the_end_of_a_viewer_only(
-    house: ArenaWithPage, frame: str | bytes, times: int
-) -> None:
-    async with house.viewer() as viewer:
-        with suppress(ConnectionClosed):
-            for _ in range(times):
-                await viewer.send(frame)
-
-        assert await to_end(viewer) == (1009 if len(frame) > 64 * 1024 else 1002)
-    await house.still_plays()
-
-
 async def test_who_watches_or_is_idle_is_no_stranger_any_more(
     in_house: InHouse, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -275,52 +204,7 @@ async def test_a_viewer_that_stops_reading_is_cut_before_it_costs_memory(
     await house.still_plays()
 
 
-async def test_a_viewer_that_is_behind_for_long_is_cut_however_little_waits(
-    house: ArenaWithPage,
-) -> None:
-    now = asyncio.get_running_loop().time
-    async with house.raw_viewer() as deaf:
-        deaf.reads_nothing()
-        [watcher] = house.web._viewers._peers.values()
-        while not watcher.is_behind:
-            watcher.send(b'"' + b"x" * 100_000 + b'"')
-            await asyncio.sleep(0)
-        since = now()
-        while house.viewers:
-            await asyncio.sleep(0.1)
-
-    assert 20 <= now() - since <= 23
-    await house.still_plays()
-
-
 # --- rogues ---
-
-
-@pytest.mark.parametrize("more", [b"", b"GET / HTTP/1.1\r\n\r\n", b"\xff" * 300_000])
-async def test_what_follows_the_last_request_is_ignored(house: ArenaWithPage, more: bytes) -> None:
-    async with house.peer() as client:
-        client.writer.write(f"GET {LATER} HTTP/1.0\r\nHost: localhost\r\n\r\n".encode())
-        client.writer.write(more)
-        said = b""
-        with suppress(ConnectionError):
-            said = await client.reader.read()
-
-    assert said.count(b"HTTP/1.1 ") <= 1
-    if not more:
-        assert said.startswith(b"HTTP/1.1 200")
-    await house.emptied()
-
-
-@pytest.mark.parametrize("path", ["/", LATER])
-async def test_who_says_that_it_will_say_no_more_gets_its_answer(
-    house: ArenaWithPage, path: str
-) -> None:
-    request = f"GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode()
-    answer = await house.sends(request, ends=True)
-
-    assert answer.status == 200
-    assert len(answer.body) == int(answer.headers["Content-Length"])
-    await house.emptied()
 
 
 async def test_who_is_gone_before_its_answer_harms_nothing(house: ArenaWithPage) -> None:
@@ -414,42 +298,6 @@ async def test_requests_that_come_at_once_are_answered_in_order(
             assert await client.reader.read() == b""
     await house.emptied()
     await house.still_plays()
-
-
-async def test_head_is_answered_like_get_without_the_body(house: ArenaWithPage) -> None:
-    async with house.peer() as client:
-        for path in ("/", "/api/lobby.json", "/healthz", "/docs/", LATER):
-            head = await client.gets(path, "HEAD")
-            got = await client.gets(path)
-            # The lobby's document has a clock in it.
-            assert (head.status, head.headers.keys()) == (200, got.headers.keys())
-            assert head.headers.get("ETag") == got.headers.get("ETag")
-            assert int(head.headers["Content-Length"]) > 0
-
-
-async def test_a_request_with_a_body_is_refused_in_one_line(house: ArenaWithPage) -> None:
-    async with house.peer() as client:
-        await client.gets("/healthz")
-        client.asks("/healthz", "POST", Content_Length="5")
-        client.writer.write(b"hello")
-        answer = await client.hears()
-
-        assert (answer.status, answer.body.count(b"\n")) == (400, 1)
-        assert b"without a body" in answer.body
-        assert answer.headers["Connection"] == "close"
-        assert await client.reader.read() == b""
-
-
-async def test_a_request_in_pieces_after_another_is_answered(house: ArenaWithPage) -> None:
-    async with house.peer() as client:
-        whole = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n"
-        client.writer.write(whole + whole[:10])
-        await client.hears()
-        for byte in whole[10:]:
-            client.writer.write(bytes([byte]))
-            await asyncio.sleep(0.001)
-
-        assert (await client.hears()).body == b"ok\n"
 
 
 async def test_a_connection_that_has_fetched_may_become_a_websocket(house: ArenaWithPage) -> None:

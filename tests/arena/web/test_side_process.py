@@ -22,8 +22,7 @@ from arena.formats.formats import schedule_of
 from arena.storage.store import Store
 from arena.web.analyses import Analyses
 from arena.web.document_reader import DocumentReader
-from arena.web.play.recent import PersonalMatch
-from arena.web.questions import AnalysisKind, AnalysisTask, PageAnswer, SideQuestion
+from arena.web.questions import AnalysisKind, AnalysisTask, PageAnswer, PersonalMatch, SideQuestion
 from arena.web.side_process import SideProcess
 from arena.web.side_program import NICENESS, PAUSE, PROCESSING, RESUME, Header
 from tests.support import databases

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -132,6 +131,50 @@ class WatchingStage(Stage):
         frames = self._frames[name] = self._spectators[name].read()
         assert all(frame.get("match") == self._topics[name] for frame in frames)
 
+    # --- what many do ---
+
+    def do_crowd(self, text: str) -> None:
+        """So many more watch a match."""
+        number, match = text.split()
+        for each in range(int(number)):
+            self.by_watches(f"c{each}", match)
+
+    def do_many(self, text: str) -> None:
+        """So many matches begin, each with a spectator."""
+        number, words = text.split(" ", 1)
+        for each in range(int(number)):
+            self.by_plays(f"m{each}", words)
+            self.by_watches(f"c{each}", f"m{each}")
+
+    def do_all(self, words: str) -> None:
+        """Every match goes on."""
+        for played in self._played:
+            self.by_goes(played, words)
+
+    def do_drain(self, _: str) -> None:
+        for name in self._spectators:
+            self.by_reads(name, "")
+
+    def do_each(self, text: str) -> None:
+        """Everybody has got so many frames at least, and at most; all together at least so many."""
+        least, most, total = map(int, text.split())
+        counts = [len(spectator.frames) for spectator in self._spectators.values()]
+        assert min(counts) >= least
+        assert max(counts) <= most
+        assert sum(counts) >= total
+
+    def do_ticks(self, text: str) -> None:
+        """So many ticks pass until all have frames; none of them works for longer than is said."""
+        least, most, most_s = map(float, text.split())
+        passed = 0
+        while not all(spectator.frames for spectator in self._spectators.values()):
+            worked_s = self._arena.worked_s
+            self.do_pass("0.05")
+            assert self._arena.worked_s - worked_s < most_s
+            passed += 1
+            assert passed <= most
+        assert passed >= least
+
     # --- what is so ---
 
     def by_gets(self, name: str, kinds: str) -> None:
@@ -204,17 +247,6 @@ def types(frames: list[dict[str, Any]]) -> list[str]:
     return [frame["type"] for frame in frames]
 
 
-def ticks(arena: WatchedArena, is_done: Callable[[], bool], most_s: float = 1.0) -> int:
-    """How many ticks pass until it is so; none of them works for longer."""
-    for number in range(1, 300):
-        worked_s = arena.worked_s
-        arena.passes(0.05)
-        assert arena.worked_s - worked_s < most_s
-        if is_done():
-            return number
-    raise AssertionError("it is never so")
-
-
 # ---- A match
 
 
@@ -242,19 +274,6 @@ def test_who_looks_on_sees_the_whole_match_as_it_is_told(arena: WatchedArena, ga
 
 
 # ---- Late and slow
-
-
-def test_a_long_match_is_caught_up_with_in_slices(arena: WatchedArena) -> None:
-    """No tick takes longer than its time, however much was played before."""
-    played = arena.begun(hands=10_000)
-    played.goes_on(9_000, "check")
-    spectator = arena.comes(played.table)
-    arena.work_s = 0.001  # each look at the clock
-
-    assert ticks(arena, lambda: len(spectator.frames) == 2, most_s=0.05) > 10
-    _, frame = spectator.read()
-    assert frame["round"] > 8_000
-    assert frame["reset"] is True
 
 
 def test_rounds_that_nobody_could_follow_are_left_out_whole(arena: WatchedArena) -> None:
@@ -314,45 +333,6 @@ def test_a_round_without_end_is_not_begun_in_its_middle(
     assert frames[0]["round"] == 2
 
 
-def test_the_more_look_on_the_fewer_frames_each_gets(arena: WatchedArena) -> None:
-    played = arena.begun(hands=10_000)
-    spectators = [arena.comes(played.table) for _ in range(2_000)]
-    for _ in range(80):
-        played.goes_on(1, "check")
-        arena.passes(0.05)
-
-    assert len(spectators[0].frames) <= 4
-    assert sum(len(spectator.frames) for spectator in spectators) >= 4_000
-
-
-def test_sending_stops_where_the_time_is_up_and_goes_on_with_the_next_tick(
-    arena: WatchedArena,
-) -> None:
-    played = arena.begun()
-    spectators = [arena.comes(played.table) for _ in range(20)]
-    for spectator in spectators:
-        spectator.read()
-    arena.work_s = 0.0002
-
-    assert 1 < ticks(arena, lambda: all(spectator.frames for spectator in spectators)) < 20
-    frames = {frame for spectator in spectators for frame in spectator.frames}
-    assert len(frames) == 1
-
-
-def test_telling_many_matches_takes_no_longer_than_telling_one(arena: WatchedArena) -> None:
-    """Matches that do not fit into a tick are replayed in the next one."""
-    many = [arena.begun(hands=1_000) for _ in range(60)]
-    spectators = [arena.comes(played.table) for played in many]
-    arena.passes(10)
-    for spectator in spectators:
-        spectator.read()
-    arena.work_s = 0.001  # each look at the clock
-    for played in many:
-        played.goes_on(1, "check")
-
-    assert ticks(arena, lambda: all(spectator.frames for spectator in spectators), most_s=0.03) > 5
-
-
 def test_telling_takes_less_of_the_time_while_much_is_played(arena: WatchedArena) -> None:
     played, other = arena.begun(hands=10_000), arena.begun(hands=10_000)
     other.goes_on(9_000, "check")
@@ -370,21 +350,6 @@ def test_telling_takes_less_of_the_time_while_much_is_played(arena: WatchedArena
 
     assert busy_s < idle_s / 2
     assert work_s() < idle_s / 2
-
-
-def test_those_who_have_waited_longest_get_the_next_frames(arena: WatchedArena) -> None:
-    """However little time there is for it, nobody is left out for ever."""
-    many = [arena.begun(hands=1_000) for _ in range(12)]
-    spectators = [arena.comes(played.table) for played in many]
-    arena.work_s = 0.0006
-    for _ in range(100):
-        for played in many:
-            played.goes_on(1, "check")
-        arena.passes(0.05)
-
-    counts = [len(spectator.frames) for spectator in spectators]
-    assert min(counts) > 3
-    assert max(counts) < 2 * min(counts)
 
 
 def test_a_match_that_cannot_be_told_is_no_reason_to_stop_all(

@@ -21,13 +21,14 @@ from arena.formats.spec import Form
 from arena.games.replay import replay
 from arena.records.visibility import Viewer, ViewerKind
 from arena.referee.budget import Share
+from arena.referee.live_match import LiveMatch
 from arena.referee.sessions import BotSessions
 from arena.referee.timers import Timers
 from arena.server.admission import Admission, Unwelcome
 from arena.storage.tokens import Access, hashed
-from arena.web.play import recent
-from arena.web.play.recent import PersonalMatch
+from arena.web.play import tables
 from arena.web.play.tables import PeopleTables
+from arena.web.questions import PersonalMatch
 from protocol.errors import ArenaError, UsageError
 from protocol.messages import Ending, Limits, Mechanism
 from protocol.watching import Seat, Sit
@@ -86,6 +87,15 @@ class FakePlayHost:
     ) -> None:
         self.house = FakeArena()
         self.referee = self.house.referee
+        self._opened: list[str] = []
+        opens = self.referee.open
+
+        def opened(*seats: Any, **more: Any) -> LiveMatch:
+            table = opens(*seats, **more)
+            self._opened.append(table.id)
+            return table
+
+        self.referee.open = opened  # type: ignore[method-assign]
         self.limits = msgspec.structs.replace(LIMITS, tables=tables)
         self.players = BotSessions()
         self.gateway = SimpleNamespace(
@@ -146,9 +156,8 @@ class FakePlayHost:
 
     @property
     def recent(self) -> list[PersonalMatch]:
-        found = list(self.people._recent)
-        assert [self.people.record(one.match) for one in found] == found
-        return found
+        """The matches that are kept, the oldest first."""
+        return [found for match in self._opened if (found := self.people.record(match))]
 
 
 def _left(text: str) -> Finding:
@@ -185,12 +194,8 @@ class TableStage(Stage):
         self.host.gateway.admission.expect(name, "a secret")
 
     def do_most(self, number: str) -> None:
-        self._patch.setattr(recent, "_MOST", int(number))
-
-    def do_room(self, matches: str) -> None:
-        """Answers of this number of matches like the latest fit, and of at least one."""
-        answers = len(self.host.recent[-1].record.answers)
-        self._patch.setattr(recent, "_MOST_ANSWERS", int(matches) * answers or 1)
+        """So many matches that people have played are kept."""
+        self._patch.setattr(tables, "_LEAST_ANSWERS", 1_000_000 // int(number))
 
     def do_open(self, names: str) -> None:
         """Have bots play a match that is no person's."""
