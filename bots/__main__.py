@@ -209,6 +209,8 @@ def _run(client: Client | Bridge, token: str | None, watchdog: Watchdog | None =
 
 def _bot(words: tuple[str, ...]) -> tuple[type[Any], str]:
     """The strategy class that the command line names, and its default name in the arena."""
+    if len(words) == 1 and (file := Path(words[0], "bot.py")).is_file():
+        return load_file(file), Path(words[0]).resolve().name
     if len(words) == 1 and words[0].endswith(".py"):
         return load_file(Path(words[0])), Path(words[0]).stem
     if len(words) != 2:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from functools import cached_property
 from pathlib import PurePath
 from random import Random
@@ -23,16 +24,24 @@ def choose(legal: Legal, rng: Random) -> Any:
 def yes_or_no(method: str, returned: object, strategy: object = None) -> bool:
     """What a method that decides yes or no has returned, as True or False.
 
-    It raises `TypeError` for a text: every text but "" would count as True, "fold" as well. With
-    the `strategy` the error has the method's line, as no line of it is being run any more.
+    It raises `TypeError` for a text: every text but "" would count as True, "fold" as well. None
+    counts as no, with a warning. With the `strategy` both have the method's line, as no line of it
+    is being run any more.
     """
     if isinstance(returned, str):
-        code = getattr(getattr(strategy, method, None), "__code__", None)
-        where = (
-            "" if code is None else f" in {PurePath(code.co_filename).name}:{code.co_firstlineno}"
-        )
+        place = _place_of(method, strategy)
+        where = "" if place is None else f" in {PurePath(place[0]).name}:{place[1]}"
         raise TypeError(f"expected True or False from `{method}`{where}, got {returned!r}")
+    if returned is None and (place := _place_of(method, strategy)) is not None:
+        text = f"`{method}` returned None, which is no: does every way through it end with return?"
+        warnings.warn_explicit(text, UserWarning, *place)
     return bool(returned)
+
+
+def _place_of(method: str, strategy: object) -> tuple[str, int] | None:
+    """The file and the line in which a method begins."""
+    code = getattr(getattr(strategy, method, None), "__code__", None)
+    return None if code is None else (code.co_filename, code.co_firstlineno)
 
 
 class BaseStrategy:

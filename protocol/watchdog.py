@@ -80,12 +80,12 @@ class Watchdog:
             if call is None or not inside or inside[-1] is not call:
                 call, since, self.stuck = (inside[-1] if inside else None), now, ""
             elif now - since >= LONG_S:
-                self._is_stuck(call, inside[0].f_lineno, now - since)
+                self._is_stuck(inside[0], now - since)
 
-    def _is_stuck(self, call: FrameType, line: int, for_s: float) -> None:
-        file, method = os.path.basename(call.f_code.co_filename), call.f_code.co_name
+    def _is_stuck(self, at: FrameType, for_s: float) -> None:
+        file, method = os.path.basename(at.f_code.co_filename), at.f_code.co_name
         was_told = bool(self.stuck)
-        self.stuck = f"{file} has been in {method}() for {for_s:.0f} s (line {line})"
+        self.stuck = f"{file} has been in {method}() for {for_s:.0f} s (line {at.f_lineno})"
         with suppress(Exception):  # standard error may be closed
             if not was_told:
                 self._say(self.stuck)

@@ -44,7 +44,7 @@ Found = Iterator[tuple[str, str]]
 _MOST_DECISIONS = 20_000  # of a match, which takes a second or less
 _TIMES = 200  # the expected decisions, at most, in a match of bots
 _FACTOR = 10  # an estimate may be wrong by so much: random players are not like others
-_SMALL = 20  # decisions below which an estimate need not be any good
+_SMALL = 20  # decisions: of shorter matches an estimate need not be any good
 _DEALS = 1000  # that `deals` must give
 _PLACE = re.compile(r" at (\S+:\d+)")
 _TEXT = 600  # characters of a line, which may have the path of a file
@@ -333,7 +333,8 @@ def _estimate(game: Game, decided: list[int]) -> Found:
     settings = game.vocabulary.read_settings(game.short)
     estimate = game.decisions(settings)
     least, most = min(decided), max(decided)
-    if not least / _FACTOR <= max(estimate, _SMALL) or estimate > _FACTOR * max(most, _SMALL):
+    is_small = least > _SMALL and estimate * _FACTOR < least
+    if is_small or estimate > _FACTOR * max(most, _SMALL):
         yield (
             "decisions",
             f"matches with {_shown(settings)} had {least:,} to {most:,} decisions, expected about "

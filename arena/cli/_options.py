@@ -129,6 +129,12 @@ def _read_bots(
     )
 
 
+def bot_file(name: str) -> str:
+    """A bot as it is named; of a folder as `arena new` writes it in Python its `bot.py`."""
+    file = Path(name, "bot.py")
+    return str(file) if file.is_file() else name
+
+
 def _in_folder(name: str) -> str:
     file = Path(name, "bot.py")
     if not file.is_file():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping
 from typing import Any
 
@@ -113,7 +114,7 @@ def _lines(page: _Page) -> output.Lines:
         ranking=page.ranking,
         verdicts=(),
         played=page.played,
-        seconds=(page.finished_at or page.started_at) - page.started_at,
+        seconds=(page.finished_at or time.time()) - page.started_at,
         not_there=page.not_there,
         unit=page.unit,
         versions=dict(page.versions),

@@ -109,7 +109,7 @@ def command(
         return _watch(game, bot, competition, options.database(db))
     if len(commands) + (bot is not None) != 1:
         raise UsageError("expected one bot: its name, a FILE.py, or a command with --bot")
-    asked = commands[0] if bot is None else bot
+    asked = commands[0] if bot is None else options.bot_file(bot)
     bots = _named([asked, *(_read(game, other) for other in against)])
     lab_runs.check([other for other in bots if isinstance(other, BotSpec)], None, limits)
     read, seed = competition_settings(game, settings), options.fresh_seed(seed)

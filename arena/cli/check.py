@@ -17,6 +17,7 @@ import msgspec
 
 from arena.authoring.conformance import CheckReport, StepOutcome, StepStatus
 from arena.cli import Interrupted
+from arena.cli import _options as options
 from arena.cli import _output as output
 from arena.cli._limit_options import LimitsCommand, limits_options
 from arena.cli._results import Found, as_json, result_command
@@ -146,6 +147,8 @@ def program_of(words: Sequence[str]) -> Program:
     strategy, which our client connects. Raises `UsageError` if a program or script is missing.
     """
     text, *more = words
+    if not more:
+        text = options.bot_file(text)
     if not more and text.endswith(".py") and len(text.split()) == 1:
         if not Path(text).is_file():
             raise UsageError(f"expected a file with a bot in it, found no file {text}")

@@ -116,7 +116,7 @@ def command(
     `arena replay last` shows the last match.
     """
     lab_runs.check(commands, seed, limits)
-    game_name, bots = _read_bots(bots, commands)
+    game_name, bots = _read_bots(tuple(map(options.bot_file, bots)), commands)
     with contextlib.ExitStack() as stack:
         paths = tuple(stack.enter_context(bot_path(bot)) for bot in bots)
         with output.stdout_for_results():

@@ -117,7 +117,7 @@ def command(
     The exit status is 1 if a bot was eliminated.
     """
     check_form(game, Form(form))
-    entrants = _entrants(game, bots, commands, limits)
+    entrants = _entrants(game, [*map(options.bot_file, bots)], commands, limits)
     run = PlannedRun(
         name=_NAME,
         game=game.name,

@@ -111,7 +111,11 @@ class Admission:
         """The sender's name; raises `Unwelcome` if it is no instructor, or has another version."""
         name = self._access.instructors.get(hashed(message.token))
         if name is None:
-            raise Unwelcome("token", TOKEN_NEEDED)
+            student = self._access.players.get(hashed(message.token))
+            if student is None:
+                raise Unwelcome("token", TOKEN_NEEDED)
+            text = f"expected an instructor's token, got that of {student}"
+            raise Unwelcome("token", f"{text}; `arena roster instructor` makes one")
         _check_version(message.protocol)
         return name
 

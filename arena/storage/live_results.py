@@ -145,7 +145,7 @@ class LiveResults:
         With `until`, in Unix seconds, only of those that were over by then.
         """
         measured = self._store.luck(self.competition.id, until)
-        if self.plan.form not in (Form.ROUND_ROBIN, Form.LEAGUE):
+        if self.plan.form is Form.ELIMINATION:
             return measured
         out = self.out.keys()  # whose matches are struck
         return tuple(match for match in measured if out.isdisjoint(match[0]))

@@ -93,8 +93,10 @@ def test_a_text_in_the_place_of_true_or_false_is_an_error_that_names_the_method(
 
     with pytest.raises(TypeError, match=rf"from `{method}` in \S+\.py:\d+, got 'fold'$"):
         bot("fold").decide(question)
-    for fine in (True, False, None, 1):
+    for fine in (True, False, 1):
         bot(fine).decide(question)
+    with pytest.warns(UserWarning, match=rf"`{method}` returned None, which is no"):
+        bot(None).decide(question)
 
 
 HOUSE = {

@@ -57,7 +57,7 @@ def ends(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     ("method", "where"),
     [
         ("decide", r"mine\.py has been in decide\(\) for 0 s \(line [78]\)"),
-        ("hear", r"mine\.py has been in hear\(\) for 0 s \(line [34]\)"),
+        ("hear", r"helper\.py has been in wait\(\) for 0 s \(line [34]\)"),
     ],
 )
 def test_where_the_code_is_is_said_once(bot: Any, ends: list[int], method: str, where: str) -> None:
