@@ -77,6 +77,11 @@ def test_luck_is_of_the_bots_and_matches_of_the_standings(store: Store, form: Fo
             "ben": 2,
             "cem": 1,
         }
+        course.removes("cem")
+        store.flush()
+        results.update()
+        without = LuckTable(results.luck(), results.unranked).lines()
+        assert {name: line.matches for name, line in without.items()} == {"ann": 2, "ben": 2}
         return
     rows = {row.name: (row.played, row.mean) for row in results.standings if row.rank is not None}
     assert {name: (line.matches, line.gain) for name, line in lines.items()} == rows
