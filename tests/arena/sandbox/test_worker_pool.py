@@ -18,6 +18,8 @@ from arena.sandbox import worker_pool
 from arena.sandbox.worker_pool import UnitCount, WorkerPool, usable_cores, work_through
 from protocol.errors import ArenaError, UnknownBot
 
+pytestmark = pytest.mark.shares_processes  # those of the fixture `pool`
+
 Tick = Callable[[], None]
 Task = Callable[[int, Tick], object]
 Pool = WorkerPool[int, int]
