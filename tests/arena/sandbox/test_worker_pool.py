@@ -5,7 +5,6 @@ import contextlib
 import multiprocessing
 import os
 import signal
-import stat
 import subprocess
 import sys
 import time
@@ -18,6 +17,8 @@ import pytest
 from arena.sandbox import worker_pool
 from arena.sandbox.worker_pool import UnitCount, WorkerPool, usable_cores, work_through
 from protocol.errors import ArenaError, UnknownBot
+
+pytestmark = pytest.mark.shares_processes  # those of the fixture `pool`
 
 Tick = Callable[[], None]
 Task = Callable[[int, Tick], object]
@@ -93,15 +94,6 @@ def interruptible(item: int, tick: Tick) -> tuple[bool, bool]:
     ended = subprocess.run([sys.executable, "-c", code], stderr=subprocess.DEVNULL).returncode
     os.kill(os.getpid(), signal.SIGINT)
     return ended == -signal.SIGINT, True
-
-
-def half_sent(item: int, tick: Tick) -> None:
-    """End in the middle of the result: a length of 100 bytes, and one byte."""
-    for number in range(3, 100):
-        with contextlib.suppress(OSError):
-            if stat.S_ISSOCK(os.fstat(number).st_mode):
-                os.write(number, b"\0\0\0d.")
-    os._exit(1)
 
 
 def refused() -> NoReturn:
@@ -193,10 +185,9 @@ def test_what_is_not_wanted_any_more_is_left_out_with_its_error(pool: Pool) -> N
     assert handed == [50_000, 2]
 
 
-@pytest.mark.parametrize("task", [dying, half_sent])
-def test_a_worker_that_was_ended_is_one_line(task: Task) -> None:
+def test_a_worker_that_was_ended_is_one_line() -> None:
     with pytest.raises(ArenaError, match="a process that played was ended from outside"):
-        run(task, [1, 2, 3])
+        run(dying, [1, 2, 3])
 
 
 @pytest.mark.parametrize(
@@ -259,6 +250,33 @@ def test_a_worker_that_does_not_report_is_killed() -> None:
         [worker] = set(multiprocessing.active_children()) - before
 
     assert worker.exitcode == -signal.SIGKILL
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="it has no SIGKILL")
+def test_workers_end_with_a_parent_that_is_killed(tmp_path: Path) -> None:
+    (tmp_path / "work.py").write_text(
+        "import os\n"
+        "from arena.sandbox.worker_pool import WorkerPool\n"
+        "def work(item, tick):\n"
+        "    os.write(2, b'x')\n"
+        "    while True: pass\n"
+        "if __name__ == '__main__':\n"
+        "    with WorkerPool(work, 2, 'played') as pool: next(pool.run([1, 2]))\n"
+    )
+    with subprocess.Popen(
+        [sys.executable, "work.py"],
+        cwd=tmp_path,
+        env=os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)},
+        stderr=subprocess.PIPE,
+        start_new_session=True,
+    ) as parent:
+        assert parent.stderr is not None
+        assert parent.stderr.read(2) == b"xx"
+        parent.kill()
+    with contextlib.suppress(ProcessLookupError):  # nothing of it is left
+        while True:
+            os.killpg(parent.pid, 0)
+            time.sleep(0.01)
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="signals differ, and it has no masks")
