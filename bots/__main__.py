@@ -35,6 +35,7 @@ from protocol.watchdog import Watchdog
 __all__ = ["main"]
 
 PROGRAM = "python -m bots"
+CALLED_AS = "CARD_ARENA_CALLED_AS"  # what `arena connect` sets, for the help
 DEFAULT_URL = "ws://127.0.0.1:7700"
 _STOPPED = 130  # the exit status after a signal
 
@@ -291,11 +292,12 @@ async def _until_stopped(client: Client | Bridge, watchdog: Watchdog | None) -> 
 
 def main() -> None:
     """Run the command, with one line on stderr for every error."""
+    program = os.environ.pop(CALLED_AS, PROGRAM)
     load_others()
     for left in first_left_out():
         print(f"arena: {one_line(str(left), 2000)}", file=sys.stderr)
     try:
-        command.main(prog_name=PROGRAM, standalone_mode=False)
+        command.main(prog_name=program, standalone_mode=False)
     except StrategyFailed as error:
         traceback.print_exception(error.__cause__)
         _fail(str(error), 1)
@@ -303,7 +305,7 @@ def main() -> None:
         _fail(str(error), error.status)
     except click.UsageError as error:
         text = error.format_message().rstrip(".")
-        _fail(f"{text[0].lower()}{text[1:]}; see '{PROGRAM} --help'", 2)
+        _fail(f"{text[0].lower()}{text[1:]}; see '{program} --help'", 2)
     except UsageError as error:
         _fail(str(error), 2)
     except ArenaError as error:

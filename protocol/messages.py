@@ -283,7 +283,7 @@ class Reveal(Struct, frozen=True):
 
 
 class FinalStanding(Struct, frozen=True, kw_only=True):
-    """How a bot stands when a competition, or the session of a ladder, is over.
+    """How a bot stands when a competition or a ladder is over, or the bot leaves a ladder.
 
     Attributes:
         competition: its id.

@@ -13,7 +13,7 @@ from arena.engine.analysis import Judgement
 from arena.engine.match import Record
 from arena.games import GAMES, gin_rummy_judge
 from arena.records.mistakes import JudgedSeat, JudgedUnit, judged, mistakes_of
-from arena.records.seat_matches import numbered_seat_match
+from arena.records.seat_document import seat_match
 from protocol.strategy import find
 from tests.arena.records.test_hidden_cards import stopped, with_other_cards
 from tests.support.not_none import not_none
@@ -44,15 +44,15 @@ def test_a_mistake_that_is_shown_costs_something_looked_at_again(
 def looked_at_again(record: Record, seat: int) -> list[float]:
     """What the mistakes of a seat cost in percent, by another instance of the house bot."""
     mistakes = {mistake.index: mistake for mistake in mistakes_of(record, seat).mistakes}
-    match, places = numbered_seat_match(record, seat)
+    match = seat_match(record, seat)
     appraiser = find("gin_rummy", "master")()
     appraiser.seed("again")
     appraiser.reset()
     costs = []
-    for decision, place in zip(match.decisions, places, strict=True):
+    for decision in match.decisions:
         for news in decision.news:
             appraiser.hear(news)
-        if (mistake := mistakes.get(place)) is not None:
+        if (mistake := mistakes.get(decision.index)) is not None:
             worths = [
                 fmean(found.worths[found.answers.index(answer)])
                 for answer in (mistake.judgement.best, decision.answer)
@@ -103,7 +103,7 @@ def test_what_else_was_judged_in_a_round_changes_no_judgement(
     bots = [find("gin_rummy", "simple")() for _ in range(2)]
     for seat, bot in enumerate(bots):
         bot.seed(str(seat))
-    match = numbered_seat_match(arena.play("gin_rummy", bots, seed=5).record, 0)[0]
+    match = seat_match(arena.play("gin_rummy", bots, seed=5).record, 0)
 
     def judged_at(places: range) -> dict[int, Judgement | None]:
         judge, found = GIN.judge(match.settings, 0), dict[int, Judgement | None]()

@@ -30,6 +30,7 @@ def other_language(game: Game, name: str) -> Starter:
             ShellCommand("try", play),
             ShellCommand("check", f"arena check -- {_COMMAND}"),
             ShellCommand("connect", f"ARENA_NAME={name} ARENA_URL={ADDRESS} {_COMMAND}"),
+            ShellCommand("connect lines", f"arena connect 'stdio: {_COMMAND}' --name {name}"),
         ),
     )
 

@@ -16,8 +16,7 @@ from arena.engine.drive import drive
 from arena.engine.match import MatchState
 from arena.engine.rules import Game
 from arena.engine.shuffle import seed_from_int
-from arena.records.seat_transcript import conversation
-from arena.records.transcript import Side
+from arena.records.transcript import Side, conversation
 from protocol.codec import Encoding, decode_from_arena
 from protocol.messages import ArenaMessage, Ask, Limits, Over, Welcome
 

@@ -15,7 +15,7 @@ from arena.engine.drive import drive
 from arena.engine.match import MatchState
 from arena.engine.rules import Game
 from arena.engine.shuffle import seed_from_int
-from arena.records.seat_transcript import conversation
+from arena.records.transcript import conversation
 from protocol.errors import UnknownBot
 from protocol.messages import Limits
 from protocol.schema.documents import game_document

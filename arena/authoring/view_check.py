@@ -23,7 +23,7 @@ from arena.engine.match import MatchState
 from arena.engine.rules import Game
 from arena.engine.shuffle import seed_from_int
 from arena.games import view_files, view_path
-from arena.records.replay_events import rounds_of
+from arena.records.rounds import rounds_of
 from arena.records.visibility import seen
 from protocol.watching import View
 

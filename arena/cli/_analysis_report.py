@@ -5,13 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from math import floor, log10
 
-import click
-
 from arena.cli import _output as output
-from arena.cli._charts import show_charts
+from arena.cli._charts import lines_of_charts
 from arena.engine.analysis import Analysis, Certainty, Figure, Weakness
 
-__all__ = ["show"]
+__all__ = ["lines_of"]
 
 _MOST_MISTAKES = 12  # that are shown; --json has all
 _DIGITS = 4  # behind the point of an exact figure
@@ -22,23 +20,24 @@ _ADAPTS = "as probed"
 _NONE = "–"
 
 
-def show(analysis: Analysis, name: str, title: str) -> None:
-    """Print an analysis of a bot of this name."""
+def lines_of(analysis: Analysis, name: str, title: str) -> output.Lines:
+    """An analysis of a bot of this name, for people."""
     if analysis.figures:
-        _show_figures(analysis, title)
+        yield from _figures(analysis, title)
     else:
-        click.echo(title)
+        yield title
     if analysis.adapts:
-        click.echo(f"It adapts: {analysis.adapts} Its figures are as probed.")
+        yield f"It adapts: {analysis.adapts} Its figures are as probed."
     if analysis.weaknesses:
-        click.echo()
-        _show_mistakes(analysis.weaknesses, analysis.figures[0].unit if analysis.figures else "")
+        yield ""
+        unit = analysis.figures[0].unit if analysis.figures else ""
+        yield from _mistakes(analysis.weaknesses, unit)
     if analysis.charts:
-        click.echo()
-        show_charts((name,), (analysis.charts,))
+        yield ""
+        yield from lines_of_charts((name,), (analysis.charts,))
 
 
-def _show_figures(analysis: Analysis, title: str) -> None:
+def _figures(analysis: Analysis, title: str) -> output.Lines:
     fractions = ["fraction"] if any(figure.fraction for figure in analysis.figures) else []
     words = ("figure", "", "found")
     table = output.new_table("figure", "value", *fractions, "", "found", words=words)
@@ -46,12 +45,12 @@ def _show_figures(analysis: Analysis, title: str) -> None:
         exactly = [_minus(figure.fraction)] if fractions else []
         found = _found(figure, analysis)
         table.add_row(figure.name, _value(figure), *exactly, figure.unit, found)
-    output.print_table(title, table)
+    yield output.TitledTable(title, table)
     if any(figure.low is not None for figure in analysis.figures):
-        click.echo("[low, high] is a 95 % interval: at most 1 in 20 of them is wrong.")
+        yield "[low, high] is a 95 % interval: at most 1 in 20 of them is wrong."
     for (remark, is_refused), names in _remarks(analysis.figures).items():
         refused = "refused. " if is_refused else ""
-        click.echo(f"{', '.join(names)}: {refused}{remark}")
+        yield f"{', '.join(names)}: {refused}{remark}"
 
 
 def _remarks(figures: Iterable[Figure]) -> dict[tuple[str, bool], list[str]]:
@@ -102,7 +101,7 @@ def _minus(text: str) -> str:
     return text.replace("-", "−")
 
 
-def _show_mistakes(weaknesses: Sequence[Weakness], unit: str) -> None:
+def _mistakes(weaknesses: Sequence[Weakness], unit: str) -> output.Lines:
     has_exploited = any(weakness.exploited is not None for weakness in weaknesses)
     taken = ["a knower takes"] if has_exploited else []
     words = ("where", "it plays", "better")
@@ -116,6 +115,7 @@ def _show_mistakes(weaknesses: Sequence[Weakness], unit: str) -> None:
     if has_exploited:
         sums.append(sum(weakness.exploited or 0.0 for weakness in weaknesses))
     table.add_row("all together", "", "", *(_number(total, _DIGITS) for total in sums))
-    output.print_table(f"what it gives away, in {unit}" if unit else "what it gives away", table)
+    title = f"what it gives away, in {unit}" if unit else "what it gives away"
+    yield output.TitledTable(title, table)
     if (more := len(weaknesses) - _MOST_MISTAKES) > 0:
-        click.echo(f"{more:,} smaller ones are not shown; --json has all.")
+        yield f"{more:,} smaller ones are not shown; --json has all."

@@ -19,6 +19,7 @@ from arena.cli import _output as output
 from arena.cli._refused_file import three_lines
 from arena.cli._results import Found
 from protocol.address import page_url
+from protocol.codec import Encoding, decode_from_arena, encode
 from protocol.errors import (
     ArenaError,
     ProtocolError,
@@ -27,7 +28,7 @@ from protocol.errors import (
     one_line,
     token_advice,
 )
-from protocol.messages import Refused
+from protocol.messages import Done, Instruct, Refused
 from protocol.submitting import (
     Enter,
     FromSubmitter,
@@ -49,11 +50,12 @@ __all__ = [
     "SubmitterConnection",
     "connected_to",
     "entered",
+    "instructed",
     "place_of",
     "submitter_options",
 ]
 
-_TIMEOUT_S = 10.0  # to connect
+_TIMEOUT_S = 10.0  # to connect, and for an instruction's answer
 _LONGEST_REASON = 200  # letters of why a server does not let it in
 _ANSWER_S = 60.0  # a busy arena may take a while to answer; a long list takes it a second
 _PATH = "submit"
@@ -104,6 +106,32 @@ def connected_to(url: str, path: str = "") -> ClientConnection:
         if isinstance(error, InvalidMessage) and url.startswith("ws://"):
             why += "; it may be a wss:// address"
         raise Unreachable(f"no arena answers at {place_of(url)}: {why}") from None
+
+
+def instructed(websocket: ClientConnection, url: str, message: Instruct) -> Done:
+    """Send an instruction to the arena at an address, and wait for its answer.
+
+    Raises `ArenaError` if it refuses, and `Unreachable` if it does not answer.
+    """
+    from websockets.exceptions import WebSocketException
+
+    place = place_of(url)
+    try:
+        websocket.send(encode(message, Encoding.JSON), text=True)
+        frame = websocket.recv(_TIMEOUT_S, decode=False)
+    except (OSError, TimeoutError, WebSocketException) as error:
+        raise Unreachable(
+            f"no arena answers at {place}: {str(error) or 'it does not answer'}"
+        ) from None
+    try:
+        [answer] = decode_from_arena(frame, Encoding.JSON, str)
+    except (ProtocolError, ValueError) as error:
+        raise Unreachable(f"what answers at {place} is no arena: {error}") from None
+    if isinstance(answer, Refused):
+        raise ArenaError(f"{answer.text}{token_advice(answer.text, message.token)}")
+    if not isinstance(answer, Done):
+        raise Unreachable(f"what answers at {place} is no arena")
+    return answer
 
 
 class SubmitterConnection:

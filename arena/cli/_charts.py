@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
-import click
-
 from arena.cli import _output as output
 from arena.engine.analysis import Chart, ChartCell
 
@@ -20,18 +18,18 @@ _NARROW = 4  # columns of a table that has room for the best beside a share and 
 _NEGLIGIBLE = 100  # a table leaves out a cost this many times smaller than the largest
 
 
-def show_charts(names: Sequence[str], charts: Sequence[Sequence[Chart]]) -> None:
-    """Print the charts of bots side by side; every bot has the same charts."""
+def lines_of_charts(names: Sequence[str], charts: Sequence[Sequence[Chart]]) -> output.Lines:
+    """The charts of bots side by side; every bot has the same charts."""
     for number, same in enumerate(zip(*charts, strict=True)):
         if number:
-            click.echo()
+            yield ""
         if len(same[0].columns) == 1:
-            _show_bars(names, same)
+            yield from _bars(names, same)
         else:
-            _show_tables(names, same)
+            yield from _tables(names, same)
 
 
-def _show_bars(names: Sequence[str], charts: Sequence[Chart]) -> None:
+def _bars(names: Sequence[str], charts: Sequence[Chart]) -> output.Lines:
     """One row for every spot, in which the bots stand beside each other."""
     first = charts[0]
     has_marks = any(cell.mark is not None for cell in _cells(first))
@@ -50,18 +48,18 @@ def _show_bars(names: Sequence[str], charts: Sequence[Chart]) -> None:
         if has_marks:
             shown.append(_mark(cells[0]))
         table.add_row(label, *shown)
-    output.print_table(f"{first.title}: {first.what}", table)
-    _show_notes(first)
+    yield output.TitledTable(f"{first.title}: {first.what}", table)
+    yield from _notes(first)
 
 
-def _show_tables(names: Sequence[str], charts: Sequence[Chart]) -> None:
+def _tables(names: Sequence[str], charts: Sequence[Chart]) -> output.Lines:
     """A table for every bot, beside each other where the terminal is wide enough."""
     from rich.columns import Columns
 
     tables = [_table(name, chart) for name, chart in zip(names, charts, strict=True)]
     title = f"{charts[0].title}: {charts[0].what}, in %"
-    output.print_table(title, Columns(tables) if len(tables) > 1 else tables[0])
-    _show_notes(charts[0])
+    yield output.TitledTable(title, Columns(tables) if len(tables) > 1 else tables[0])
+    yield from _notes(charts[0])
 
 
 def _table(name: str, chart: Chart) -> Table:
@@ -74,16 +72,16 @@ def _table(name: str, chart: Chart) -> Table:
     return table
 
 
-def _show_notes(chart: Chart) -> None:
+def _notes(chart: Chart) -> output.Lines:
     if chart.cost_unit:
         where = "beside" if len(chart.columns) == 1 else "below"
-        click.echo(f"What it costs stands {where} it, in {chart.cost_unit}.")
+        yield f"What it costs stands {where} it, in {chart.cost_unit}."
     if _has_brackets(chart) and any(cell.mark is not None for cell in _cells(chart)):
-        click.echo("What is best stands beside it (in brackets).")
+        yield "What is best stands beside it (in brackets)."
     if len(chart.columns) == 1 and any(_has_ends(cell) for cell in _cells(chart)):
-        click.echo("[low, high] is a 95 % interval: at most 1 in 20 of them is wrong.")
+        yield "[low, high] is a 95 % interval: at most 1 in 20 of them is wrong."
     if chart.note:
-        click.echo(chart.note)
+        yield chart.note
 
 
 def _has_brackets(chart: Chart) -> bool:

@@ -42,7 +42,6 @@ __all__ = [
     "CompetitionLog",
     "lines_of",
     "match_log",
-    "show",
     "table_of",
     "title_of",
     "unit_of",
@@ -203,12 +202,7 @@ def watch() -> Iterator[Board]:
             mover.join()
 
 
-def show(report: CompetitionReport) -> None:
-    """Print one competition's result for people."""
-    output.print_lines(lines_of(report))
-
-
-def lines_of(report: CompetitionReport) -> Iterator[str | output.TitledTable]:
+def lines_of(report: CompetitionReport) -> output.Lines:
     """One competition's result for people: its table, how sure it is, and who is out for what."""
     yield ""
     yield output.TitledTable(title_of(report), table_of(report))

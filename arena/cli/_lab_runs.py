@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import asyncio
 import functools
+import linecache
+import re
 from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
@@ -33,7 +35,7 @@ from arena.sandbox.command import Program
 from arena.sandbox.worker_pool import usable_cores
 from arena.strength.interval import FEWEST, Interval
 from protocol.errors import UsageError
-from protocol.messages import Limits
+from protocol.messages import Ending, Limits
 from protocol.vocabulary import Settings
 from protocol.watchdog import Watchdog
 
@@ -42,12 +44,12 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Bar",
+    "OffenceFound",
     "SeriesOptions",
     "SeriesPlan",
     "check",
     "crossed",
     "guests",
-    "offence_document",
     "out",
     "plan",
     "play_here",
@@ -60,6 +62,27 @@ __all__ = [
 Part = TypeVar("Part")
 Sums = TypeVar("Sums", bound=Summed)
 Result = TypeVar("Result")
+Found = TypeVar("Found")
+
+
+_RAISED_AT = re.compile(r" at (\S+\.py):(\d+)$")  # of a bot in this process
+
+
+class OffenceFound(msgspec.Struct, frozen=True):
+    """Why a bot is out: its number and name, the kind, and in which match of its table."""
+
+    bot: int
+    name: str
+    kind: Ending
+    text: str
+    match: int
+
+    @classmethod
+    def of(cls, offence: Offence | None, names: Sequence[str]) -> OffenceFound | None:
+        if offence is None:
+            return None
+        name = names[offence.bot]
+        return cls(offence.bot, name, offence.kind, offence.text, offence.match)
 
 
 class SeriesOptions(msgspec.Struct, frozen=True):
@@ -75,20 +98,19 @@ class SeriesOptions(msgspec.Struct, frozen=True):
     hands: int | None
     settings: dict[str, object]
     seed: int | None
-    as_json: bool
     limits: Limits
     jobs: int | None = 1
     duplicate: bool = False
 
 
-def series_options(command: Callable[[SeriesOptions], None]) -> Callable[..., None]:
+def series_options(command: Callable[[SeriesOptions], Found]) -> Callable[..., Found]:
     """Add the options of `SeriesOptions`; the command gets them as one argument."""
 
     @functools.wraps(command)
-    def gathered(**given: Any) -> None:
-        command(SeriesOptions(**given))
+    def gathered(**given: Any) -> Found:
+        return command(SeriesOptions(**given))
 
-    decorated = options.seed_option(options.json_option(limits_options(gathered)))
+    decorated = options.seed_option(limits_options(gathered))
     decorated = options.matches_option(options.set_option(decorated))
     decorated = options.bots_argument(options.bot_option(decorated))
     return options.game_argument(decorated)
@@ -339,20 +361,9 @@ def out(name: str, offence: Offence) -> str:
     """Print the end of a bot's stderr; return why the bot is eliminated and what can be done."""
     output.print_stderr(name, offence.stderr)
     text = f"{name} is eliminated in match {offence.match}: {offence.kind}: {offence.text}"
+    if place := _RAISED_AT.search(text):
+        text += f": {linecache.getline(place[1], int(place[2])).strip()}"
     return f"{text}; {offence.advice}" if offence.advice else text
-
-
-def offence_document(offence: Offence | None, names: Sequence[str]) -> dict[str, object] | None:
-    """An offence as `--json` prints it."""
-    if offence is None:
-        return None
-    return {
-        "bot": offence.bot,
-        "name": names[offence.bot],
-        "kind": offence.kind,
-        "text": offence.text,
-        "match": offence.match,
-    }
 
 
 def seed_shown(seed: int | None) -> str:

@@ -12,13 +12,16 @@ import time
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Sequence
 from itertools import count
+from typing import TYPE_CHECKING
 
 from arena.cli._competition_report import Board
-from arena.competitions.live_arena import LiveArena
 from arena.sandbox.bot_spec import BotSpec
 from arena.strength.figures import SECONDS, time_of
 from protocol.errors import ArenaError, UsageError, error_line, one_line
 from protocol.messages import Ending, Verdict
+
+if TYPE_CHECKING:
+    from arena.competitions.live_arena import LiveArena
 
 __all__ = ["BotNotices", "launched"]
 

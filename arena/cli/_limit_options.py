@@ -11,6 +11,7 @@ from typing import Any
 import click
 import msgspec
 
+from arena.cli._results import ResultCommand
 from protocol.messages import Limits
 
 __all__ = ["LimitsCommand", "described", "limits_options"]
@@ -22,10 +23,10 @@ class LimitOption(click.Option):
     """An option that sets a limit."""
 
 
-class LimitsCommand(click.Command):
-    """A command whose help shows the limits at the end."""
+class LimitsCommand(ResultCommand):
+    """A command that gives back what it found, and whose help shows the limits apart."""
 
-    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+    def format_own_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         sections: dict[str, list[tuple[str, str]]] = {"Options": [], "Limits": []}
         for param in self.get_params(ctx):
             section = "Limits" if isinstance(param, LimitOption) else "Options"

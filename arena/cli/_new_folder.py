@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-import click
-
 from arena.authoring.starter import Starter
-from arena.cli import _output as output
 from arena.sandbox.languages import LIBRARIES
 from protocol.errors import ArenaError, UsageError
 
-__all__ = ["show", "write"]
+__all__ = ["lines_of", "write"]
 
 
 def write(folder: Path, files: Mapping[str, str]) -> None:
@@ -49,15 +46,12 @@ def write(folder: Path, files: Mapping[str, str]) -> None:
         raise ArenaError(f"cannot write {(written or [folder])[-1]}: {why}") from None
 
 
-def show(about: Mapping[str, object], contents: str, made: Starter, *, as_json: bool) -> None:
-    """Say what was written, and which commands come next; `about` goes before them as JSON."""
-    if as_json:
-        output.print_json({**about, "files": list(made.files), "commands": made.commands})
-        return
+def lines_of(folder: Path, contents: str, made: Starter) -> Iterator[str]:
+    """Say what was written, and which commands come next."""
     library = f"{LIBRARIES}/"
     names = dict.fromkeys(library if name.startswith(library) else name for name in made.files)
-    click.echo(f"{about['folder']} has {contents}: {', '.join(names)}")
-    click.echo("In that folder:\n")
+    yield f"{folder} has {contents}: {', '.join(names)}"
+    yield "In that folder:\n"
     width = max(len(command.purpose) for command in made.commands)
     for command in made.commands:
-        click.echo(f"{command.purpose:{width}}  {command.line}")
+        yield f"{command.purpose:{width}}  {command.line}"

@@ -18,8 +18,7 @@ from arena.cli._limit_options import described
 from arena.competitions.config import ServeSection
 from arena.games import game_named
 from arena.sandbox.bot_spec import read_entry
-from arena.server.origin import Origins, read_base_path
-from arena.server.proxies import Proxies
+from arena.server.origins import Origins, Proxies, read_base_path
 from protocol.errors import BadSettings, UsageError
 from protocol.strategy import house_bots
 
@@ -33,7 +32,6 @@ __all__ = [
     "game_argument",
     "instructor_option",
     "jobs_option",
-    "json_option",
     "log_option",
     "matches_option",
     "read_id",
@@ -149,10 +147,6 @@ seed_option = click.option(
     type=int,
     metavar="N",
     help="Draw the same cards, and the bots that can be seeded the same choices, as last time.",
-)
-
-json_option = click.option(
-    "--json", "as_json", is_flag=True, help="Print one JSON document instead of a table."
 )
 
 # The command gets a tuple of `BotSpec`s, `commands`.

@@ -24,7 +24,9 @@ if TYPE_CHECKING:
 __all__ = [
     "Column",
     "Eliminated",
+    "Lines",
     "ProgressCount",
+    "ShownInterval",
     "TitledTable",
     "amount",
     "counting",
@@ -35,7 +37,6 @@ __all__ = [
     "plural",
     "print_json",
     "print_lines",
-    "print_result",
     "print_stderr",
     "print_table",
     "progress",
@@ -147,14 +148,6 @@ def print_json(document: object) -> None:
     click.echo(json.dumps(msgspec.to_builtins(document), ensure_ascii=False))
 
 
-def print_result(document: object, text: str, *, as_json: bool) -> None:
-    """Print what a command did: the document with `--json`, else the text."""
-    if as_json:
-        print_json(document)
-    else:
-        click.echo(text)
-
-
 def new_table(*columns: str, words: Container[str] = (), whole: Container[str] = ()) -> Table:
     """Make a table of numbers, which are aligned right; the columns in `words` hold text.
 
@@ -174,6 +167,10 @@ class TitledTable(NamedTuple):
 
     title: str
     table: RenderableType
+
+
+Lines: TypeAlias = Iterable[str | TitledTable]
+"""What people see: texts and tables, one below the other."""
 
 
 def table_of(
@@ -222,7 +219,7 @@ def print_table(title: str, table: RenderableType) -> None:
     console.print(table)
 
 
-def print_lines(lines: Iterable[str | TitledTable]) -> None:
+def print_lines(lines: Lines) -> None:
     """Print texts and tables, one below the other."""
     for line in lines:
         if isinstance(line, str):
@@ -274,9 +271,20 @@ def interval_note(intervals: Iterable[Interval | None], unit: str, least: int = 
     return " ".join(parts)
 
 
-def interval_fields(interval: Interval | None) -> dict[str, object]:
-    """An interval as `--json` prints it; all fields are null if there is none."""
-    if interval is None:
-        return {"interval": None, "level": None, "method": None}
-    ends = [interval.low, interval.high]
-    return {"interval": ends, "level": interval.level, "method": interval.method}
+class ShownInterval(msgspec.Struct, frozen=True):
+    """An interval as `--json` prints it; all fields are null if there are too few values."""
+
+    interval: tuple[float, float] | None = None
+    level: float | None = None
+    method: str | None = None
+
+    @classmethod
+    def of(cls, interval: Interval | None) -> ShownInterval:
+        if interval is None:
+            return cls()
+        return cls((interval.low, interval.high), interval.level, interval.method)
+
+
+def interval_fields(interval: Interval | None) -> dict[str, Any]:
+    """The fields of `ShownInterval`, for a struct that has them among others."""
+    return msgspec.structs.asdict(ShownInterval.of(interval))

@@ -52,7 +52,7 @@ def three_lines(step: str, text: str, file: Path) -> tuple[str, str, str]:
     elif parts.get("expected", "").startswith(_LEGAL):
         kind, _, legal = parts["expected"].removeprefix(_LEGAL).partition(": ")
         what = f"your bot answered {_value(parts.get('came', ''))} to {kind}; legal: {legal}"
-        where = _line(file, lines, rf"\s*def ({re.escape(kind)}|decide)\b")
+        where = _line(file, lines, rf"\s*def ((\w+_)?{re.escape(kind)}|decide)\b")
         todo = parts.get("hint", "")
     elif wrote:
         what, where, todo = wrote, file.name, _MEND

@@ -8,7 +8,7 @@ can fail after that yields such pairs, and then raises, or returns an exit statu
 from __future__ import annotations
 
 import pkgutil
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from typing import Any, TypeAlias, TypeVar
 
 import click
@@ -16,11 +16,9 @@ from msgspec import inspect
 
 from arena.cli import _output as output
 
-__all__ = ["Found", "Lines", "ResultCommand", "ResultGroup", "as_json", "result_command"]
+__all__ = ["Found", "ResultCommand", "ResultGroup", "as_json", "print_found", "result_command"]
 
-Lines: TypeAlias = "str | Iterable[str | output.TitledTable]"
-"""What people see: a text, or texts and tables one below the other."""
-Found: TypeAlias = tuple[Any, Lines]
+Found: TypeAlias = tuple[Any, str | output.Lines]
 """The document of a command, and what people see of it."""
 Callback = TypeVar("Callback", bound=Callable[..., Any])
 
@@ -52,13 +50,13 @@ class ResultCommand(click.Command):
         ctx.meta[_AS_JSON] = ctx.params.pop("as_json")
         found = super().invoke(ctx)
         if isinstance(found, tuple):
-            _print(found)
+            print_found(found)
             return None
         if not isinstance(found, Generator):
             return found  # the status of a command of a group
         while True:
             try:
-                _print(next(found))
+                print_found(next(found))
             except StopIteration as end:
                 return end.value
 
@@ -70,10 +68,14 @@ class ResultCommand(click.Command):
             formatter.write_text(f"--json prints {_braces(struct, fields)}.")
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        super().format_options(ctx, formatter)
+        self.format_own_options(ctx, formatter)
         if words := list(_words(*self._document())):
             with formatter.section("Fields of --json"):
                 formatter.write_dl(words)
+
+    def format_own_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write all but the fields of the document."""
+        super().format_options(ctx, formatter)
 
     def _document(self) -> tuple[inspect.StructType, Sequence[inspect.Field]]:
         """The struct, and those of its fields that the help names."""
@@ -92,11 +94,12 @@ class ResultGroup(ResultCommand, click.Group):
 
 
 def result_command(name: str, **attributes: Any) -> Callable[[Callable[..., Any]], ResultCommand]:
-    """Declare a `ResultCommand`, which takes the `attributes`."""
-    return click.command(name, cls=ResultCommand, **attributes)
+    """Declare a `ResultCommand` or another `cls` of this kind, which takes the `attributes`."""
+    return click.command(name, **{"cls": ResultCommand, **attributes})
 
 
-def _print(found: Found) -> None:
+def print_found(found: Found) -> None:
+    """Print the document with `--json`, else the lines."""
     document, lines = found
     if as_json():
         output.print_json(document)
@@ -151,7 +154,7 @@ def _words(
     for field in fields:
         name = within + field.encode_name
         if field.name in words:
-            yield name, words[field.name]
+            yield name, words[field.name].replace("None", "null")  # as in JSON
         nested = None if within else _nested(field.type)
         if nested is not None:
             yield from _words(nested[0], nested[0].fields, f"{name}.")

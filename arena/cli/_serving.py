@@ -22,9 +22,9 @@ import msgspec
 from arena.cli import Interrupted
 from arena.cli import _competition_report as report
 from arena.cli import _options as options
-from arena.cli import _output as output
 from arena.cli._bus_options import BusAddress, needs_nats
 from arena.cli._launched_bots import BotNotices, launched
+from arena.cli._results import print_found
 from arena.cli._signals import Stop
 from arena.competitions.admin import AdminCommands
 from arena.competitions.competition import Competition
@@ -84,7 +84,6 @@ class ServePlan(msgspec.Struct, frozen=True):
     games: Sequence[OpenGame]
     bots: Sequence[BotSpec]
     hidden: Sequence[Path]
-    as_json: bool
     unsafe: str
     bus: BusAddress | None
     tls: Callable[[], ssl.SSLContext] | None
@@ -173,7 +172,7 @@ async def serve(store: Store, plan: ServePlan, stop: Stop) -> bool:
                 store,
                 plan.config,
                 on_start=lambda competition: _started(competition, board, notices),
-                on_report=lambda done: _over(done, board, plan.as_json),
+                on_report=lambda done: _over(done, board),
                 tell=notices.say,
                 roster=lambda: (_listed(roster), roster.teams()),
                 once=section.once,
@@ -241,12 +240,9 @@ def _started(competition: Competition, board: report.Board, notices: BotNotices)
     notices.say(f"{competition.title}: {count} {verb} ({competition.id})")
 
 
-def _over(done: CompetitionReport, board: report.Board, as_json: bool) -> None:
+def _over(done: CompetitionReport, board: report.Board) -> None:
     board.forget(done.competition)
-    if as_json:
-        output.print_json(done)
-    else:
-        report.show(done)
+    print_found((done, report.lines_of(done)))
 
 
 def certificate_of(section: ServeSection) -> Callable[[], ssl.SSLContext] | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import msgspec
@@ -98,7 +98,7 @@ def _table(listed: tuple[CompetitionLine, ...]) -> output.TitledTable:
     )
 
 
-def _lines(page: _Page) -> Iterator[str | output.TitledTable]:
+def _lines(page: _Page) -> output.Lines:
     form, state = Form(page.form), CompetitionState(page.state)
     row = (_ROWS if page.settle is msgspec.UNSET else _SETTLED)[form]
     standings = CompetitionReport(

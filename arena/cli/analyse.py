@@ -8,14 +8,17 @@ import random
 import re
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import click
+import msgspec
 
 from arena.cli import _analysis_report as report
 from arena.cli import _lab_runs as lab_runs
 from arena.cli import _options as options
 from arena.cli import _output as output
 from arena.cli._limit_options import LimitsCommand, limits_options
+from arena.cli._results import Found, result_command
 from arena.cli._signals import stops_at_sigterm
 from arena.engine.analysis import Analyser, Analysis, ProbedMatch
 from arena.engine.rules import Game
@@ -23,9 +26,7 @@ from arena.games import competition_settings
 from arena.lab.analyse import begun, watched
 from arena.lab.file_versions import bot_path, entrants_of, is_file
 from arena.lab.probe import OnMatch, ProbeFailed, analyse_here
-from arena.results.seat_records import played_by, seat_matches
 from arena.sandbox.bot_spec import BotSpec, named, read_entry
-from arena.storage.store import Store
 from protocol.errors import NoAnalysis, UnknownBot, UsageError
 from protocol.messages import Limits
 from protocol.strategy import Strategy, house_bots
@@ -34,7 +35,26 @@ from protocol.vocabulary import Settings
 __all__ = ["command"]
 
 
-@click.command(name="analyse", cls=LimitsCommand)
+class _Analysed(msgspec.Struct, frozen=True, kw_only=True):
+    """What was found out about a bot.
+
+    Attributes:
+        seed: null with --from.
+        competition: null without --from.
+        matches: how many of the competition there are; null without --from.
+    """
+
+    game: str
+    bot: str
+    against: Sequence[str] = ()
+    settings: Any
+    seed: int | None = None
+    competition: str | None = None
+    matches: int | None = None
+    analysis: Analysis
+
+
+@result_command("analyse", cls=LimitsCommand, prints=_Analysed)
 @options.game_argument
 @click.argument("bot", required=False)
 @options.bot_option
@@ -55,7 +75,6 @@ __all__ = ["command"]
 @options.db_option("With --from: the database that has it.")
 @options.set_option
 @options.seed_option
-@options.json_option
 @limits_options
 def command(
     game: Game,
@@ -66,9 +85,8 @@ def command(
     db: str,
     settings: dict[str, object],
     seed: int | None,
-    as_json: bool,
     limits: Limits,
-) -> None:
+) -> Found:
     """Find out how good a bot is: what it is worth, exactly where that can be said, and where it
     gives something away.
 
@@ -84,16 +102,11 @@ def command(
     estimated. A figure that cannot be found is refused with the reason; if all are refused, the
     exit status is 1.
     It needs numpy and scipy: pip install 'card-arena[analysis]'.
-
-    --json prints {game, bot, against, settings, seed, competition, matches, analysis: {figures,
-    weaknesses, charts, adapts, asked}}; a figure has {name, value, unit, certainty, low, high,
-    fraction, remark}, and its value is null if it is refused.
     """
     if competition is not None:
         if bot is None or commands or against or settings or seed is not None or limits != Limits():
             raise UsageError("expected the name of a bot with --from, and --db or --json besides")
-        _watch(game, bot, competition, options.database(db), as_json=as_json)
-        return
+        return _watch(game, bot, competition, options.database(db))
     if len(commands) + (bot is not None) != 1:
         raise UsageError("expected one bot: its name, a FILE.py, or a command with --bot")
     asked = commands[0] if bot is None else bot
@@ -102,12 +115,11 @@ def command(
     read, seed = competition_settings(game, settings), options.fresh_seed(seed)
     names = [other if isinstance(other, str) else other.name or "" for other in bots]
     analysis = _probed(game, bots, names, read, seed, limits)
-    how = {"against": names[1:], "settings": read, "seed": seed, "competition": None}
-    if as_json:
-        _print_json(game, names[0], analysis, **how, matches=None)
-    else:
-        title = f"{names[0]} in {game.name}, {output.plural(analysis.asked, 'answer')}, seed {seed}"
-        report.show(analysis, names[0], title)
+    analysed = _Analysed(
+        game=game.name, bot=names[0], against=names[1:], settings=read, seed=seed, analysis=analysis
+    )
+    title = f"{names[0]} in {game.name}, {output.plural(analysis.asked, 'answer')}, seed {seed}"
+    return analysed, report.lines_of(analysis, names[0], title)
 
 
 def _read(game: Game, bot: str) -> str | BotSpec:
@@ -153,7 +165,7 @@ def _probed(
             return _probe_programs(game, analyser, there, limits, on_match)
         except ProbeFailed as failed:
             output.print_stderr(names[failed.bot], failed.stderr)
-            raise NoAnalysis(f"{names[failed.bot]} failed: {failed}") from None
+            raise NoAnalysis(failed.told(game, names[failed.bot])) from None
 
 
 def _strategies(
@@ -191,8 +203,11 @@ def _probe_programs(
         raise KeyboardInterrupt from None
 
 
-def _watch(game: Game, bot: str, competition: str, where: str | Path, *, as_json: bool) -> None:
-    """Show what can be said of a bot from the records of a competition."""
+def _watch(game: Game, bot: str, competition: str, where: str | Path) -> Found:
+    """What can be said of a bot from the records of a competition."""
+    from arena.results.seat_records import played_by, seat_matches
+    from arena.storage.store import Store
+
     with Store(where, create=False) as store:
         found = store.find(competition)
         if found.plan.game != game.name:
@@ -200,14 +215,14 @@ def _watch(game: Game, bot: str, competition: str, where: str | Path, *, as_json
         settings, total = found.plan.read_settings(), played_by(store, found.id, bot)
         with output.ticking(f"looking at {bot}", total) as tick:
             analysis = watched(game, settings, seat_matches(store, found.id, bot, tick))
-    if as_json:
-        how = {"against": [], "settings": settings, "seed": None, "competition": found.id}
-        _print_json(game, bot, analysis, **how, matches=total)
-    else:
-        what = f"{output.plural(total, 'match')} of {found.id}"
-        title = f"{bot} in {game.name}, {output.plural(analysis.asked, 'answer')} in {what}"
-        report.show(analysis, bot, title)
-
-
-def _print_json(game: Game, bot: str, analysis: Analysis, **how: object) -> None:
-    output.print_json({"game": game.name, "bot": bot, **how, "analysis": analysis})
+    analysed = _Analysed(
+        game=game.name,
+        bot=bot,
+        settings=settings,
+        competition=found.id,
+        matches=total,
+        analysis=analysis,
+    )
+    what = f"{output.plural(total, 'match')} of {found.id}"
+    title = f"{bot} in {game.name}, {output.plural(analysis.asked, 'answer')} in {what}"
+    return analysed, report.lines_of(analysis, bot, title)

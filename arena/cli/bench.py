@@ -3,34 +3,28 @@
 from __future__ import annotations
 
 import asyncio
-
-import click
+from collections.abc import Iterator
 
 from arena.cli import Interrupted
-from arena.cli import _options as options
 from arena.cli import _output as output
+from arena.cli._results import Found, result_command
 from arena.cli._signals import stops_at_sigterm
 from arena.games import game_named
-from arena.lab.capacity import Capacity, GameCapacity, capacity_of, measurable, measure
+from arena.lab import capacity
+from arena.lab.capacity import Capacity, GameCapacity
 
 __all__ = ["command"]
 
 _CLASS = 30
 
 
-@click.command(name="bench")
-@options.json_option
-def command(as_json: bool) -> None:
+@result_command("bench", prints=Capacity)
+def command() -> Iterator[Found]:
     """Measure what this machine carries: matches an hour of each game, and bots at once.
 
     It takes about ten seconds, more on a busy machine. An arena plays matches as a competition
     does, between house bots that connect, and what is counted is its own CPU time: what bots need
     comes on top where they run on this machine, too. Ctrl-C shows what has been found.
-
-    --json prints {games: [{game, decisions, server_us, matches_per_hour}], cores, connected,
-    launched}: about how many decisions a match has, the arena's CPU time for each in µs, how many
-    bots that connect can play at once (null if nothing was measured), and how many launched bots
-    fit into memory.
     """
     found: list[GameCapacity] = []
     is_interrupted = False
@@ -38,37 +32,37 @@ def command(as_json: bool) -> None:
         asyncio.run(_measure(found))
     except (KeyboardInterrupt, asyncio.CancelledError):
         is_interrupted = True
-    capacity = capacity_of(found)
-    output.print_result(capacity, "\n".join(_lines(capacity)), as_json=as_json)
+    carries = capacity.capacity_of(found)
+    yield carries, _lines(carries)
     if is_interrupted:
         games = output.plural(len(found), "game")
-        raise Interrupted(f"interrupted after {games} of {len(measurable())}")
+        raise Interrupted(f"interrupted after {games} of {len(capacity.measurable())}")
 
 
 async def _measure(found: list[GameCapacity]) -> None:
     stops_at_sigterm()
-    with output.ticking("playing", len(measurable())) as tick:
+    with output.ticking("playing", len(capacity.measurable())) as tick:
 
         def on_game(game: GameCapacity) -> None:
             found.append(game)
             tick()
 
-        await measure(on_game)
+        await capacity.measure(on_game)
 
 
-def _lines(capacity: Capacity) -> list[str]:
-    cores = output.plural(capacity.cores, "core")
+def _lines(carries: Capacity) -> list[str]:
+    cores = output.plural(carries.cores, "core")
     lines = [f"On one of its {cores} the arena plays, between bots that answer at once:"]
-    lines += map(_line_of, capacity.games)
-    if not capacity.games:
+    lines += map(_line_of, carries.games)
+    if not carries.games:
         lines = []
-    if capacity.connected is not None:
+    if carries.connected is not None:
         lines.append(
-            f"Bots at once: about {_about(capacity.connected)} that connect, each in a match, with "
+            f"Bots at once: about {_about(carries.connected)} that connect, each in a match, with "
             "20 ms of network each way and 5 ms of thought."
         )
     lines.append(
-        f"Of bots that the arena launches or that were handed in, {capacity.launched:,} fit into "
+        f"Of bots that the arena launches or that were handed in, {carries.launched:,} fit into "
         f"memory, and {cores} compute for them and for the arena."
     )
     return lines

@@ -9,7 +9,7 @@ import shlex
 import shutil
 import sys
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import click
@@ -17,9 +17,9 @@ import msgspec
 
 from arena.authoring.conformance import CheckReport, StepOutcome, StepStatus
 from arena.cli import Interrupted
-from arena.cli import _options as options
 from arena.cli import _output as output
 from arena.cli._limit_options import LimitsCommand, limits_options
+from arena.cli._results import Found, as_json, result_command
 from arena.cli._signals import stops_at_sigterm
 from arena.competitions.config import ServeSection
 from arena.games import game_named
@@ -39,7 +39,7 @@ _LONGEST_FRAME = 4 << 20  # characters that --verbose shows of a frame, in effec
 _CLEAR = "\r\x1b[K"  # clears the terminal's last line
 
 
-@click.command(name="check", cls=LimitsCommand)
+@result_command("check", cls=LimitsCommand, prints=CheckReport)
 @click.argument("words", nargs=-1, metavar="[--] [COMMAND...]")
 @click.option("--listen", is_flag=True, help="Wait for a bot that connects by itself instead.")
 @click.option(
@@ -78,7 +78,6 @@ _CLEAR = "\r\x1b[K"  # clears the terminal's last line
     "which the cards depend on, too, and time are not fixed.",
 )
 @click.option("--verbose", is_flag=True, help="Show every frame on stderr.")
-@options.json_option
 @limits_options
 @click.pass_context
 def command(
@@ -91,9 +90,8 @@ def command(
     games: tuple[str, ...],
     seed: int | None,
     verbose: bool,
-    as_json: bool,
     limits: Limits,
-) -> None:
+) -> Iterator[Found]:
     """See whether a bot behaves, step by step, and what to do about it if it does not.
 
     COMMAND is what starts the bot: `arena check -- java -Xmx128m MyBot`, `arena check -- stdio:
@@ -103,10 +101,6 @@ def command(
     The exit status is 0 only if all steps passed; a step that has no meaning for the bot is
     skipped, and one that a slow bot had no time for is incomplete: with --rounds N it is shorter. A
     check ends within 20 minutes of the bot's arrival.
-
-    --json prints {passed, name, games, steps: [{number, step, game, status, about, rounds, missing,
-    sent, expected, came, hint, advice, stderr, took_ms}], report: {decisions, p50_ms, p99_ms,
-    max_ms, bank_ms, wall_bank_ms, memory_mib, processes, cpu_ms}, limits, seed}.
     """
     if listen == bool(words):
         raise UsageError("expected either -- COMMAND or --listen")
@@ -121,7 +115,7 @@ def command(
     entry = None if listen else named([BotSpec(program_of(words))])[0]
     program, name = (None, "bot") if entry is None else (entry.program, entry.name or "bot")
     wanted = tuple(game_named(game).name for game in games)
-    display = _Display(verbose=verbose, quiet=as_json)
+    display = _Display(verbose=verbose, quiet=as_json())
 
     async def check() -> CheckReport:
         stops_at_sigterm()
@@ -140,7 +134,7 @@ def command(
     except (KeyboardInterrupt, asyncio.CancelledError):
         stopped = "" if listen else ", the bot is stopped"
         raise Interrupted(f"interrupted{stopped}") from None
-    output.print_result(checked, "\n".join(summary_of(checked)), as_json=as_json)
+    yield checked, summary_of(checked)
     if not checked.passed:
         raise ArenaError(verdict_on(checked))
 

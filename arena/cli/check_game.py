@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import click
@@ -10,6 +11,7 @@ import click
 from arena.authoring.game_check import GameReport, check_game
 from arena.cli import _options as options
 from arena.cli import _output as output
+from arena.cli._results import Found, result_command
 from arena.engine.rules import Game
 from protocol.entry_points import OUR_PACKAGES
 from protocol.errors import ArenaError
@@ -19,7 +21,7 @@ from protocol.watchdog import Watchdog
 __all__ = ["command"]
 
 
-@click.command(name="check-game")
+@result_command("check-game", prints=GameReport)
 @options.game_argument
 @click.option(
     "--matches",
@@ -30,16 +32,13 @@ __all__ = ["command"]
     help="How many random matches it plays.",
 )
 @options.seed_option
-@options.json_option
-def command(game: Game, matches: int, seed: int | None, as_json: bool) -> None:
+def command(game: Game, matches: int, seed: int | None) -> Iterator[Found]:
     """Play random matches of GAME, and name every convention that it breaks.
 
     Each is one line: the name of the convention, which the manual explains under "Writing a game",
     and what is wrong. What breaks the description itself is told when the game is loaded. Code of
     its package that does not return is named with its line. The exit status is 0 only if nothing
     was found.
-
-    --json prints {game, package, matches, seed, decisions, broken: [{convention, text}]}.
     """
     seed = options.fresh_seed(seed)
     what = f"Checking {game.vocabulary.title}"
@@ -49,7 +48,7 @@ def command(game: Game, matches: int, seed: int | None, as_json: bool) -> None:
         Watchdog(_files(game), lambda line: click.echo(f"arena: {line}", err=True)),
     ):
         report = check_game(game, matches=matches, seed=seed, tick=count.tick)
-    output.print_result(report, _text(report), as_json=as_json)
+    yield report, _lines(report)
     if report.broken:
         found = output.plural(len(report.broken), "broken convention")
         raise ArenaError(f"expected none, found {found}; --seed {seed} repeats the check")
@@ -66,10 +65,10 @@ def _files(game: Game) -> set[str]:
     return files
 
 
-def _text(report: GameReport) -> str:
-    lines = [str(broken) for broken in report.broken]
+def _lines(report: GameReport) -> Iterator[str]:
+    yield from map(str, report.broken)
     package = "" if report.package is None else f" ({report.package})"
     played = output.plural(report.matches, "match")
     end = f"{played} of {report.game}{package}, {report.decisions:,.1f} decisions each"
     ok = "" if report.broken else ": every convention holds"
-    return "\n".join([*lines, f"{end}{ok} (seed {report.seed})"])
+    yield f"{end}{ok} (seed {report.seed})"

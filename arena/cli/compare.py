@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import click
+import msgspec
 
 from arena.cli import Interrupted
 from arena.cli import _lab_runs as lab_runs
 from arena.cli import _options as options
 from arena.cli import _output as output
 from arena.cli._bus_options import no_bus_options
+from arena.cli._lab_runs import OffenceFound
 from arena.cli._limit_options import LimitsCommand, limits_options
+from arena.cli._results import Found, result_command
 from arena.engine.rules import Game
 from arena.games import GAMES, competition_settings, game_named
 from arena.lab.compare import Matchup
@@ -29,7 +32,40 @@ from protocol.strategy import house_bots
 __all__ = ["command"]
 
 
-@click.command(name="compare", cls=LimitsCommand)
+class _Compared(msgspec.Struct, frozen=True, kw_only=True):
+    """What is known of two bots.
+
+    Attributes:
+        seed: null with --bot.
+        verdict: better, level, alike or open; null if a bot is eliminated.
+        better: the number of the better bot, 0 or 1; null if none is.
+        value: what the first won of a game, or how much more than the other it gained.
+        counted_in: what `value` is counted in.
+        interval: [low, high] of `value`.
+        more: about how many more units would settle it; null for too many.
+        measures: against the dealer, what a league ranks the two by beside their gain.
+    """
+
+    game: str
+    settings: Any
+    seed: int | None
+    bots: Sequence[str]
+    verdict: str | None
+    better: int | None
+    unit: str
+    units: int
+    value: float | None
+    counted_in: str
+    interval: tuple[float, float] | None
+    level: float | None
+    method: str | None
+    level_within: float
+    more: int | None
+    measures: Sequence[float] | None
+    eliminated: OffenceFound | None
+
+
+@result_command("compare", cls=LimitsCommand, prints=_Compared)
 @click.argument("bots", nargs=-1, metavar="[GAME] [V1] [V2]")
 @options.bot_option
 @click.option(
@@ -52,7 +88,6 @@ __all__ = ["command"]
 @no_bus_options
 @options.set_option
 @options.seed_option
-@options.json_option
 @limits_options
 def command(
     bots: tuple[str, ...],
@@ -62,9 +97,8 @@ def command(
     jobs: int | None,
     settings: dict[str, object],
     seed: int | None,
-    as_json: bool,
     limits: Limits,
-) -> None:
+) -> Iterator[Found]:
     """Play two bots against each other until it is known which is better.
 
     V1 and V2 are each the name of a house bot, a FILE.py, or a FILE.py@COMMIT: the file as it was
@@ -80,12 +114,6 @@ def command(
     same cards cannot be dealt again then. The first offence ends it, and the exit status is 1.
 
     `arena replay last` shows the last match.
-
-    --json prints {game, settings, seed, bots, verdict, better, unit, units, value, counted_in,
-    interval, level, method, level_within, more, measures, eliminated}: `verdict` is better, level,
-    alike or open, `better` the number of the better bot, 0 or 1, or null, `value` what the first
-    won of a game, or how much more than the other it gained, in `counted_in`, `interval` [low,
-    high] of that, and `more` about how many more units would settle it, null for too many.
     """
     lab_runs.check(commands, seed, limits)
     game_name, bots = _read_bots(bots, commands)
@@ -99,9 +127,9 @@ def command(
         try:
             _play(run, paths, commands, jobs, limits)
         except Interrupted:
-            _show(run, as_json=as_json)
+            yield _document(run), _lines(run)
             raise Interrupted(_how_to_go_on(run)) from None
-    _show(run, as_json=as_json)
+    yield _document(run), _lines(run)
     if run.offence is not None:
         raise output.Eliminated(lab_runs.out(run.names[run.offence.bot], run.offence))
 
@@ -166,38 +194,32 @@ def _how_to_go_on(run: ComparisonSoFar) -> str:
     )
 
 
-def _show(run: ComparisonSoFar, *, as_json: bool) -> None:
-    """Print what is known, of as many matches as there are."""
-    if as_json:
-        output.print_json(_document(run))
-        return
-    game, seed = run.matchup.game, run.seed
-    click.echo(f"{game.vocabulary.title}{lab_runs.seed_shown(seed)}")
-    if run.offence is not None:
-        return
-    click.echo(run.sentence())
-    for line in run.notes():
-        click.echo(line)
+def _lines(run: ComparisonSoFar) -> Iterator[str]:
+    """What is known, of as many matches as there are."""
+    yield f"{run.matchup.game.vocabulary.title}{lab_runs.seed_shown(run.seed)}"
+    if run.offence is None:
+        yield run.sentence()
+        yield from run.notes()
 
 
-def _document(run: ComparisonSoFar) -> dict[str, Any]:
+def _document(run: ComparisonSoFar) -> _Compared:
     matchup, standpoint = run.matchup, run.standpoint
     is_better = standpoint in (Standpoint.FIRST, Standpoint.SECOND)
     verdict = "better" if is_better else str(standpoint)
-    return {
-        "game": matchup.game.name,
-        "settings": matchup.settings,
-        "seed": run.seed,
-        "bots": run.names,
-        "verdict": verdict if run.offence is None else None,
-        "better": int(standpoint is Standpoint.SECOND) if is_better else None,
-        "unit": unit(matchup.game),
-        "units": run.units,
-        "value": run.values.mean,
-        "counted_in": matchup.counted_in,
+    return _Compared(
+        game=matchup.game.name,
+        settings=matchup.settings,
+        seed=run.seed,
+        bots=run.names,
+        verdict=verdict if run.offence is None else None,
+        better=int(standpoint is Standpoint.SECOND) if is_better else None,
+        unit=unit(matchup.game),
+        units=run.units,
+        value=run.values.mean,
+        counted_in=matchup.counted_in,
         **output.interval_fields(run.interval),
-        "level_within": run.level,
-        "more": run.more() if standpoint is Standpoint.OPEN else 0,
-        "measures": run.measured,
-        "eliminated": lab_runs.offence_document(run.offence, run.names),
-    }
+        level_within=run.level,
+        more=run.more() if standpoint is Standpoint.OPEN else 0,
+        measures=run.measured,
+        eliminated=OffenceFound.of(run.offence, run.names),
+    )

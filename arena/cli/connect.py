@@ -22,6 +22,7 @@ def command(words: tuple[str, ...]) -> int:
     """Connect FILE.py, or a house bot by GAME NAME, to an arena, as `python -m bots` does."""
     # The arena never imports a bot that plays over the network, and the event loop of a bot has a
     # process to itself. -P: a folder `bots` in the current directory is not the package.
+    os.environ["CARD_ARENA_CALLED_AS"] = "arena connect"
     argv = [sys.executable, "-P", "-m", "bots", *(words or ("--help",))]
     if os.name == "posix":
         os.execv(sys.executable, argv)  # so that the bot gets every signal

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import click
@@ -11,8 +12,9 @@ from arena.cli import _lab_runs as lab_runs
 from arena.cli import _options as options
 from arena.cli import _output as output
 from arena.cli._bus_options import no_bus_options
-from arena.cli._lab_runs import SeriesOptions, SeriesPlan
+from arena.cli._lab_runs import OffenceFound, SeriesOptions, SeriesPlan
 from arena.cli._limit_options import LimitsCommand
+from arena.cli._results import Found, result_command
 from arena.lab import intervals
 from arena.lab.crosstable import CrossTable, check_entrants, table_seeds
 from arena.lab.matches import unit
@@ -26,7 +28,66 @@ __all__ = ["command"]
 _TABLES = {1: "bot", 2: "pairing"}  # what one table is called, by seats; else a table
 
 
-@click.command(name="cross", cls=LimitsCommand)
+class _CrossedBot(msgspec.Struct, frozen=True, kw_only=True):
+    """What a bot did at all its tables.
+
+    Attributes:
+        total_error: one standard error, from single units; so is `mean_error`.
+        mean: per unit.
+        interval: [low, high] of the mean; null for too few units.
+        eliminated: null unless it is out.
+    """
+
+    name: str
+    units: int
+    won: int
+    total: int
+    total_error: float | None
+    mean: float | None
+    mean_error: float | None
+    interval: tuple[float, float] | None
+    level: float | None
+    method: str | None
+    eliminated: OffenceFound | None
+
+
+class _CrossedTable(msgspec.Struct, frozen=True, kw_only=True):
+    """What came of a table, by its bots.
+
+    Attributes:
+        score_errors: standard errors, from single units.
+        intervals: of the means per unit.
+    """
+
+    bots: Sequence[str]
+    matches: int
+    units: int
+    scores: Sequence[int]
+    score_errors: Sequence[float | None]
+    intervals: Sequence[output.ShownInterval]
+    points: Sequence[int]
+    won: Sequence[int]
+    eliminated: OffenceFound | None
+
+
+class _Crossed(msgspec.Struct, frozen=True, kw_only=True):
+    """What was played.
+
+    Attributes:
+        seed: null with --bot.
+        bots: the best first.
+    """
+
+    game: str
+    settings: Any
+    matches: int
+    seed: int | None
+    unit: str
+    bots: Sequence[_CrossedBot]
+    tables: Sequence[_CrossedTable]
+
+
+@result_command("cross", cls=LimitsCommand, prints=_Crossed)
 @options.jobs_option(
     "play up to N pairings side by side, by default as many as the bots take tables"
 )
@@ -37,7 +98,7 @@ _TABLES = {1: "bot", 2: "pairing"}  # what one table is called, by seats; else a
     help="Deal the same cards in all seats, each time to new bots: fewer games tell two apart.",
 )
 @lab_runs.series_options
-def command(series: SeriesOptions) -> None:
+def command(series: SeriesOptions) -> Iterator[Found]:
     """Let every bot of a game play against every bot.
 
     Each BOT is the name of a house bot or a FILE.py; without any, all house bots of the game play.
@@ -61,13 +122,6 @@ def command(series: SeriesOptions) -> None:
     for every 24 matches of a table.
 
     A bot that offends is out: its pairings count for nobody, and the exit status is 1.
-
-    --json prints {game, settings, matches, seed, unit, bots, tables}: `bots`, best first, [{name,
-    units, won, total, total_error, mean, mean_error, interval, level, method, eliminated}],
-    `tables` [{bots, matches, units, scores, score_errors, intervals, points, won, eliminated}];
-    `seed` is null with --bot. An error is one standard error, from single units; an
-    interval [low, high] is of the mean per unit and null if there are too few units, `intervals` by
-    bot.
     """
     lab_runs.check(series.commands, series.seed, series.limits)
     game = series.game
@@ -82,10 +136,7 @@ def command(series: SeriesOptions) -> None:
     bots = len(names) + len(series.commands)
     seeds = table_seeds(game, bots, seed or 0, duplicate=planned.duplicate)
     table = lab_runs.crossed(planned, series, names, seeds, seed)
-    if series.as_json:
-        output.print_json(_document(planned, table, seed))
-    else:
-        _show(planned, table, seed)
+    yield _document(planned, table, seed), _lines(planned, table, seed)
     out = [lab_runs.out(table.names[bot], why) for bot, why in table.offences.items()]
     if out:
         raise output.Eliminated("; ".join(out))
@@ -111,49 +162,49 @@ def _in_all_seats(planned: SeriesPlan, series: SeriesOptions) -> SeriesPlan:
     return msgspec.structs.replace(planned, matches=matches, duplicate=True)
 
 
-def _document(planned: SeriesPlan, table: CrossTable, seed: int | None) -> dict[str, Any]:
+def _document(planned: SeriesPlan, table: CrossTable, seed: int | None) -> _Crossed:
     names = table.names
-    return {
-        "game": planned.game.name,
-        "settings": planned.settings,
-        "matches": planned.matches,
-        "seed": seed,
-        "unit": unit(planned.game),
-        "bots": [
-            {
-                "name": score.name,
-                "units": score.units,
-                "won": score.won,
-                "total": score.total,
-                "total_error": score.total_error,
-                "mean": score.mean,
-                "mean_error": score.mean_error,
+    return _Crossed(
+        game=planned.game.name,
+        settings=planned.settings,
+        matches=planned.matches,
+        seed=seed,
+        unit=unit(planned.game),
+        bots=[
+            _CrossedBot(
+                name=score.name,
+                units=score.units,
+                won=score.won,
+                total=score.total,
+                total_error=score.total_error,
+                mean=score.mean,
+                mean_error=score.mean_error,
                 **output.interval_fields(score.interval),
-                "eliminated": lab_runs.offence_document(score.offence, names),
-            }
+                eliminated=OffenceFound.of(score.offence, names),
+            )
             for score in table.scores()
         ],
-        "tables": [
-            {
-                "bots": [names[bot] for bot in sitting.bots],
-                "matches": sitting.matches,
-                "units": sitting.samples[0].count,
-                "scores": sitting.scores,
-                "score_errors": [sample.error_of_total for sample in sitting.samples],
-                "intervals": [
-                    output.interval_fields(intervals.of_mean(planned.game, [(sitting, place)]))
+        tables=[
+            _CrossedTable(
+                bots=[names[bot] for bot in sitting.bots],
+                matches=sitting.matches,
+                units=sitting.samples[0].count,
+                scores=sitting.scores,
+                score_errors=[sample.error_of_total for sample in sitting.samples],
+                intervals=[
+                    output.ShownInterval.of(intervals.of_mean(planned.game, [(sitting, place)]))
                     for place in range(len(sitting.bots))
                 ],
-                "points": sitting.points,
-                "won": sitting.won,
-                "eliminated": lab_runs.offence_document(sitting.offence, names),
-            }
+                points=sitting.points,
+                won=sitting.won,
+                eliminated=OffenceFound.of(sitting.offence, names),
+            )
             for sitting in table.sittings
         ],
-    }
+    )
 
 
-def _show(planned: SeriesPlan, table: CrossTable, seed: int | None) -> None:
+def _lines(planned: SeriesPlan, table: CrossTable, seed: int | None) -> output.Lines:
     scores = table.scores()
     order = [score.bot for score in scores]
     pairs = planned.game.seats == 2
@@ -181,8 +232,8 @@ def _show(planned: SeriesPlan, table: CrossTable, seed: int | None) -> None:
         if score.offence is not None:
             total, mean = "eliminated", score.offence.kind
         shown.add_row(score.name, *cells, total, mean)
-    output.print_table(title, shown)
-    click.echo(planned.interval_note(score.interval for score in scores if score.units))
+    yield output.TitledTable(title, shown)
+    yield planned.interval_note(score.interval for score in scores if score.units)
 
 
 def _cell(planned: SeriesPlan, sitting: Sitting | None, bot: int) -> str:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import tempfile
-from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,7 +13,7 @@ import msgspec
 
 from arena.cli import Interrupted
 from arena.cli import _competition_report as report
-from arena.cli._output import TitledTable
+from arena.cli import _output as output
 from arena.cli._results import Found, result_command
 from arena.cli._signals import stops_at_sigterm
 from arena.storage.models import CompetitionReport
@@ -61,7 +60,7 @@ def command(keep: Path | None) -> Found:
     return _Played(reports), _lines(reports, keep)
 
 
-def _lines(reports: list[CompetitionReport], keep: Path | None) -> Iterator[str | TitledTable]:
+def _lines(reports: list[CompetitionReport], keep: Path | None) -> output.Lines:
     for competition in reports:
         yield from report.lines_of(competition)
     if keep is not None:

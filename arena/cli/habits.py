@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import click
@@ -77,17 +77,17 @@ def _bot(name: str, habits: Habits) -> _BotHabits:
     return _BotHabits(name, habits.matches, habits.decisions, habits.charts)
 
 
-def _lines(bots: Sequence[_BotHabits]) -> Iterator[str]:
-    from arena.cli._charts import show_charts
+def _lines(bots: Sequence[_BotHabits]) -> output.Lines:
+    from arena.cli._charts import lines_of_charts
 
     for bot in bots:
         yield f"{bot.name}: {plural(bot.decisions, 'decision')} in {plural(bot.matches, 'match')}"
-    show_charts([bot.name for bot in bots], [bot.charts for bot in bots])
+    yield from lines_of_charts([bot.name for bot in bots], [bot.charts for bot in bots])
 
 
 def _in_match(match: FoundRecord, seat: int) -> Habits:
     from arena.cli._found_match import playing_again
-    from arena.records.seat_matches import seat_match
+    from arena.records.seat_document import seat_match
 
     if match.seen is not None and seat + 1 != match.seen.seat:
         raise UsageError(f"expected seat {match.seen.seat}, whose view it is, got {seat + 1}")

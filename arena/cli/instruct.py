@@ -20,20 +20,18 @@ import msgspec
 
 from arena.cli import _options as options
 from arena.cli import _output as output
-from arena.cli._arena_connection import connected_to, place_of
-from arena.cli._results import Found, Lines, ResultCommand, as_json, result_command
+from arena.cli._arena_connection import connected_to, instructed
+from arena.cli._results import Found, ResultCommand, as_json, result_command
 from arena.competitions.planned_run import MOST_MATCHES
 from arena.formats.spec import Form
 from arena.sandbox.bot_spec import some
 from arena.strength.figures import SECONDS, plural, time_of
-from protocol.codec import Encoding, decode_from_arena, encode
-from protocol.errors import ArenaError, ProtocolError, Unreachable, UsageError, token_advice
+from protocol.errors import ArenaError, Unreachable, UsageError
 from protocol.instructions import TimedVerdict, Unplayed
-from protocol.messages import VERSION, Action, Done, Instruct, Refused
+from protocol.messages import VERSION, Action, Done, Instruct
 
 __all__ = ["COMMANDS"]
 
-_TIMEOUT_S = 10.0  # for the answer
 _LISTS = ("tokens", "lines", "hosts", "lost", "verdicts")  # of an answer, each of some actions
 
 COMMANDS: dict[str, ResultCommand] = {}
@@ -64,7 +62,7 @@ def _instruction(*lists: str) -> Callable[[Callable[..., Found | Iterator[Found]
     return declared
 
 
-def _told(done: Done, lines: Lines | None = None, *asked: str) -> Found:
+def _told(done: Done, lines: str | output.Lines | None = None, *asked: str) -> Found:
     """An answer as a document, without the empty lists that were not `asked` for, and its lines."""
     document: dict[str, Any] = msgspec.to_builtins(done)
     for name in _LISTS:
@@ -213,7 +211,7 @@ def _void_all(found: Done, ask: SendsInstruct, *, is_sure: bool) -> Iterator[Fou
     yield _told(msgspec.structs.replace(done, text=text, verdicts=verdicts))
 
 
-def _verdicts(verdicts: Sequence[TimedVerdict]) -> Lines:
+def _verdicts(verdicts: Sequence[TimedVerdict]) -> output.Lines:
     at = ("time", lambda each: time_of(each.at, SECONDS))
     columns = ("competition", "match", "bot", ("verdict", "kind"), ("refused", "refusal"))
     return [output.table_of("Verdicts of that time", verdicts, at, *columns, words=("time",))]
@@ -344,23 +342,5 @@ def _ask(url: str, message: Instruct) -> Done:
 
     Raises `ArenaError` if it refuses, `Unreachable` if none answers, `UsageError` for a bad `url`.
     """
-    from websockets.exceptions import WebSocketException
-
-    place = place_of(url)
-    try:
-        with connected_to(url) as websocket:
-            websocket.send(encode(message, Encoding.JSON), text=True)
-            frame = websocket.recv(_TIMEOUT_S, decode=False)
-    except (OSError, TimeoutError, WebSocketException) as error:
-        raise Unreachable(
-            f"no arena answers at {place}: {str(error) or 'it does not answer'}"
-        ) from None
-    try:
-        [answer] = decode_from_arena(frame, Encoding.JSON, str)
-    except (ProtocolError, ValueError) as error:
-        raise Unreachable(f"what answers at {place} is no arena: {error}") from None
-    if isinstance(answer, Refused):
-        raise ArenaError(f"{answer.text}{token_advice(answer.text, message.token)}")
-    if not isinstance(answer, Done):
-        raise Unreachable(f"what answers at {place} is no arena")
-    return answer
+    with connected_to(url) as websocket:
+        return instructed(websocket, url, message)

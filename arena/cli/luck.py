@@ -2,24 +2,37 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import click
+import msgspec
 
 from arena.cli import Interrupted
 from arena.cli import _options as options
 from arena.cli import _output as output
-from arena.results import match_sums
-from arena.storage.store import Store
+from arena.cli._results import Found, result_command
 
 __all__ = ["command"]
 
 _REASONS = 5  # why matches were left out: more are in the document
 
 
-@click.command(name="luck")
+class _Measured(msgspec.Struct, frozen=True):
+    """What was written.
+
+    Attributes:
+        matches: how many were written.
+        left: for each reason how many could not be, as their records cannot be played again.
+    """
+
+    matches: int
+    left: Mapping[str, int]
+
+
+@result_command("luck", prints=_Measured)
 @click.argument("where", metavar="DB")
 @click.option("--all", "again", is_flag=True, help="Do it again for all matches.")
-@options.json_option
-def command(where: str, again: bool, as_json: bool) -> None:
+def command(where: str, again: bool) -> Found:
     """Measure the luck of the matches of a database, and add up their hands or games.
 
     An arena adds up the units of a match when it writes it, and measures its luck soon after. This
@@ -29,10 +42,10 @@ def command(where: str, again: bool, as_json: bool) -> None:
 
     DB is a file or a URL on which no arena runs. Ctrl-C is safe: the same command goes on from
     there.
-
-    --json prints {matches, left: {REASON: MATCHES}}: how many were written, and how many could not
-    be, as their records cannot be played again.
     """
+    from arena.results import match_sums
+    from arena.storage.store import Store
+
     database = options.database(where)
     Store(database, create=False).close()  # it is there and an arena's: no file is made
     with Store(database, exclusive=True) as store:
@@ -50,5 +63,4 @@ def command(where: str, again: bool, as_json: bool) -> None:
     lines += [f"left out {output.plural(many, 'match')}: {why}" for why, many in shown]
     if more := sum(done.left.values()) - sum(many for _, many in shown):
         lines.append(f"left out {output.plural(more, 'match')} for other reasons")
-    document = {"matches": done.written, "left": done.left}
-    output.print_result(document, "\n".join(lines), as_json=as_json)
+    return _Measured(done.written, done.left), lines

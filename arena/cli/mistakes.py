@@ -327,10 +327,12 @@ class _Judging:
                 "were judged; `--lost 0` judges all."
             )
         if (luck := report.luck) is not None:
-            gain, cards, without = (
-                signed(value, 2) for value in (luck.gain, luck.luck, luck.gain - luck.luck)
+            won = (luck.gain, luck.gain - luck.luck)
+            gain, without = (
+                f"{value:,.2f}" if self._game.is_count else signed(value, 2) for value in won
             )
-            yield f"It won {gain} {luck.unit}s, of which {cards} is luck: {without} without it."
+            of_luck = signed(luck.luck, 2)
+            yield f"It won {gain} {luck.unit}s, of which {of_luck} is luck: {without} without it."
         for place, mistake in enumerate(report.mistakes, start=1):
             yield ""
             where = f"match {mistake.match}, " if self._total > 1 else ""

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import click
+import msgspec
 
 from arena.authoring.other_language import other_language
-from arena.authoring.starter import plain_name, starter
+from arena.authoring.starter import ShellCommand, plain_name, starter
 from arena.cli import _new_folder as new_folder
 from arena.cli import _options as options
+from arena.cli._results import Found, result_command
 from arena.engine.rules import Game
 from arena.sandbox.languages import Language
 from protocol.errors import did_you_mean
@@ -33,7 +36,17 @@ class _LanguageChoice(click.Choice[str]):
             raise click.BadParameter(text, ctx, param) from None
 
 
-@click.command(name="new")
+class _NewBot(msgspec.Struct, frozen=True):
+    """What was written, and the commands that come next."""
+
+    folder: str
+    game: str
+    language: str
+    files: Sequence[str]
+    commands: Sequence[ShellCommand]
+
+
+@result_command("new", prints=_NewBot)
 @options.game_argument
 @click.argument("folder", type=click.Path(path_type=Path), metavar="DIR")
 @click.option(
@@ -45,16 +58,13 @@ class _LanguageChoice(click.Choice[str]):
     help="What it is written in; other writes the game's page of the manual "
     "and the session in pseudocode.",
 )
-@options.json_option
-def command(game: Game, folder: Path, language: str, as_json: bool) -> None:
+def command(game: Game, folder: Path, language: str) -> Found:
     """Write a bot for GAME to begin with, and say how to try, check and connect it.
 
     DIR is made; if it is there, it must be empty. The bot gets its name.
 
     The bot answers every question that the game asks, if not cleverly; it has a test of its own.
     --lang other writes what you need for a bot in a language that has no starter.
-
-    --json prints {folder, game, language, files, commands: [{purpose, line}]}.
     """
     name = plain_name(os.path.basename(os.path.realpath(folder)))
     if language == _OTHER:
@@ -64,5 +74,5 @@ def command(game: Game, folder: Path, language: str, as_json: bool) -> None:
         made = starter(game, Language(language), name)
         contents = f"a bot for {game.vocabulary.title} in {Language(language).shown}"
     new_folder.write(folder, made.files)
-    about = {"folder": str(folder), "game": game.name, "language": language}
-    new_folder.show(about, contents, made, as_json=as_json)
+    written = _NewBot(str(folder), game.name, language, list(made.files), made.commands)
+    return written, new_folder.lines_of(folder, contents, made)

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from typing import Any
 
-import click
+import msgspec
 
 from arena.cli import _lab_runs as lab_runs
 from arena.cli import _options as options
 from arena.cli import _output as output
-from arena.cli._lab_runs import SeriesOptions, SeriesPlan
+from arena.cli._lab_runs import OffenceFound, SeriesOptions, SeriesPlan
 from arena.cli._limit_options import LimitsCommand
+from arena.cli._results import Found, result_command
 from arena.lab import intervals
 from arena.lab.matches import unit
 from arena.lab.recent_matches import LabMatches
@@ -20,9 +22,52 @@ from protocol.errors import UsageError
 __all__ = ["command"]
 
 
-@click.command(name="play", cls=LimitsCommand)
+class _PlayedBot(msgspec.Struct, frozen=True, kw_only=True):
+    """What a bot did.
+
+    Attributes:
+        won: how many matches; against the dealer, in how many it was ahead.
+        mean: per unit.
+        standard_error: one, from single units.
+        interval: [low, high] of the mean; null for too few units.
+    """
+
+    name: str
+    won: int
+    score: int
+    points: int
+    mean: float | None
+    standard_error: float | None
+    interval: tuple[float, float] | None
+    level: float | None
+    method: str | None
+
+
+class _PlayedPairing(msgspec.Struct, frozen=True, kw_only=True):
+    """What was played.
+
+    Attributes:
+        seed: null with --bot.
+        bots: in the order in which they were given.
+        winners: their numbers, from 0.
+        sure: whether chance alone would hardly make them win; null if that does not say.
+        eliminated: null if no bot is.
+    """
+
+    game: str
+    settings: Any
+    matches: int
+    seed: int | None
+    unit: str
+    bots: Sequence[_PlayedBot]
+    winners: Sequence[int]
+    sure: bool | None
+    eliminated: OffenceFound | None
+
+
+@result_command("play", cls=LimitsCommand, prints=_PlayedPairing)
 @lab_runs.series_options
-def command(series: SeriesOptions) -> None:
+def command(series: SeriesOptions) -> Iterator[Found]:
     """Play a match or a pairing here and now, and say who won, unless that may be chance.
 
     GAME is a game or its alias. Each BOT is the name of a house bot, a FILE.py with one class in
@@ -34,12 +79,6 @@ def command(series: SeriesOptions) -> None:
     competition. The same cards cannot be dealt again then.
 
     The first offence ends it, and the exit status is 1. `arena replay last` shows the last match.
-
-    --json prints {game, settings, matches, seed, unit, bots: [{name, won, score, points, mean,
-    standard_error, interval, level, method}], winners, sure, eliminated}: `bots` as given, `mean`
-    per unit, `winners` their numbers from 0, `sure` whether chance alone would hardly make them
-    win, `eliminated` null or {bot, name, kind, text, match}; `seed` is null with --bot. The
-    standard error is one, from single units; `interval` is [low, high], null for too few units.
     """
     game, bots, commands = series.game, series.bots, series.commands
     if (got := len(bots) + len(commands)) != game.seats:
@@ -54,42 +93,41 @@ def command(series: SeriesOptions) -> None:
     table = lab_runs.crossed(planned, series, bots, seeds, seed, recent)
     names, [sitting] = table.names, table.sittings
     recent.keep(names)
-    if series.as_json:
-        output.print_json(_document(planned, names, sitting, seed))
-    else:
-        _show(planned, names, sitting, seed)
+    yield _document(planned, names, sitting, seed), _lines(planned, names, sitting, seed)
     if sitting.offence is not None:
         raise output.Eliminated(lab_runs.out(names[sitting.offence.place], sitting.offence))
 
 
 def _document(
     planned: SeriesPlan, bots: tuple[str, ...], sitting: Sitting, seed: int | None
-) -> dict[str, Any]:
-    return {
-        "game": planned.game.name,
-        "settings": planned.settings,
-        "matches": sitting.matches,
-        "seed": seed,
-        "unit": unit(planned.game),
-        "bots": [
-            {
-                "name": name,
-                "won": sitting.won[place],
-                "score": sitting.scores[place],
-                "points": sitting.points[place],
-                "mean": sitting.samples[place].mean,
-                "standard_error": sitting.samples[place].standard_error,
+) -> _PlayedPairing:
+    return _PlayedPairing(
+        game=planned.game.name,
+        settings=planned.settings,
+        matches=sitting.matches,
+        seed=seed,
+        unit=unit(planned.game),
+        bots=[
+            _PlayedBot(
+                name=name,
+                won=sitting.won[place],
+                score=sitting.scores[place],
+                points=sitting.points[place],
+                mean=sitting.samples[place].mean,
+                standard_error=sitting.samples[place].standard_error,
                 **output.interval_fields(intervals.of_mean(planned.game, [(sitting, place)])),
-            }
+            )
             for place, name in enumerate(bots)
         ],
-        "winners": sitting.leaders if planned.game.seats > 1 else (),
-        "sure": _is_sure(planned, sitting),
-        "eliminated": lab_runs.offence_document(sitting.offence, bots),
-    }
+        winners=sitting.leaders if planned.game.seats > 1 else (),
+        sure=_is_sure(planned, sitting),
+        eliminated=OffenceFound.of(sitting.offence, bots),
+    )
 
 
-def _show(planned: SeriesPlan, bots: tuple[str, ...], sitting: Sitting, seed: int | None) -> None:
+def _lines(
+    planned: SeriesPlan, bots: tuple[str, ...], sitting: Sitting, seed: int | None
+) -> output.Lines:
     won = "ahead" if planned.game.seats == 1 else "won"
     columns = ("bot", won, "score", f"per {unit(planned.game)}")
     has_points = any(sitting.points)
@@ -104,10 +142,10 @@ def _show(planned: SeriesPlan, bots: tuple[str, ...], sitting: Sitting, seed: in
             planned.with_interval(sitting.samples[place].mean, found[place], 3),
             *points,
         )
-    output.print_table(f"{planned.title}{lab_runs.seed_shown(seed)}", table)
-    click.echo(planned.interval_note(found))
+    yield output.TitledTable(f"{planned.title}{lab_runs.seed_shown(seed)}", table)
+    yield planned.interval_note(found)
     if planned.game.seats > 1:
-        click.echo(_verdict(planned, bots, sitting))
+        yield _verdict(planned, bots, sitting)
 
 
 def _is_sure(planned: SeriesPlan, sitting: Sitting) -> bool | None:

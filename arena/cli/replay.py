@@ -50,7 +50,7 @@ _LONGEST_LINE = 2000
     help="With --seat: print the conversation with that seat's bot, "
     "as in protocol/vectors/transcripts/.",
 )
-@options.json_option
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON document instead of a table.")
 def command(
     match: str,
     db: str,
@@ -80,8 +80,8 @@ def command(
     saw. --seat can be left out with it.
 
     With --seat and --frames every message between that seat's bot and the arena is printed, from
-    `hello` to `over`, as `arena verify` reads it. What no record has is made up: the session, and
-    that nothing was late, lost or refused.
+    `hello` to `over`. What no record has is made up: the session, and that nothing was late, lost
+    or refused.
 
     --json prints the match with its record, as `arena verify` reads it; with --bot {same, differs,
     differences, failed}: `differences` is a list of {number, round, question, recorded, given,
@@ -125,14 +125,11 @@ def _print_record(found: FoundRecord) -> None:
 def _told(found: FoundRecord, seat: int | None, round_number: int | None) -> Iterator[str]:
     from arena.records import narrative
 
-    if found.seen is not None:
-        yield from narrative.tell_seat(found.seen, round_number=round_number)
-        return
     document = found.document
     if document is not None and round_number is None:
         yield f"match {found.name} of {document.competition}, pairing {document.pairing}"
     yield from narrative.tell(
-        found.record,
+        found.seen or found.record,
         found.players,
         seat=seat,
         round_number=round_number,
@@ -156,7 +153,7 @@ def _show(lines: Iterator[str]) -> None:
 def _show_frames(found: FoundRecord, game: Game, seat: int) -> None:
     """Print a seat's conversation; raises `ArenaError` if the record cannot be played again."""
     from arena.cli._found_match import playing_again
-    from arena.records.seat_transcript import conversation
+    from arena.records.transcript import conversation
 
     with playing_again(found.name):
         transcript = conversation(
@@ -186,7 +183,7 @@ def _ask_bot(
 ) -> None:
     from arena.cli import _lab_runs as lab_runs
     from arena.lab import replay_to_bot
-    from arena.records.narrative import seat_names
+    from arena.records.captions import seat_names
 
     players = found.names(game)
     start = _program(game, bot, seed)
@@ -213,7 +210,7 @@ def _ask_bot(
 
 
 def _replayed(game: Game, name: str, done: ReplayOutcome) -> Iterator[str]:
-    from arena.records.alternatives import NO_ANSWER
+    from arena.lab.replay_to_bot import NO_ANSWER
 
     same = plural(done.same, "answer")
     if not done.differences and done.failed is None:

@@ -5,25 +5,30 @@ from __future__ import annotations
 import contextlib
 import os
 import unicodedata
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 import msgspec
 
 from arena.cli import _options as options
 from arena.cli import _output as output
+from arena.cli._arena_connection import connected_to, instructed
 from arena.cli._results import Found, ResultCommand
 from arena.engine.names import spelled
 from arena.sandbox.bot_spec import some
 from arena.storage.models import Imported, Issued, Member
 from arena.strength.figures import time_of
-from protocol.errors import UsageError
-from protocol.messages import Action
+from protocol.errors import ArenaError, Unreachable, UsageError
+from protocol.messages import VERSION, Action, Instruct
 
 if TYPE_CHECKING:
+    from sqlalchemy import Engine
+    from websockets.sync.client import ClientConnection
+
+    from arena.storage.arena_contact import ArenaContact
     from arena.storage.roster import Roster
 
 __all__ = ["command"]
@@ -110,7 +115,7 @@ def import_(file: Path, tokens: Path | None, db: str) -> Found:
 
     students = read_class(file)
     write = (lambda issued: None) if tokens is None else partial(_write_tokens, tokens)
-    with _opened(db, create=True) as roster, _removed_on_failure(tokens):
+    with _changing(db, create=True) as roster, _removed_on_failure(tokens):
         done = roster.take(students, write)
     document = msgspec.to_builtins(done)
     for member in document["new"] if tokens is not None else ():
@@ -118,7 +123,7 @@ def import_(file: Path, tokens: Path | None, db: str) -> Found:
     return document, _import_lines(done, tokens)
 
 
-def _import_lines(done: Imported, tokens: Path | None) -> Iterator[str | output.TitledTable]:
+def _import_lines(done: Imported, tokens: Path | None) -> output.Lines:
     where = ""
     if done.new and tokens is None:
         yield _token_table(done.new)
@@ -167,7 +172,7 @@ def rotate(name: str, db: str) -> Found:
     bot that is connected with it is out of its matches, and absent if it does not come back in
     time with the new one.
     """
-    with _opened(db) as roster:
+    with _changing(db) as roster:
         issued = roster.rotate(name)
         bots = roster.taking_part(issued.name)
     lines: list[str | output.TitledTable] = [_token_table([issued])]
@@ -187,7 +192,7 @@ def revoke(name: str, from_running: bool, db: str) -> Found:
     A bot that is connected with it is out of its competitions: while one is not over, this asks
     first, or needs --from-running. A version of theirs that plays goes on.
     """
-    with _opened(db) as roster:
+    with _changing(db) as roster:
         _confirm_strike(roster, name, from_running)
         name = roster.revoke(name)
     text = f"{name}'s token is no longer valid; the name and the programs that were handed in stay"
@@ -241,7 +246,7 @@ def instructor(name: str, db: str) -> Found:
     change the roster. NAME is recorded with all that is done with the token. An earlier token of
     that name is no longer valid.
     """
-    with _opened(db, create=True) as roster:
+    with _changing(db, create=True) as roster:
         token = roster.instructor(name)
     return _Instructor(name, token), _instructor_lines(name, token)
 
@@ -273,30 +278,90 @@ def _change(db: str, name: str, new: str | None = None, *, from_running: bool = 
 
     An arena that runs on the database does it, as it knows who is connected.
     """
+    with _opened(db) as roster, _arena_on(roster.engine) as ask:
+        name = spelled(name, [member.name for member in roster.members()])
+        if ask is None:
+            with _without_arena(roster.engine):
+                return roster.remove(name) if new is None else roster.rename(name, new)
+        if new is not None:
+            ask(Action.RENAME, bot=name, text=new)
+        elif _confirm_strike(roster, name, from_running):
+            ask(Action.UNLIST, bot=name, from_running=True)
+        else:
+            ask(Action.UNLIST, bot=name)
+    return name
+
+
+@contextlib.contextmanager
+def _changing(db: str, *, create: bool = False) -> Iterator[Roster]:
+    """A roster that an arena that runs on the database reads again after the block."""
+    with _opened(db, create=create) as roster:
+        with _arena_on(roster.engine):
+            yield roster
+        try:
+            with _arena_on(roster.engine):  # which reads it
+                pass
+        except ArenaError as error:  # the tokens are to be shown all the same
+            click.echo(f"arena: the roster is written, but {error}", err=True)
+
+
+@contextlib.contextmanager
+def _arena_on(engine: Engine) -> Iterator[Callable[..., None] | None]:
+    """Connect to the arena that runs on a database, which then reads its roster.
+
+    The block gets a function that sends an instruction; None if no arena runs. Raises Unreachable
+    if one runs and does not answer.
+    """
+    from arena.storage import arena_contact
+
+    contact = arena_contact.find(engine)
+    ask = None
+    with contextlib.ExitStack() as stack:
+        if contact is not None:
+            try:
+                websocket = stack.enter_context(connected_to(contact.url))
+                ask = partial(_ask, engine, websocket, contact)
+                ask(Action.STATUS)
+            except ArenaError:
+                ask = None
+                with _without_arena(engine):  # it was killed
+                    pass
+        yield ask
+
+
+@contextlib.contextmanager
+def _without_arena(engine: Engine) -> Iterator[None]:
+    """Let no arena begin on a database; raises Unreachable if one runs."""
     from arena.storage.lock import DatabaseInUse, hold
-    from arena.storage.roster_requests import Request, RosterRequests
     from arena.storage.schema import shown
 
-    with _opened(db) as roster:
-        name = spelled(name, [member.name for member in roster.members()])
-        engine = roster.engine
-        try:
-            lock = hold(engine, shown(engine.url))  # no arena can start meanwhile
-        except DatabaseInUse:
-            request = Request(action=Action.RENAME, name=name, new=new)
-            if new is None:
-                is_struck = _confirm_strike(roster, name, from_running)
-                request = Request(action=Action.UNLIST, name=name, from_running=is_struck)
-            RosterRequests(engine).ask(request)
-            return name
-        try:
-            if new is None:
-                roster.remove(name)
-            else:
-                roster.rename(name, new)
-        finally:
-            lock.release()
-    return name
+    where = shown(engine.url)
+    try:
+        lock = hold(engine, where)
+    except DatabaseInUse:
+        text = f"the arena on {where} does not answer; nothing has changed"
+        raise Unreachable(text) from None
+    try:
+        yield
+    finally:
+        lock.release()
+
+
+def _ask(
+    engine: Engine, websocket: ClientConnection, contact: ArenaContact, action: Action, **about: Any
+) -> None:
+    from arena.storage.schema import shown
+
+    message = Instruct(VERSION, contact.token, action, **about)
+    try:
+        instructed(websocket, contact.url, message)
+    except Unreachable:
+        raise Unreachable(
+            f"the arena on {shown(engine.url)} has begun with it, "
+            "and it is not known whether it was done: see `arena roster list`"
+        ) from None
+    except ArenaError as error:
+        raise UsageError(str(error)) from None
 
 
 def _write_tokens(file: Path, issued: Sequence[Issued]) -> None:

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import errno
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 import click
+import msgspec
 
 from arena.cli import _lab_runs as lab_runs
 from arena.cli import _options as options
 from arena.cli import _output as output
 from arena.cli._limit_options import LimitsCommand, limits_options
+from arena.cli._results import Found, result_command
 from arena.engine.rules import Game
 from arena.lab.in_process import Entrant, entrant
 from arena.lab.ruin import Attempt, Ruin, Trials
@@ -28,7 +30,43 @@ __all__ = ["command"]
 _CHIPS = click.IntRange(min=1)
 
 
-@click.command(name="ruin", cls=LimitsCommand)
+class _RuinByAnte(msgspec.Struct, frozen=True, kw_only=True):
+    """How the trials with an ante ended.
+
+    Attributes:
+        standard_error: of the share, one.
+        interval: [low, high] of the share.
+    """
+
+    ante: int | None
+    reached: int
+    broke: int
+    undecided: int
+    offences: int
+    share: float
+    standard_error: float | None
+    interval: tuple[float, float] | None
+    level: float | None
+    method: str | None
+
+
+class _Tried(msgspec.Struct, frozen=True):
+    """How the trials ended.
+
+    Attributes:
+        seed: null with --bot.
+    """
+
+    game: str
+    bot: str
+    stake: int
+    goal: int
+    trials: int
+    seed: int | None
+    results: Sequence[_RuinByAnte]
+
+
+@result_command("ruin", cls=LimitsCommand, prints=_Tried)
 @options.game_argument
 @click.argument("bot", required=False)
 @options.bot_option
@@ -48,7 +86,6 @@ _CHIPS = click.IntRange(min=1)
 @options.jobs_option("start the bot N times, by default once")
 @options.set_option
 @options.seed_option
-@options.json_option
 @limits_options
 def command(
     game: Game,
@@ -61,9 +98,8 @@ def command(
     jobs: int | None,
     settings: dict[str, object],
     seed: int | None,
-    as_json: bool,
     limits: Limits,
-) -> None:
+) -> Iterator[Found]:
     """See how often a bot turns a stake into a goal before it goes broke.
 
     GAME is one that is played for chips against the dealer; BOT is the name of a house bot or a
@@ -75,10 +111,6 @@ def command(
     a competition: its first offence puts it out, and only the trials so far count. It is started
     once, or with --jobs N as N processes that play side by side. The same cards cannot be dealt
     again then.
-
-    --json prints {game, bot, stake, goal, trials, seed, results: [{ante, reached, broke, undecided,
-    offences, share, standard_error, interval, level, method}]}, a result per ante; `seed` is null
-    with --bot. The standard error is one; `interval` is [low, high] of the share.
     """
     lab_runs.check(commands, seed, limits)
     if len(commands) + (bot is not None) != 1:
@@ -104,7 +136,7 @@ def command(
 
         lab_runs.play_here(attempt, entrants, parts, done.add, bar, seed, jobs)
     results = done.ruins()
-    _print(game, name, wanted, results, seed, as_json)
+    yield _document(game, name, wanted, results, seed), _lines(game, name, wanted, results, seed)
     if bot is None and done.offence is not None:
         raise output.Eliminated(lab_runs.out(name, done.offence))
     for result in results:
@@ -133,38 +165,29 @@ def _try_launched(
         raise
 
 
-def _print(
-    game: Game,
-    bot: str,
-    antes: Sequence[int | None],
-    results: Sequence[Ruin],
-    seed: int | None,
-    as_json: bool,
-) -> None:
-    if not as_json:
-        _show(game, bot, antes, results, seed)
-        return
+def _document(
+    game: Game, bot: str, antes: Sequence[int | None], results: Sequence[Ruin], seed: int | None
+) -> _Tried:
     first = results[0]
     rows = [
-        {
-            "ante": ante,
-            "reached": result.wins,
-            "broke": result.broke,
-            "undecided": result.undecided,
-            "offences": result.offences,
-            "share": result.share,
-            "standard_error": result.standard_error,
+        _RuinByAnte(
+            ante=ante,
+            reached=result.wins,
+            broke=result.broke,
+            undecided=result.undecided,
+            offences=result.offences,
+            share=result.share,
+            standard_error=result.standard_error,
             **output.interval_fields(result.interval),
-        }
+        )
         for ante, result in zip(antes, results, strict=True)
     ]
-    document = {"game": game.name, "bot": bot, "stake": first.stake, "goal": first.goal}
-    output.print_json({**document, "trials": first.trials, "seed": seed, "results": rows})
+    return _Tried(game.name, bot, first.stake, first.goal, first.trials, seed, rows)
 
 
-def _show(
+def _lines(
     game: Game, bot: str, antes: Sequence[int | None], results: Sequence[Ruin], seed: int | None
-) -> None:
+) -> output.Lines:
     first = results[0]
     title = (
         f"{game.vocabulary.title}: {bot}, from {first.stake:,} to {first.goal:,}, "
@@ -188,5 +211,5 @@ def _show(
     table = output.new_table(*columns)
     for cells in zip(*columns.values(), strict=True):
         table.add_row(*cells)
-    output.print_table(title, table)
-    click.echo(output.interval_note([result.interval for result in results], "trial"))
+    yield output.TitledTable(title, table)
+    yield output.interval_note([result.interval for result in results], "trial")

@@ -11,6 +11,7 @@ import msgspec
 from arena.cli import _options as options
 from arena.cli._bus_options import BusAddress, bus_options
 from arena.cli._limit_options import LimitsCommand, limits_options
+from arena.cli._results import result_command
 from arena.cli._signals import Stop
 from arena.competitions.config import Config, ServeSection, example, read_config
 from arena.games import GAMES, competition_settings, game_named
@@ -39,7 +40,7 @@ def _print_example(ctx: click.Context, _param: object, wanted: bool) -> None:
         ctx.exit()
 
 
-@click.command(name="serve", cls=LimitsCommand)
+@result_command("serve", cls=LimitsCommand, prints="arena.storage.models:CompetitionReport")
 @click.argument("games", nargs=-1, metavar="[GAME]...")
 @click.option(
     "--config",
@@ -69,7 +70,6 @@ def _print_example(ctx: click.Context, _param: object, wanted: bool) -> None:
     help="Print a file for --config, for a whole course, and exit.",
 )
 @options.set_option
-@options.json_option
 @limits_options
 @click.pass_obj
 def command(
@@ -81,7 +81,6 @@ def command(
     bus: BusAddress | None,
     without_isolation: bool,
     settings: dict[str, object],
-    as_json: bool,
     limits: Limits,
 ) -> None:
     """Run an arena, for all games or for those named.
@@ -101,8 +100,7 @@ def command(
     SIGHUP, with status 0; started again with the same database it goes on where it was, also after
     a power cut.
 
-    --json prints a JSON document per competition, one a line, with the fields that `arena demo
-    --json` has.
+    With --json there is a document for each competition, one a line.
     """
     from arena.cli._serving import ServePlan, certificate_of, check_proxies, check_safety, run
     from arena.competitions.scheduler import OpenGame
@@ -132,7 +130,7 @@ def command(
     playable = {None, *(run.game for run in config.runs), *(game.name for game in chosen)}
     database = () if "://" in section.db else (Path(section.db),)
     bots = _named((*config.bots, *commands), playable, (*database, *hidden))
-    plan = ServePlan(config, tuple(open_games), bots, hidden, as_json, unsafe, bus, tls)
+    plan = ServePlan(config, tuple(open_games), bots, hidden, unsafe, bus, tls)
     run(plan, stop or Stop())
 
 

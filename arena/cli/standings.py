@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 import click
@@ -100,20 +100,20 @@ def _standings(results: LiveResults) -> Standings:
         players=competition.plan.players,
         state=competition.state,
         standings=() if ranking else results.standings,
-        cross_table=results.cross_table,
+        cross_table=results.book.cross_table,
         ranking=ranking,
         verdicts=results.verdicts,
-        played=results.played,
+        played=results.book.played,
         seconds=results.seconds,
         not_there=competition.plan.not_there,
-        unit=results.unit,
-        versions=results.versions,
+        unit=results.book.unit,
+        versions=results.book.versions,
         progress=results.progress,
         luck=LuckTable(results.luck(), results.unranked).lines(),
     )
 
 
-def _lines(standings: Standings, results: LiveResults) -> Iterator[str | output.TitledTable]:
+def _lines(standings: Standings, results: LiveResults) -> output.Lines:
     title = _title(standings)
     if results.missing is not None and not (standings.standings or standings.ranking):
         yield title

@@ -177,7 +177,7 @@ def _listed(arena: Entering, message: ListSubmissions | Use | Disable | Rebuild)
     return answer, answer.text or _lines(answer)
 
 
-def _lines(answer: SubmissionList) -> Iterator[str | output.TitledTable]:
+def _lines(answer: SubmissionList) -> output.Lines:
     if not answer.entries:
         yield "nothing was handed in yet"
         return

@@ -41,7 +41,7 @@ def command(path: Path, message: str, arena: Entering) -> Iterator[Found]:
     from arena.sandbox.archive import pack
 
     name, data = pack(path)
-    progress = SubmissionProgress(quiet=as_json(), file=path if path.suffix == ".py" else None)
+    progress = SubmissionProgress(quiet=as_json(), file=_strategy_in(path))
     with arena as connection:
         try:
             _upload(connection, Submit(name, len(data), message), data, progress)
@@ -49,6 +49,14 @@ def command(path: Path, message: str, arena: Entering) -> Iterator[Found]:
             progress.clear()
             raise Interrupted("interrupted before all was sent: nothing was handed in") from None
         yield from progress.follow(connection)
+
+
+def _strategy_in(path: Path) -> Path | None:
+    """The file of a strategy that our client connects; None for another program."""
+    if path.suffix == ".py":
+        return path
+    file = path / "bot.py"
+    return file if file.is_file() and not (path / "bot.toml").exists() else None
 
 
 def _upload(

@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 import msgspec
@@ -18,9 +19,8 @@ from arena.cli import _output as output
 from arena.cli._bus_options import no_bus_options
 from arena.cli._launched_bots import BotNotices
 from arena.cli._limit_options import LimitsCommand, limits_options
+from arena.cli._results import Found, result_command
 from arena.cli._signals import stops_at_sigterm
-from arena.competitions.competition import Competition
-from arena.competitions.live_arena import LiveArena
 from arena.competitions.planned_run import PlannedRun, plan_for
 from arena.engine.rules import Game
 from arena.formats.formats import check_form
@@ -29,10 +29,14 @@ from arena.hosts.seat_programs import program_of
 from arena.sandbox.bot_spec import BotSpec, named, unused
 from arena.sandbox.command import Program, strategy_program, views
 from arena.storage.models import CompetitionReport
-from arena.storage.store import Store
 from protocol.errors import UsageError
 from protocol.messages import Limits
 from protocol.strategy import find
+
+if TYPE_CHECKING:
+    from arena.competitions.competition import Competition
+    from arena.competitions.live_arena import LiveArena
+    from arena.storage.store import Store
 
 __all__ = ["command"]
 
@@ -40,7 +44,7 @@ _NAME = "tournament"
 _FORMS = [form.value for form in Form if form is not Form.LADDER]  # which has no end
 
 
-@click.command(name=_NAME, cls=LimitsCommand)
+@result_command(_NAME, cls=LimitsCommand, prints=CompetitionReport)
 @click.argument("form", metavar="FORMAT", type=click.Choice(_FORMS))
 @options.game_argument
 @click.argument("bots", nargs=-1, metavar="[BOT]...")
@@ -88,7 +92,6 @@ _FORMS = [form.value for form in Form if form is not Form.LADDER]  # which has n
 @options.log_option
 @no_bus_options
 @options.set_option
-@options.json_option
 @limits_options
 def command(
     form: str,
@@ -103,17 +106,15 @@ def command(
     db: str | None,
     log_file: str | None,
     settings: dict[str, object],
-    as_json: bool,
     limits: Limits,
-) -> None:
+) -> Iterator[Found]:
     """Play a round_robin, an elimination or a league of GAME between BOTs and those of --bot.
 
     BOT is a house bot or a file, as in `arena play`; listed several times, it plays as that many
     bots. All of them are processes of their own, launched, limited and refereed as by `arena
     serve`.
 
-    --json prints the document that `arena serve --json` prints for a competition. The exit status
-    is 1 if a bot was eliminated.
+    The exit status is 1 if a bot was eliminated.
     """
     check_form(game, Form(form))
     entrants = _entrants(game, bots, commands, limits)
@@ -131,10 +132,7 @@ def command(
     players = tuple(bot.name for bot in entrants)
     plan = plan_for(run, limits, {}, players, _teams(teams, players), bots=entrants)
     done = _run(plan, entrants, db, log_file)
-    if as_json:
-        output.print_json(done)
-    else:
-        report.show(done)
+    yield done, report.lines_of(done)
     out = [f"{verdict.bot} ({verdict.kind})" for verdict in done.verdicts if not verdict.forgiven]
     if out:
         raise output.Eliminated(f"eliminated: {', '.join(out)}")
@@ -144,6 +142,8 @@ def _run(
     plan: Plan, entrants: Sequence[RelaunchSpec], db: str | None, log_file: str | None
 ) -> CompetitionReport:
     """Play the competition; Ctrl-C or SIGTERM stops all bots and raises `Interrupted`."""
+    from arena.storage.store import Store
+
     with contextlib.ExitStack() as stack:
         if db is None:
             folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
@@ -208,6 +208,8 @@ def _teams(texts: Sequence[str], players: Sequence[str]) -> Mapping[str, str]:
 
 
 async def _play(store: Store, plan: Plan, log_file: str | None) -> CompetitionReport:
+    from arena.competitions.live_arena import LiveArena
+
     stops_at_sigterm()
     with report.watch() as board, report.match_log(log_file) as log:
         notices = BotNotices(board)

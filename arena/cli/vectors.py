@@ -21,8 +21,8 @@ def command(game: Game, folder: Path, only_checks: bool) -> int:
     """Write the schema and the golden transcripts of GAME into DIR.
 
     DIR/GAME.json is the JSON Schema of the arena's messages about a match. DIR/GAME-BOT.jsonl, one
-    for each house bot, is a short match with all that the bot says and hears; `arena verify` checks
-    it message by message. Files that no bot makes any longer are named, and stay.
+    for each house bot, is a short match with all that the bot says and hears. Files that no bot
+    makes any longer are named, and stay.
 
     With --check the exit status is 1 if a file is missing or stale.
     """

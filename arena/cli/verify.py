@@ -1,4 +1,4 @@
-"""`arena verify`: checks databases, exports, exported matches and transcripts by their records."""
+"""`arena verify`: checks databases, exports and exported matches by their records."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ import msgspec
 from arena.cli import DONE, UNVERIFIED
 from arena.cli import _output as output
 from arena.cli._results import Found, as_json, result_command
+from arena.records.document import UNREADABLE
 from arena.results.audit import Flaw
 from arena.strength.figures import plural
 from protocol.errors import ArenaError, UsageError, one_line
@@ -79,12 +80,10 @@ def command(places: tuple[str, ...], competition: str | None) -> Generator[Found
     """Recompute every deal and every result, and say which match is not what its record says, and
     why.
 
-    Checks a database (a file or a URL), a folder that `arena export` has written, matches as it and
-    `arena replay --json` write them, or transcripts as `arena replay --frames` does and as they are
-    in protocol/vectors/transcripts/: that no byte of a match was changed since it was written, that
-    the seed is the one that was committed to, that cards and answers make the scores, and, in a
-    database, that every competition has the matches that its schedule asks for, each once, and in a
-    transcript, that the bot was told what the rules make of the match, message by message.
+    Checks a database (a file or a URL), a folder that `arena export` has written, or matches as it
+    and `arena replay --json` write them: that no byte of a match was changed since it was written,
+    that the seed is the one that was committed to, that cards and answers make the scores, and, in
+    a database, that every competition has the matches that its schedule asks for, each once.
 
     Matches of a game from outside can only be verified by the version of its package that they
     were played by. If another is installed here, or none, a line says which it takes.
@@ -102,7 +101,9 @@ def command(places: tuple[str, ...], competition: str | None) -> Generator[Found
         elif path.is_dir():
             _check_export(found, path)
         elif _is_transcript(path):
-            _check_transcript(found, path)
+            raise UsageError(
+                f"expected matches with their records, got the messages of one seat: {place}"
+            )
         else:
             _check_documents(found, path)
     yield found, () if found.failed else found.summary
@@ -119,9 +120,12 @@ def _is_json(place: str) -> bool:
 
 
 def _is_transcript(path: Path) -> bool:
-    from arena.records import transcript
-
-    return transcript.is_transcript(next(text_lines(path), b""))
+    """Whether a file has the messages of one seat (`arena/records/transcript.py`)."""
+    try:
+        first = msgspec.json.decode(next(text_lines(path), b""), type=dict[str, msgspec.Raw])
+    except UNREADABLE:
+        return False
+    return "transcript" in first
 
 
 def _check_database(found: _Findings, place: str, competition: str | None) -> None:
@@ -144,25 +148,6 @@ def _check_database(found: _Findings, place: str, competition: str | None) -> No
             # A match that does not fit has a line already.
             if which in (None, flaw.competition) and flaw.match not in known - {None}:
                 found.add_flaw(flaw)
-
-
-def _check_transcript(found: _Findings, path: Path) -> None:
-    from arena.games import other_rules
-    from arena.records import check_transcript, transcript
-
-    found.matches += 1
-    try:
-        said = transcript.read(text_lines(path))
-    except UsageError as error:
-        found.add_flaw(Flaw("", str(path), str(error)))
-        return
-    if (why := other_rules(said.heading.game, said.heading.package)) is not None:
-        found.unverified += 1
-        found.add_note(f"{path}: cannot be verified: {why}")
-        return
-    reasons = check_transcript.check(said)
-    if reasons:
-        found.add_flaw(Flaw("", str(path), "; ".join(reasons)))
 
 
 def _check_export(found: _Findings, folder: Path) -> None:

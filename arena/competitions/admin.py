@@ -135,6 +135,7 @@ class AdminCommands:
     async def _import(self, message: Instruct, text: str, who: str) -> Done:
         # A class takes a while.
         done = await asyncio.to_thread(lambda: self._roster.take(class_in(text, "roster")))
+        await self._arena.read_roster()
         old = done.changed + done.same
         summary = f"{len(done.new):,} new; {old:,} known, {done.changed:,} of them changed"
         if done.revoked:
@@ -149,6 +150,7 @@ class AdminCommands:
             raise UsageError(f"expected a name that nobody has: {use}")
         new = unicodedata.normalize("NFC", new.strip())
         old = await asyncio.to_thread(self._roster.rename, name, new, who)
+        await self._arena.read_roster()
         return self._done(f"{old} is {new} now")
 
     async def _unlist(self, message: Instruct, who: str) -> Done:
@@ -162,6 +164,7 @@ class AdminCommands:
                     removal = Instruct(VERSION, "", Action.REMOVE, bot=bot)
                     on[where].remove(bot, self._act(removal, who, where, f"removed by {who}"))
         old = await asyncio.to_thread(self._roster.remove, name, who, from_running=is_struck)
+        await self._arena.read_roster()
         return self._done(f"{old} is on the roster no longer")
 
     def _unused(self, given: str | None, *, is_struck: bool = False) -> str:

@@ -119,6 +119,16 @@ class Attendance(msgspec.Struct, frozen=True):
     def is_enough(self) -> bool:
         return self.come >= self.least
 
+    def out_of_reach(self, closed: str) -> str:
+        """Why as many as it needs cannot come any more; empty while they can.
+
+        `closed` says why nothing can be handed in any more.
+        """
+        on_roster = self.come + len(self.missing)
+        if self.run.who is Participants.ROSTER and 0 < on_roster < self.least:
+            return f"{on_roster} on the roster"
+        return closed if self.run.take is Take.SUBMITTED and not self.is_enough else ""
+
     @property
     def refusal(self) -> str:
         """Why a run whose time is over does not start."""
@@ -195,6 +205,7 @@ class Wait:
         came: who has come, at the last look.
         starts_by: when it starts at the latest, once enough have come; None until then.
         undecided: the owners of submissions that arrived in time and are not checked yet.
+        closed: why nothing can be handed in any more; empty while something can.
     """
 
     def __init__(self, run: PlannedRun, moment: datetime | None) -> None:
@@ -203,6 +214,7 @@ class Wait:
         self.came = attendance(run, (), ())
         self.starts_by: datetime | None = None
         self.undecided: Sequence[str] = ()
+        self.closed = ""
         self._told: tuple[str, ...] | None = None
         self._told_at = self._minute = -1.0
 
@@ -256,6 +268,8 @@ class Wait:
             starts = f"by {starts_by}, sooner if nobody else comes"
         if self.undecided:
             starts = f"when what {some(self.undecided, SHOWN)} handed in before is checked"
+        elif why := came.out_of_reach(self.closed):
+            starts += f", which cannot be reached ({why}; `arena start {run.name}` starts it now)"
         return f"{run.name} waits{until}: {came.here}, it starts {starts}{missing}"
 
     def line(self, now: datetime) -> str:

@@ -30,10 +30,10 @@ from arena.referee.compute_gate import BotGate, ComputeGate
 from arena.sandbox.launcher import LaunchedBot, Launcher, Program, bot_command
 from arena.sandbox.process import StderrTail
 from arena.server.background import BackgroundTasks
-from arena.server.gateway import Gateway
+from arena.server.gateway import Gateway, crash_reason
 from arena.server.stdio import Pipe
 from protocol.codec import Encoding
-from protocol.errors import ArenaError, error_line
+from protocol.errors import ArenaError, error_line, one_line
 from protocol.messages import Ending, Limits, Mechanism
 
 __all__ = ["BotSupervisor", "SupervisedBot"]
@@ -65,6 +65,7 @@ class SupervisedBot:
         self._loop = asyncio.get_running_loop()
         self.gone: asyncio.Future[None] = self._loop.create_future()
         self.launched: StartedBot | None = None
+        self.pipe: Pipe | None = None
         self.is_stopping = False
         self._core_wait = CoreWait(0.0, 0.0)
 
@@ -276,7 +277,9 @@ class BotSupervisor:
             self._admission.forget(name, keeps_name=True)
             self._gateway.login.preauthenticate(address, (name, ours))
             try:
-                await Pipe.open(self._gateway, self.limits, self._gateway.timers, address, pipes)
+                ours.pipe = await Pipe.open(
+                    self._gateway, self.limits, self._gateway.timers, address, pipes
+                )
             except BaseException:
                 self.dismiss(name)
                 raise
@@ -299,7 +302,7 @@ class BotSupervisor:
     def stop(self, name: str, finding: Finding) -> None:
         if (ours := self._ours.get(name)) is not None:
             ours.is_stopping = True
-        self._gateway.dismissals.dismiss(name, finding)
+        self._gateway.dismiss(name, finding)
         launcher = self._launcher if ours is None else ours.launcher
         task = self._stopping.start(launcher.stop(name))
         task.add_done_callback(lambda _: self._stopped(name))
@@ -331,13 +334,18 @@ class BotSupervisor:
         """A process has ended by itself, or was ended at one of its limits."""
         if self.is_closing:
             return
+        pipe = self._ours[name].pipe if name in self._ours else None
+        is_crash = finding.kind is Ending.CRASH and finding.exit_status == 0
+        if is_crash and pipe is not None and pipe.crash is not None:  # J7
+            reason = one_line(crash_reason(pipe.crash)) or "it gave no reason"
+            finding = msgspec.structs.replace(finding, text=f"crashed: {reason}")
         error = error_line(finding.stderr or "")
         quote = f"; it said: {error}" if error else ""
         advice = f"; {finding.advice}" if finding.advice else ""
         self._note_end(name, finding, finding.text + quote + advice)
         ours = self._forget(name)
         if name in self._gateway.players:
-            self._gateway.dismissals.dismiss(name, finding)
+            self._gateway.dismiss(name, finding)
         else:  # it never connected, or had left before
             enforced = "time" if ours is None else ours.enforced
             self._on_offence(name, msgspec.structs.replace(finding, enforced=enforced))

@@ -203,6 +203,10 @@ class Competition:
         await self.ledger.rated()
         self.is_over = True
         self.ledger.finished(self._wall(), ranking, self.state, self._stopped_by)
+        return self.report(ranking)
+
+    def report(self, ranking: Ranking = ()) -> CompetitionReport:
+        """How it stands; with the ranking of an elimination that is over."""
         return self.ledger.report(ranking, self.state, self._loop.time() - self._began)
 
     def changed(self, names: Sequence[str]) -> None:

@@ -31,8 +31,7 @@ from arena.games import competition_settings, game_named
 from arena.sandbox.bot_spec import BotSpec, check_name
 from arena.sandbox.command import read_program
 from arena.sandbox.languages import Language
-from arena.server.origin import Origins, is_loopback, read_base_path
-from arena.server.proxies import Proxies
+from arena.server.origins import Origins, Proxies, is_loopback, read_base_path
 from arena.strength.settle import Goal
 from arena.submissions.settings import SubmissionSettings
 from protocol.errors import ArenaError, BadSettings, UsageError, one_line

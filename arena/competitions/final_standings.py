@@ -1,4 +1,4 @@
-"""Each bot's place when a competition, or the session of a ladder, is over."""
+"""Each bot's place when a competition or a ladder is over, or the bot leaves a ladder."""
 
 from __future__ import annotations
 
@@ -23,7 +23,8 @@ def final_standings(report: CompetitionReport, page: str | None) -> dict[str, Fi
     rows = [row for row in report.standings if not getattr(row, "not_there", False)]
     count = len(rows) or sum(len(placed.names) for placed in report.ranking)
 
-    how = "was stopped" if report.state is CompetitionState.STOPPED else "is over"
+    ends = {CompetitionState.STOPPED: "was stopped", CompetitionState.FINISHED: "is over"}
+    how = ends.get(report.state, "goes on")
 
     def standing(
         rank: int | None, text: str, score: float | None = None, interval: Bounds | None = None

@@ -125,7 +125,10 @@ class LadderStage:
         left = sum(free[name] > seated[name] for name in free)
         if left >= seats and not rematch and not self._waits:
             self._waits = True
-            self._later(_WAIT_S, self._rematch)
+            rests = not all(free.values())
+            self._later(
+                max(_WAIT_S, self._arbiter.plan.pause_s) if rests else _WAIT_S, self._rematch
+            )
 
     def _open_some(self, free: Mapping[str, int], *, rematch: bool) -> Sequence[tuple[str, ...]]:
         """Open matches between bots that are free, and return who plays them.
@@ -165,7 +168,7 @@ class LadderStage:
         self._seat(rematch=True)
 
     def _free(self) -> dict[str, int]:
-        """The bots that could play now, each with its number of further matches: 1 with rests."""
+        """The bots that are here, with how many more matches each could play: with rests 1 or 0."""
         rests = bool(self._arbiter.plan.pause_s)
         playing = Counter(name for pairing in self._opened.values() for name in pairing.players)
         left = self._who_left()
@@ -189,10 +192,9 @@ class LadderStage:
             if playing[name] < at_once
         }
         return {
-            name: 1 if rests else tables
+            name: 0 if name in self._rests else 1 if rests else tables
             for name, tables in free.items()
-            if name not in self._rests
-            and not (rests and playing[name])
+            if not (rests and playing[name])
             and not self._bots.is_barred(name)
             and not left.get(owner_of(name), set()) - {name}
             and not self._owner_rests(owner_of(name))

@@ -32,6 +32,7 @@ from arena.storage.models import (
     MatchRow,
     Outage,
     VersionChange,
+    add_to,
     in_order,
     removed,
 )
@@ -394,7 +395,7 @@ class Ledger:
         return run
 
     def _count(self, each: MatchRow | VersionChange) -> None:
-        _add(self.book, each)
+        add_to(self.book, each)
         if self._rating is not None and not self._rating.done():
             self._late.append(each)
 
@@ -421,7 +422,7 @@ class Ledger:
             book.remove(name, ended)
         self.book = book
         for late in self._late:
-            _add(book, late)
+            add_to(book, late)
         self.on_rated()
 
 
@@ -429,16 +430,8 @@ def _added_up(
     book: Scorebook, rows: Iterable[MatchRow], changes: Sequence[VersionChange] = ()
 ) -> Scorebook:
     for each in in_order(rows, changes):
-        _add(book, each)
+        add_to(book, each)
     return book
-
-
-def _add(book: Scorebook, each: MatchRow | VersionChange) -> None:
-    if isinstance(each, MatchRow):
-        pairing, ended_at = Pairing(each.pairing, each.players), each.finished_at
-        book.add(each.id, pairing, each.result, ended_at, each.units, each.versions)
-    else:
-        book.version_changed(each.bot)
 
 
 def _latest(earlier: Sequence[MatchRow], changes: Sequence[VersionChange]) -> str | None:

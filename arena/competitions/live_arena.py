@@ -37,18 +37,19 @@ from arena.server.background import BackgroundTasks
 from arena.server.gateway import Gateway
 from arena.server.listener import allow_many_files
 from arena.server.login import OnInstruct
-from arena.server.origin import read_base_path
+from arena.server.origins import read_base_path
+from arena.storage import arena_contact
+from arena.storage.arena_contact import ArenaContact
 from arena.storage.models import CompetitionReport
 from arena.storage.roster import BY_HAND, Roster
-from arena.storage.roster_requests import Request, RosterRequests
-from arena.storage.roster_watch import RosterWatch
 from arena.storage.store import CompetitionRow, CompetitionState, Store, new_id
+from arena.storage.tokens import Access, hashed
 from arena.submissions.service import SubmissionService
 from arena.submissions.socket import SubmitterSockets
-from protocol.errors import UsageError
+from protocol.errors import StoreFailed, UsageError
 from protocol.messages import (
     CLOSE_RESTART,
-    VERSION,
+    Action,
     Done,
     Ending,
     Instruct,
@@ -112,25 +113,27 @@ class LiveArena:
         self._address = ArenaAddress(address, port, tls)
         self._is_attended = is_attended
         self.store = store
-        self.hidden = (*hidden, *(() if store.file is None else (store.file,)))
+        contact = arena_contact.contact_file(store.engine)
+        self.hidden = (*hidden, *filter(None, (store.file, contact)))
         self._changed = asyncio.Event()
         self._is_interrupted = False
         self._loop = asyncio.get_running_loop()
         self.on_instruct: OnInstruct | None = None
         self.host_directory: HostDirectory | None = None
         self.referee = Referee(self._loop.time, practice)
-        roster = Roster(store.engine)
-        access = roster.access()
+        self._roster = Roster(store.engine)
+        self._own_token = secrets.token_urlsafe()  # of the administrator of this database
         self.gateway = Gateway(
             self.referee,
             self.limits,
             self._on_change,
             self._on_offence,
-            self._leaving_costs,
-            access=access,
+            self._on_leaving,
+            access=self._access(),
             requires_token=requires_token,
             on_instruct=self._on_instruct,
         )
+        self.gateway.login.note = self._note_for
         self.supervisor = BotSupervisor(
             self.gateway,
             self.limits,
@@ -144,18 +147,9 @@ class LiveArena:
         self.here = BotsHere(self.gateway, self.supervisor, self._seating, listener or Listener())
         self.referee.on_verdict = self.here.verdict_given
         self.storage = StorageWatch(store, self._hold, self.here.told)
-        self._requests = RosterRequests(store.engine)
-        # Other processes change the roster, too.
-        self._watch = RosterWatch(
-            roster,
-            self.gateway.roster_changed,
-            access.revision,
-            requests=self._requests,
-            on_request=self._on_request,
-        )
         self._tasks = BackgroundTasks()
-        self._open_to_browsers(page, origins, proxies, base_path)
         self.submissions = submissions
+        self._open_to_browsers(page, origins, proxies, base_path)
         self._submitters: SubmitterSockets | None = None
         if submissions is not None:
             submissions.check_storage = self.storage.check
@@ -186,8 +180,9 @@ class LiveArena:
         for interrupted in self.unfinished():  # its bots are launched again in a moment
             self.here.keep_names(interrupted.plan)
         await self._address.open(self.gateway)
-        await asyncio.to_thread(self._requests.clear)
-        self._tasks.start(self._watch.run())
+        contact = ArenaContact(self._address.near_url, self._own_token)
+        await asyncio.to_thread(arena_contact.publish, self.store.engine, contact)
+        await self.read_roster()  # it may have been changed before anybody found this arena
         self._tasks.start(self.storage.run())
         return self
 
@@ -196,6 +191,8 @@ class LiveArena:
         self.here.close()
         self._seating.close()
         self._tasks.cancel()
+        with contextlib.suppress(OSError, StoreFailed):  # nobody finds an arena that is not there
+            await asyncio.to_thread(arena_contact.withdraw, self.store.engine)
         if self._is_interrupted:
             await self.gateway.close(CLOSE_RESTART, "the arena will go on later")
         else:
@@ -214,7 +211,6 @@ class LiveArena:
         Some more matches than that are played at once, as questions and answers are on their way.
         """
         self.submissions = service
-        self.gateway.login.note = self._stands_in
         self._seating.pool = pool
         pool.at_once = 2 * cores + 2
         pool.on_room = self._seating.look
@@ -233,6 +229,14 @@ class LiveArena:
     def undecided_before(self, at: float) -> Sequence[str]:
         """The owners of submissions that arrived before a time and may soon come into play."""
         return () if self.submissions is None else self.submissions.undecided_before(at)
+
+    @property
+    def submissions_closed(self) -> str:
+        """Why nothing can be handed in any more; empty while something can or will."""
+        settings = None if self.submissions is None else self.submissions.settings
+        if settings is None or settings.closes is None or time.time() < settings.closes:
+            return ""
+        return settings.closed(time.time())
 
     @property
     def decision_s(self) -> float | None:
@@ -368,14 +372,17 @@ class LiveArena:
         self._tell_standings(competition, report)
         return report
 
-    def _tell_standings(self, competition: Competition, report: CompetitionReport) -> None:
-        """Tell the connected bots how they stand; they need not ask an arena that may close now."""
+    def _tell_standings(
+        self, competition: Competition, report: CompetitionReport, only: str | None = None
+    ) -> None:
+        """Tell the connected bots, or one, how they stand, as nobody can ask a closed arena."""
         base = self.referee.page
         page = None if base is None else f"{base}#/c/{report.competition}"
         completed = Termination(Ending.COMPLETED)
         for name, standing in final_standings(report, page).items():
             bot = self.gateway.players.get(name)
-            if bot is not None and name not in competition.submitted:
+            is_asked = only in (None, name) and name not in competition.submitted
+            if bot is not None and is_asked:
                 bot.send(Over(report.competition, (), (), completed, None, standing=standing))
 
     def restore(self, competition: Competition) -> None:
@@ -384,7 +391,18 @@ class LiveArena:
             self.people.competition_started(competition)
         self._tasks.start(self.here.start(competition))
 
+    async def read_roster(self) -> None:
+        """Let a change of the roster take effect; raises StoreFailed if it cannot be read."""
+        self.gateway.roster_changed(await asyncio.to_thread(self._access))
+
+    def _access(self) -> Access:
+        access = self._roster.access()
+        instructors = {**access.instructors, hashed(self._own_token): BY_HAND}
+        return msgspec.structs.replace(access, instructors=instructors)
+
     def _on_instruct(self, message: Instruct, who: str) -> Done | Awaitable[Done]:
+        if who == BY_HAND and message.action is Action.STATUS:
+            return self._roster_written()
         if self.on_instruct is not None:
             return self.on_instruct(message, who)
         if self._is_attended:
@@ -407,16 +425,10 @@ class LiveArena:
         done = self.on_instruct(message, who)
         return done if isinstance(done, Done) else await done
 
-    async def _on_request(self, request: Request) -> str:
-        """Carry out what another process asks by the database, as an instructor's command."""
-        message = Instruct(
-            *(VERSION, "", request.action),
-            bot=request.name,
-            text=request.new,
-            from_running=request.from_running or None,
-        )
-        done = self._on_instruct(message, BY_HAND)
-        return (done if isinstance(done, Done) else await done).text
+    async def _roster_written(self) -> Done:
+        """Answer `arena roster`, which has changed the roster in the database."""
+        await self.read_roster()
+        return Done("the roster was read again")
 
     def _hold(self, is_held: bool) -> None:
         for competition in in_turn(self.here.competitions):
@@ -452,25 +464,34 @@ class LiveArena:
                 needed.update(competition.plan.versions.values())
             self._seating.pool.retire_others(needed)
 
-    def _stands_in(self, bot: BotSession) -> str:
-        """A line for a connected bot whose owner has versions in play; else empty."""
-        assert self.submissions is not None, "it takes submissions"
-        owner, service = owner_of(bot.name), self.submissions
+    def _note_for(self, bot: BotSession) -> str:
+        """What the author of a bot that connects should know, in a line; mostly nothing."""
+        if bot.process is not None:
+            return ""
+        if bot.token is None and self.gateway.admission.has_roster:
+            return "without a token it plays for nobody on the roster (--token, or ARENA_TOKEN)"
+        return "" if self.submissions is None else self._replaced_by(bot, self.submissions)
+
+    def _replaced_by(self, bot: BotSession, service: SubmissionService) -> str:
+        """Which versions in play of its owner a connected bot replaces; empty if none."""
+        owner = owner_of(bot.name)
         games = defaultdict[str, list[str]](list)
         for game in sorted(bot.games):
             if (version := service.in_play(game).get(owner)) is not None:
                 games[service.label(version)].append(game)
-        if bot.process is not None or not games:
+        if not games:
             return ""
         versions = ", ".join(f"{label} ({', '.join(names)})" for label, names in games.items())
         return f"where connected bots and submissions both play, it replaces your {versions}"
 
-    def _leaving_costs(self, name: str) -> str:
-        """What it costs a bot to leave now, in all competitions (J10)."""
+    def _on_leaving(self, name: str) -> str:
+        """Tell a bot that leaves how it stands on ladders; returns what leaving costs it (J10)."""
         on = self.here.competitions
         costs = "; ".join(filter(None, (each.leaving_costs(name) for each in on)))
-        climbs = any(each.plan.form is Form.LADDER and each.is_in(name) for each in on)
-        return costs or ("leaving a ladder costs nothing" if climbs else "")
+        ladders = [each for each in on if each.plan.form is Form.LADDER and each.is_in(name)]
+        for ladder in ladders:
+            self._tell_standings(ladder, ladder.report(), name)
+        return costs or ("leaving a ladder costs nothing" if ladders else "")
 
     def _on_offence(self, name: str, finding: Finding) -> None:
         """Tell the competitions why a bot is gone for good; no match may have told them."""

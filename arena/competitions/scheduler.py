@@ -409,8 +409,11 @@ class Scheduler:
                     if str(error) != refusal:
                         refusal = str(error)
                         self._tell(f"{run.name} cannot be played: {error}")
-            elif line := wait.line(local_now()):
-                self._tell(line)
+            else:
+                comes = self._arena.undecided_before(local_now().timestamp())
+                wait.closed = "" if comes else self._arena.submissions_closed
+                if line := wait.line(local_now()):
+                    self._tell(line)
             if await self._change(wait.left_s(local_now())):
                 await asyncio.sleep(_CALM_S)
             is_old = abs((local_now() - read_at).total_seconds()) >= _LOOK_S

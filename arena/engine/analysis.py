@@ -179,21 +179,37 @@ class ProbeMatch(msgspec.Struct, frozen=True, kw_only=True):
 class SeatDecision(msgspec.Struct, frozen=True, gc=False):
     """A question that a seat was asked, what it answered, and what it was told before.
 
-    `news` has what it was told since its question before this one.
+    Attributes:
+        question, answer: as the rules asked and took it.
+        news: what the seat was told since its question before this one.
+        number: which of the seat's questions it is, from 1; like the next two it is 0 in a match
+            that is made up.
+        index: which answer of the record it is, from 0.
+        round: in which round it was asked, from 1.
     """
 
     question: Question[Any]
     answer: Any
     news: tuple[News, ...] = ()
+    number: int = 0
+    index: int = 0
+    round: int = 0
 
 
 class SeatMatch(msgspec.Struct, frozen=True):
-    """A match as one seat saw it: what it was asked, and the news after its last answer."""
+    """A match as one seat saw it.
+
+    Attributes:
+        decisions: what it was asked and has answered.
+        news: what it was told after its last answer.
+        waiting: the question to which it has given no legal answer.
+    """
 
     settings: Settings
     seat: int
     decisions: Sequence[SeatDecision]
     news: tuple[News, ...] = ()
+    waiting: Question[Any] | None = None
 
 
 class ProbedMatch(msgspec.Struct, frozen=True):

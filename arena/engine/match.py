@@ -19,7 +19,7 @@ from protocol.errors import IllegalAnswer, OutOfDecks, one_line
 from protocol.messages import Ending, Termination, Verdict
 from protocol.vocabulary import News, Question, Settings
 
-__all__ = ["MatchResult", "MatchState", "MatchStep", "Record", "Result", "questions_of"]
+__all__ = ["MatchResult", "MatchState", "Record", "Result"]
 
 
 class Record(msgspec.Struct, frozen=True, kw_only=True):
@@ -110,15 +110,6 @@ class MatchResult(Result, frozen=True, kw_only=True):
         scores = " ".join(map(str, self.scores))
         how = one_line(f"{ended.kind}: {ended.text}" if ended.text else str(ended.kind), 120)
         return f"MatchResult({self.record.game}, scores {scores}, {how})"
-
-
-class MatchStep(msgspec.Struct, frozen=True):
-    """What happens in a match that is played again, from one answer to the next question."""
-
-    news: list[TellSeat]
-    asked: AskSeat | None  # None after the last answer
-    answered: AskSeat | None = None  # None at the beginning
-    answer: Any = None  # as the rules took it
 
 
 class MatchState:
@@ -318,34 +309,22 @@ class MatchState:
             units=None if self._units is None else self._units.sums(),
         )
 
-    def step(self, value: object) -> MatchStep:
-        """Give the next answer of a match that is played again, and return what follows.
-
-        Raises `IllegalAnswer` if it is not legal or comes after the end; nothing has changed then.
-        """
-        asked = self.pending
-        if asked is None:
-            raise IllegalAnswer(f"answer {len(self.answers) + 1} comes after the end")
-        self.answer(value)
-        return MatchStep(self.take_news(), self.pending, asked, self.answers[-1])
-
-    def steps(self, answers: Iterable[object]) -> Iterator[MatchStep]:
-        """Play a match again: the step before its first answer, then one per answer, as `step`."""
-        yield MatchStep(self.take_news(), self.pending)
-        for value in answers:
-            yield self.step(value)
-
     def history_for(self, seat: int) -> Iterator[tuple[Question[Any], tuple[News, ...], Any]]:
         """What a seat has been asked so far: each question, the news before it, its answer.
 
-        The match is played again for it, a step at a time, so that no history has to be stored.
+        The match is played again for it, an answer at a time, so that no history has to be stored.
         """
         assert self._seed is not None, "only matches over a network are told again"
         again = MatchState(self.game, self.settings, seed=self._seed, nonces=self._nonces)
-        answers = tuple(self.answers)
-        for number, question, news in questions_of(seat, again.steps(answers)):
-            if question is not None and number < len(answers):
-                yield question, news, answers[number]
+        heard: list[News] = []
+        for answer in tuple(self.answers):
+            heard += (told.news for told in again.take_news() if told.seat in (seat, EVERYONE))
+            asked = again.pending
+            assert asked is not None, "it was answered"
+            if asked.seat == seat:
+                yield asked.question, tuple(heard), answer
+                heard.clear()
+            again.answer(answer)
 
     def _close(self, told: TellSeat) -> None:
         """Note what a unit brought; rules may tell it each seat, and the first one is enough."""
@@ -363,22 +342,3 @@ class MatchState:
                 self.news.append(TellSeat(NOBODY, deal))
             yield deal
         raise OutOfDecks("the match needs another deck or cut, and all that were given are used up")
-
-
-def questions_of(
-    seat: int, steps: Iterable[MatchStep]
-) -> Iterator[tuple[int, Question[Any] | None, tuple[News, ...]]]:
-    """A match that is played again, as one seat sees it (J8).
-
-    Yields for each question of this seat the number of its answer among all answers of the match,
-    from 0, the question, and the news that the seat has heard since its previous question. The news
-    after the last question come at the end, with None for the question.
-    """
-    heard: list[News] = []
-    number = 0
-    for number, step in enumerate(steps):
-        heard += (tell.news for tell in step.news if tell.seat in (seat, EVERYONE))
-        if step.asked is not None and step.asked.seat == seat:
-            yield number, step.asked.question, tuple(heard)
-            heard.clear()
-    yield number, None, tuple(heard)

@@ -52,6 +52,7 @@ JUST_MET = EVEN  # for the latest opponent
 MEMORY = 8  # tables, over which that penalty fades; with fewer, cliques form
 GAME_MORE = EVEN / 4  # for every match more than the free bot with the fewest
 MOST_MORE = EVEN / 2  # of that in all: below JUST_MET, or newcomers would stay among themselves
+_MOST_RATINGS = 1000  # of a bot in a history: twice what a screen shows
 
 
 class LadderRow(msgspec.Struct, frozen=True, kw_only=True):
@@ -200,6 +201,29 @@ class Ladder:
             climber.mu, climber.sigma = new.mu, new.sigma
 
 
+class RatingHistory:
+    """How the ratings of a ladder went, and which versions had played when.
+
+    Attributes:
+        ratings: by bot (when, rating) after its matches, thinned out where there are many.
+        versions: by bot (when, version) at the first match of each version.
+    """
+
+    def __init__(self) -> None:
+        self.ratings: dict[str, list[tuple[float, float]]] = {}
+        self.versions: dict[str, list[tuple[float, str]]] = {}
+
+    def add(self, name: str, at: float, rating: float, version: str | None) -> None:
+        """Note the rating of a bot after a match that was over at a Unix second."""
+        points = self.ratings.setdefault(name, [])
+        if len(points) >= _MOST_RATINGS:
+            del points[1::2]
+        points.append((at, rating))
+        marks = self.versions.setdefault(name, [])
+        if version and (not marks or marks[-1][1] != version):
+            marks.append((at, version))
+
+
 def pairings(
     free: Mapping[str, int],
     seats: int,
@@ -210,14 +234,14 @@ def pairings(
 ) -> Iterator[tuple[str, ...]]:
     """Who plays next, table after table, until there are not enough free bots for one more.
 
-    `free` says how many more matches each bot would take now. The bot with the fewest matches
-    chooses first, and of equals the one that is first in `free`. It gets those that are nearest in
-    `mu`; one that it has just met, or that has had more matches than others, gives way to another
-    that is about as near. Open matches, in `playing` in the order in which they began, count as
-    played. Seats even out how often each bot has sat in each.
+    `free` says how many more matches each bot would take now, 0 while it rests. The bot with the
+    fewest matches chooses first, and of equals the one that is first in `free`. It gets those that
+    are nearest in `mu`; one that it has just met, or that has had more matches than others, gives
+    way to another that is about as near. Open matches, in `playing` in the order in which they
+    began, count as played. Seats even out how often each bot has sat in each.
 
     Bots that have just met, all at one table, would meet again and again if they are free at the
-    same time and nobody else is. They wait as long as others are playing, unless `rematch` is set.
+    same time and nobody else is. They wait as long as others play or rest, unless `rematch` is set.
     Nobody waits for bots that are `slow`, as their matches take long.
 
     Tables are tuples of names by seat. Raises UsageError for a game for one.
@@ -252,7 +276,7 @@ class _FreeBots:
         self._seen: dict[str, _Candidate] = {}
         self._playing: set[Lineup] = set()
         tables = tuple(playing)
-        for name in dict.fromkeys([*self._free, *chain.from_iterable(tables)]):
+        for name in dict.fromkeys([*free, *chain.from_iterable(tables)]):
             past = ladder.climber(name)
             self._seen[name] = _Candidate(
                 mu=past.mu,

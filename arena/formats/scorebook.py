@@ -16,7 +16,7 @@ from arena.engine.statistics import UnitSums
 from arena.engine.verdict import FORGIVABLE
 from arena.formats.formats import open_stages, standings_of
 from arena.formats.intervals import IntervalUnit
-from arena.formats.ladder import Ladder
+from arena.formats.ladder import Ladder, RatingHistory
 from arena.formats.pauses import Pauses
 from arena.formats.schedule import Outcome, Pairing, Ranking, Stage
 from arena.formats.spec import Form, Plan
@@ -30,7 +30,7 @@ class Scorebook:
     """Adds matches up in the order in which they ended; to take a result back, make another one.
 
     `verdicts` are the offences that are known already. Without `is_ranked` there are no standings:
-    an audit has results that these would not take.
+    an audit has results that these would not take. A ladder's ratings are noted in its `history`.
 
     `out` has the bots that play no more, and why: offenders that are not forgiven, and those that
     the instructor has `removed`. An elimination does not list the removed, as their tables wait for
@@ -45,6 +45,7 @@ class Scorebook:
         verdicts: Iterable[Verdict] = (),
         *,
         is_ranked: bool = True,
+        history: RatingHistory | None = None,
     ) -> None:
         self.played = 0  # matches that have been added
         self.out: dict[str, Termination] = {}
@@ -59,6 +60,7 @@ class Scorebook:
         self._forgiven: set[tuple[str, str]] = set()
         self.ruled(verdicts)
         self._standings = standings_of(plan) if is_ranked else None
+        self._history = history  # of a ladder
         for name, ended in removed.items():
             self.remove(name, ended)
 
@@ -121,6 +123,12 @@ class Scorebook:
             self._standings.add(Outcome(pairing, result, forgiven, units))
         if isinstance(self._standings, Ladder):
             self.pauses.add(players, result, finished_at)
+            if self._history is not None:
+                for name in players:
+                    climber = self.ladder.climber(name)
+                    if climber.played:  # else it was removed
+                        version = self.versions.get(name)
+                        self._history.add(name, finished_at, climber.rating, version)
         if self._form is Form.LADDER:
             return ()
         struck = tuple(players[seat] for seat in out if seat not in forgiven)

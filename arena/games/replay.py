@@ -1,18 +1,150 @@
-"""Plays a record again: the same cards and answers give the same result."""
+"""Plays a record again: the same cards and answers give the same result, and the same events.
+
+`Playback` is the one loop over a match that was played: it is fed answers one at a time, and says
+what happens, as one seat may know it or with all cards (J8). Whatever is read out of a record
+hears its events: texts, documents, decisions, luck, mistakes, the rounds on the page. A live match
+is played back the same way for its spectators.
+"""
 
 from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import chain
+from typing import Any, TypeAlias
 
 import msgspec
 
 from arena.engine.match import MatchResult, MatchState, Record
-from arena.engine.rules import Game
+from arena.engine.rules import EVERYONE, NOBODY, AskSeat, TellSeat
 from arena.games import game_named
 from protocol.errors import IllegalAnswer, UsageError, one_line
-from protocol.messages import Ending
+from protocol.messages import Ending, Termination
+from protocol.vocabulary import Question
 
-__all__ = ["is_dealt", "reopened", "replay"]
+__all__ = [
+    "CardsDealt",
+    "Event",
+    "MatchOver",
+    "Playback",
+    "SeatAnswered",
+    "ended_as",
+    "events_of",
+    "is_dealt",
+    "played_through",
+    "reopened",
+    "replay",
+]
 
 _SEED_LENGTH = 160  # characters of a bad seed in the error; a real one has 64
+
+
+class CardsDealt(msgspec.Struct, frozen=True, gc=False):
+    """A deck was shuffled or cut: it or its cut, as in the record of a match with stacked decks."""
+
+    deal: Any
+
+
+class SeatAnswered(msgspec.Struct, frozen=True, gc=False):
+    """A seat answered.
+
+    Attributes:
+        index: which answer of the match it is, from 0.
+        value: as the rules took it.
+    """
+
+    seat: int
+    index: int
+    question: Question[Any]
+    value: Any
+    took_ms: int | None = None
+    note: str | None = None
+
+
+class MatchOver(msgspec.Struct, frozen=True, gc=False):
+    """The match is over."""
+
+    scores: tuple[int, ...]
+    points: tuple[int, ...]
+    termination: Termination
+
+
+Event: TypeAlias = CardsDealt | TellSeat | AskSeat | SeatAnswered | MatchOver
+
+
+class Playback:
+    """Plays a match again that nobody else answers.
+
+    With `seat` its events are those that this seat knows of: what it is told, asked and has
+    answered. Without it they are all, deals included if the match `tells_deals`.
+    """
+
+    def __init__(self, match: MatchState, seat: int | None = None) -> None:
+        self.match, self.seat = match, seat
+        self._is_over = False
+
+    @classmethod
+    def of(cls, record: Record, seat: int | None = None) -> Playback:
+        """The match of a record, at its beginning; raises what `reopened` raises."""
+        return cls(reopened(record, tells_deals=seat is None), seat)
+
+    def feed_all(self, record: Record) -> Iterator[list[Event]]:
+        """Give all answers of a record and its end; yields what follows each. Raises as `feed`."""
+        notes, times_ms = dict(record.notes), iter(record.times_ms)
+        for index, value in enumerate(record.answers):
+            yield self.feed(value, next(times_ms, None), notes.get(index))
+        yield self.end(record.termination)
+
+    def feed(
+        self, value: object, took_ms: int | None = None, note: str | None = None
+    ) -> list[Event]:
+        """Give the next answer, and return it with all that follows, up to the next question.
+
+        Raises `IllegalAnswer` if it is not legal or comes after the end; nothing has changed then.
+        """
+        match, asked = self.match, self.match.pending
+        index = len(match.answers)
+        if asked is None:
+            raise IllegalAnswer(f"answer {index + 1} comes after the end")
+        match.answer(value)
+        happened = self.take_events()
+        if self.seat in (None, asked.seat):
+            legal = match.answers[index]
+            answered = SeatAnswered(asked.seat, index, asked.question, legal, took_ms, note)
+            happened.insert(0, answered)
+        return happened
+
+    def end(self, termination: Termination) -> list[Event]:
+        """The end, unless the rules have played to theirs."""
+        if self._is_over:
+            return []
+        self.match.end(termination.kind, termination.seat, termination.text)
+        return self.take_events()
+
+    def take_events(self) -> list[Event]:
+        """What has happened since the last answer: the news, and the question or the end."""
+        match, own = self.match, self.seat
+        happened: list[Event] = []
+        for told in match.take_news():
+            if told.seat == NOBODY:
+                happened.append(CardsDealt(told.news))
+            elif own is None or told.seat in (own, EVERYONE):
+                happened.append(told)
+        if match.pending is not None:
+            if own in (None, match.pending.seat):
+                happened.append(match.pending)
+        elif match.termination is not None:
+            self._is_over = True
+            happened.append(MatchOver(match.scores, match.points, match.termination))
+        return happened
+
+
+def events_of(record: Record, seat: int | None = None) -> Iterator[Event]:
+    """All events of a record in their order; of all seats, or those that one knows of (J8).
+
+    Raises what `reopened` and `Playback.feed` raise, and what a game raises that has no more cards.
+    """
+    playback = Playback.of(record, seat)
+    return chain(playback.take_events(), chain.from_iterable(playback.feed_all(record)))
 
 
 def is_dealt(record: Record) -> bool:
@@ -22,17 +154,15 @@ def is_dealt(record: Record) -> bool:
     return is_ready or is_done or bool(record.answers)
 
 
-def reopened(record: Record, *, tells_deals: bool = False, game: Game | None = None) -> MatchState:
-    """The match of a record at its beginning, for `MatchState.steps`; dealt only if it was then.
-
-    `game` takes the place of the one that the record names: the same, but its rules report.
+def reopened(record: Record, *, tells_deals: bool = False) -> MatchState:
+    """The match of a record at its beginning; dealt only if it was then.
 
     Raises `UsageError` for an unknown game, bad settings, no seed and no decks, or too few decks,
     and `NotInstalled` if the package of the game is missing.
     """
     if (record.seed is None) == (record.decks is None):
         raise UsageError("expected a record with a seed or decks")
-    game = game or game_named(record.game, record.package)
+    game = game_named(record.game, record.package)
     try:
         seed = None if record.seed is None else bytes.fromhex(record.seed)
     except ValueError:
@@ -58,13 +188,24 @@ def replay(record: Record) -> MatchResult:
     An offence is taken from the record, as it lies outside the rules. `IllegalAnswer` says that an
     answer in the record is not legal where it stands, or that answers are missing.
     """
-    match = reopened(record)
+    return ended_as(record, played_through(record))
+
+
+def played_through(record: Record) -> MatchState:
+    """The match of a record after its last answer; raises what `replay` raises of answers."""
+    playback = Playback(reopened(record))
+    match = playback.match
     if record.decks is not None and not is_dealt(record):
         # Stacked decks are dealt at once, even if a bot crashes before its first question.
         match.start()
+    for value in record.answers:
+        playback.feed(value)
+    return match
+
+
+def ended_as(record: Record, match: MatchState) -> MatchResult:
+    """The result of a match that was `played_through`, and ends as its record says."""
     answers, ended = record.answers, record.termination
-    for _ in match.steps(answers):
-        pass
     match.times_ms.extend(record.times_ms)
     notes = dict(record.notes)
     match.notes = [(n, notes[n]) for n in sorted(notes) if 0 <= n < len(answers)]

@@ -77,7 +77,7 @@ class _HostedBot(asyncio.Protocol):
         self.outward: asyncio.WriteTransport | None = None
         self.handed_at = 0.0
         self.launched: LaunchedBot | None = None
-        self.is_asked = False  # and has not written a line since
+        self.is_asked = False  # and has not answered since
         self.finding: Finding | None = None
         self._bots = bots
         self._gate: Gate = bots.host.gate
@@ -118,7 +118,7 @@ class _HostedBot(asyncio.Protocol):
         self._hand_on()
 
     async def core(self) -> None:
-        """Wait for a core, which it has until it has written a line."""
+        """Wait for a core, which it has until it has written a line, or of a WebSocket anything."""
         has_core = self._loop.create_future()
         self._gate.enter(self, partial(has_core.set_result, None), self._used_ms)
         await has_core
@@ -169,7 +169,8 @@ class _HostedBot(asyncio.Protocol):
         reading = self.reading
         for first in range(0, len(data), MOST_PIECE):
             self._bots.link.carry(reading.piece(data[first : first + MOST_PIECE]))
-        if self.is_asked and b"\n" in data:
+        assert self.launched is not None, "it was started"
+        if self.is_asked and (self.launched.program.is_relayed or b"\n" in data):
             self.let_go()
 
     def connection_lost(self, exc: Exception | None) -> None:

@@ -13,12 +13,14 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import itertools
-import os
 import re
 import shutil
 from collections.abc import Awaitable, Callable, Collection, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import BinaryIO, TypeAlias
+
+from filelock import BaseFileLock, FileLock, Timeout
 
 from arena.engine.names import public_name
 from arena.hosts.messages import Bundle, HouseBot, SeatProgram, Source
@@ -28,7 +30,6 @@ from arena.sandbox.command import Program, bot_command, over_pipes, sealed_progr
 from arena.sandbox.folder_cache import FolderCache
 from arena.sandbox.workdir import remove
 from arena.server.background import BackgroundTasks, ignore_error
-from arena.storage.lock import lock_file
 from protocol.errors import ArenaError, UsageError
 from protocol.vocabulary import shorten
 
@@ -89,7 +90,7 @@ class ProgramCache:
         """End what is fetched or built; nothing of it stays."""
         self._tasks.cancel()
         await self._tasks.ended()
-        os.close(self._lock)
+        self._lock.release()
 
     async def program(self, wanted: SeatProgram, game: str, name: str, fetch: Fetch) -> Program:
         """How a program is launched for a bot of that name, fetched and built if it is not here.
@@ -189,14 +190,14 @@ class ProgramCache:
             raise NotFetched(f"expected the program {wanted.key}, got one with the SHA-256 {key}")
 
 
-def _own_folder(folder: Path) -> tuple[Path, int]:
+def _own_folder(folder: Path) -> tuple[Path, BaseFileLock]:
     """The first folder in `folder` that no other host has, and its lock, which ends with us."""
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     for number in itertools.count(1):
-        lock = os.open(folder / f"{number}.lock", os.O_RDWR | os.O_CREAT, 0o600)
-        if lock_file(lock):
+        lock = FileLock(folder / f"{number}.lock", 0, mode=0o600, thread_local=False)
+        with suppress(Timeout):
+            lock.acquire()
             break
-        os.close(lock)
     own = folder / str(number)
     boot = _text_of(_KERNEL_BOOT)
     # A power cut may have left files without their content, which would be a bot's offence.

@@ -22,7 +22,7 @@ from arena.hosts.messages import Bundle, HouseBot, SeatProgram, Source
 from arena.sandbox.bundle import pack_bundle, portable_command
 from arena.sandbox.command import Program
 from arena.sandbox.folder_cache import FolderCache
-from arena.storage.submission_rows import Submission
+from arena.storage.models import Submission
 from protocol.errors import UsageError
 
 __all__ = ["PART_BYTES", "HandedIn", "SeatPrograms", "program_of"]

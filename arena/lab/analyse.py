@@ -56,7 +56,7 @@ def analyse(
     try:
         return analyse_here(rules, analyser, made)
     except ProbeFailed as failed:
-        raise NoAnalysis(f"{names[failed.bot]} failed: {failed}") from None
+        raise NoAnalysis(failed.told(rules, names[failed.bot])) from None
 
 
 def begun(game: Game, settings: Settings, seed: int, against: Sequence[str]) -> Analyser:

@@ -14,10 +14,10 @@ import time
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import msgspec
 
-from arena.competitions.live_arena import LiveArena
 from arena.engine.match import MatchResult
 from arena.engine.rules import Game
 from arena.games import GAMES, competition_settings
@@ -27,10 +27,12 @@ from arena.sandbox.safety import fitting_bots
 from arena.sandbox.supervisor import ends_with_this
 from arena.sandbox.worker_pool import usable_cores
 from arena.server.listener import most_files
-from arena.storage.store import Store
 from protocol.errors import ArenaError
 from protocol.messages import Limits, Verdict
 from protocol.strategy import house_bots
+
+if TYPE_CHECKING:
+    from arena.competitions.live_arena import LiveArena
 
 __all__ = ["Capacity", "GameCapacity", "capacity_of", "measurable", "measure"]
 
@@ -106,6 +108,9 @@ async def measure(on_game: Callable[[GameCapacity], None], seconds: float = 1.0)
     Raises:
         ArenaError: bots do not connect, or cannot play.
     """
+    from arena.competitions.live_arena import LiveArena  # which `arena bench --help` does not need
+    from arena.storage.store import Store
+
     async with AsyncExitStack() as stack:
         folder = stack.enter_context(tempfile.TemporaryDirectory())
         store = stack.enter_context(Store(Path(folder) / "bench.db"))

@@ -25,7 +25,7 @@ from arena.lab.in_process import derived_seed, entrant
 from arena.lab.probe import begin
 from arena.records.habits import habits_of
 from arena.records.mistakes import JudgedDecision, judged, judging_of
-from arena.records.seat_matches import seat_match
+from arena.records.seat_document import seat_match
 from arena.strength.interval import MeanPart, mean_of
 from protocol.errors import NoAnalysis
 from protocol.strategy import house_bots

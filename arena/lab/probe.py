@@ -30,11 +30,22 @@ class ProbeFailed(NoAnalysis):
     Attributes:
         bot: which one, as in `ProbeMatch.bot`.
         stderr: the end of what its process wrote there.
+        question: which it had been asked; None between two questions.
     """
 
-    def __init__(self, bot: int, text: str, stderr: str = "") -> None:
+    def __init__(
+        self, bot: int, text: str, stderr: str = "", question: Question[Any] | None = None
+    ) -> None:
         super().__init__(text)
-        self.bot, self.stderr = bot, stderr
+        self.bot, self.stderr, self.question = bot, stderr, question
+
+    def told(self, game: Game, name: str) -> str:
+        """Why the analysis of the bot of this name ends, and at which decision."""
+        text = f"{name} failed: {self}"
+        if self.question is None:
+            return text
+        asked = game.vocabulary.asked_words(self.question).asked(name, self.question)
+        return f"{text}; the decision: {self.question.kind}, {asked}"
 
 
 def begin(game: Game, probe: ProbeMatch) -> MatchState:
@@ -84,7 +95,8 @@ def play_probe(game: Game, probe: ProbeMatch, bot: Strategy) -> ProbedMatch:
     assert ended is not None, "it was played to its end"
     if ended.is_offence:
         assert ended.seat == probe.seat, f"of a strategy of the analysis: {ended.text}"
-        raise ProbeFailed(probe.bot, ended.text.removeprefix(f"seat {probe.seat + 1} "))
+        text = ended.text.removeprefix(f"seat {probe.seat + 1} ")
+        raise ProbeFailed(probe.bot, text, question=probed.open)
     answers = match.answers
     # As the rules took them.
     decisions = [SeatDecision(question, answers[number]) for number, question in probed.asked]
@@ -97,6 +109,13 @@ class _Probed:
     def __init__(self, strategy: Strategy, match: MatchState) -> None:
         self._strategy, self._answers = strategy, match.answers
         self.asked: list[tuple[int, Question[Any]]] = []
+
+    @property
+    def open(self) -> Question[Any] | None:
+        """The question that has no answer."""
+        if not self.asked or self.asked[-1][0] < len(self._answers):
+            return None
+        return self.asked[-1][1]
 
     def decide(self, question: Question[Any]) -> object:
         self.asked.append((len(self._answers), question))

@@ -55,7 +55,7 @@ async def analyse_programs(
                 seat = ProbedSeat(begin(game, step), step, bot.public_name)
                 failed = await referee.put(bot, seat, f"probe-{played}")
                 if failed is not None:
-                    raise ProbeFailed(step.bot, failed.text, failed.stderr)
+                    raise ProbeFailed(step.bot, failed.text, failed.stderr, failed.question)
                 probed = ProbedMatch(seat.decisions, seat.match.answers, seat.match.scores)
             else:
                 probed = play_probe(game, step, bot)

@@ -8,34 +8,39 @@ seat's document (`arena/records/seat_document.py`) does as well. How the bot is 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from itertools import count
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 import msgspec
 
-from arena.engine.match import MatchState, MatchStep, Record, questions_of
+from arena.engine.match import MatchState, Record
+from arena.engine.rules import TellSeat
 from arena.engine.shuffle import commitment
 from arena.games import game_named
-from arena.games.replay import reopened
+from arena.games.replay import Event, Playback, reopened
 from arena.lab.launched import private_arena
 from arena.lab.seat_referee import AskedSeat, BotFailed, Script, arrived, referee_of
-from arena.records.alternatives import NO_ANSWER, brought
-from arena.records.seat_document import SeatDocument
+from arena.records.seat_document import SeatDocument, seat_match
+from arena.records.visibility import ending_for
 from arena.sandbox.command import Program, bot_command, strategy_program
 from protocol.errors import ArenaError, IllegalAnswer, UsageError, one_line
-from protocol.messages import Ending, Limits, Over, Reveal, Termination
+from protocol.messages import Limits, Over, Reveal
 from protocol.vocabulary import News, Question
 
 __all__ = [
+    "NO_ANSWER",
     "BotFailed",
     "Difference",
     "RecordedSeat",
     "ReplayOutcome",
+    "brought",
     "program_of",
     "replay_to_bot",
 ]
 
+
+NO_ANSWER = "no legal answer"
+"""In the place of an answer of a record that has none."""
 
 _LONGEST_NAME = 64  # as in `hello`
 _MOST_ALTERNATIVES = 100  # answers whose outcome is computed; each takes a replay
@@ -88,17 +93,15 @@ async def replay_to_bot(
             the command can never work here.
         ArenaError: the bot cannot be started on this machine.
     """
-    if is_document := isinstance(record, SeatDocument):
-        steps, record = record.steps(), record.record
-    else:
-        steps = None
+    seen = record if isinstance(record, SeatDocument) else None
+    record = record.record if isinstance(record, SeatDocument) else record
     seats = game_named(record.game).seats
     if not 0 <= seat < seats:
         raise UsageError(f"expected a seat from 1 to {seats}, got {seat + 1}")
     name = players[seat]
     if not 0 < len(name) <= _LONGEST_NAME or "\0" in name:  # a file may have been edited
         raise UsageError(f"expected a bot's name at seat {seat + 1}, got {one_line(name, 80)!r}")
-    recorded = RecordedSeat(record, seat, players, steps)
+    recorded = RecordedSeat(record, seat, players, seen)
     async with private_arena(limits) as host:
         referee = referee_of(host)
         await host.supervisor.launch_program(start(host.url, name), name)
@@ -106,7 +109,7 @@ async def replay_to_bot(
         if isinstance(player, BotFailed):
             return ReplayOutcome(0, failed=player)
         failed = await referee.put(player, recorded, match)
-    differences = recorded.differences if is_document else recorded.weighed()
+    differences = recorded.differences if seen else recorded.weighed()
     return ReplayOutcome(recorded.same, tuple(differences), failed)
 
 
@@ -128,7 +131,7 @@ class RecordedSeat(AskedSeat):
     """A seat of a finished match; all seats answer as they did.
 
     Args:
-        steps: the match as this seat saw it, if the record has no cards.
+        seen: the match as this seat saw it, if the record has no cards.
 
     Attributes:
         same: how many answers were as recorded.
@@ -136,45 +139,42 @@ class RecordedSeat(AskedSeat):
     """
 
     def __init__(
-        self,
-        record: Record,
-        seat: int,
-        players: Sequence[str],
-        steps: Iterator[MatchStep] | None = None,
+        self, record: Record, seat: int, players: Sequence[str], seen: SeatDocument | None = None
     ) -> None:
         hidden = commitment(bytes.fromhex(record.seed)) if record.seed else ""
-        match = reopened(record) if steps is None else _unseen(record)
+        match = reopened(record) if seen is None else _unseen(record)
         super().__init__(match, seat, players, record.commitment or hidden)
         self.same = 0
         self.differences: list[Difference] = []
-        self._record = record
-        self._steps = match.steps(record.answers) if steps is None else steps
+        self._record, self._seen = record, seen
         self._places: list[int] = []  # of those that differ, among all answers
 
     def script(self) -> Script:
-        record, ended = self._record, self._record.termination
-        closes = self.match.game.vocabulary.closes
-        was_offence = ended.is_offence and ended.seat == self.seat
-        questions = questions_of(self.seat, self._steps)
-        round_number = 1
-        for number in count(1):
-            try:
-                place, question, news = next(questions)
-            except (IllegalAnswer, ValueError) as error:
-                raise ArenaError(f"the record cannot be played again: {error}") from None
-            round_number += sum(type(each) is closes for each in news)
-            # The last question may be without an answer, as the match ended elsewhere.
-            if question is None or not (place < len(record.answers) or was_offence):
-                return news
-            given = yield question, news
-            recorded = self._recorded(place, question)
-            if recorded == (given,):
+        ended = self._record.termination
+        try:
+            played = seat_match(self._seen or self._record, self.seat)
+        except (IllegalAnswer, ValueError) as error:
+            raise ArenaError(f"the record cannot be played again: {error}") from None
+        number = 1
+        for decision in played.decisions:
+            number = decision.round
+            given = yield decision.question, decision.news
+            if given == decision.answer:
                 self.same += 1
-                continue
-            answer = NO_ANSWER if recorded is None else recorded[0]
-            self.differences.append(Difference(number, round_number, question, answer, given))
-            self._places.append(place)
-        raise AssertionError("it has returned")
+            else:
+                about = decision.number, number, decision.question, decision.answer
+                self.differences.append(Difference(*about, given))
+                self._places.append(decision.index)
+        # The last question may be without an answer, as the match ended elsewhere.
+        if played.waiting is None or not (ended.is_offence and ended.seat == self.seat):
+            return played.news
+        closes = self.match.game.vocabulary.closes
+        number += sum(type(news) is closes for news in played.news)
+        given = yield played.waiting, played.news
+        about = len(played.decisions) + 1, number, played.waiting, NO_ANSWER
+        self.differences.append(Difference(*about, given))
+        self._places.append(len(self._record.answers))
+        return ()
 
     def weighed(self) -> Iterator[Difference]:
         """The differences; the first hundred with what they would have brought."""
@@ -191,17 +191,7 @@ class RecordedSeat(AskedSeat):
     def over(self, match: str, news: tuple[News, ...]) -> Over:
         record = self._record
         reveal = Reveal(record.seed, record.nonces) if record.seed else None
-        ended = record.termination
-        if ended.seat != self.seat and ended.kind is not Ending.VOID:
-            ended = Termination(ended.kind, ended.seat)
-        return Over(match, news, record.scores, ended, reveal)
-
-    def _recorded(self, place: int, question: Question[Any]) -> tuple[Any] | None:
-        """The recorded answer to a question; None if there is no legal one."""
-        try:
-            return (question.check(self._record.answers[place]),)
-        except (IndexError, IllegalAnswer):
-            return None
+        return Over(match, news, record.scores, ending_for(record.termination, [self.seat]), reveal)
 
 
 def _unseen(record: Record) -> MatchState:
@@ -209,3 +199,33 @@ def _unseen(record: Record) -> MatchState:
     game = game_named(record.game, record.package)
     settings = game.vocabulary.read_settings(record.settings)
     return MatchState(game, settings, seed=bytes(32), start=False)
+
+
+def brought(record: Record, seat: int, index: int, answer: object) -> tuple[int, int] | None:
+    """What the round brought a seat, and what it would have with another answer.
+
+    `index` is the place of the recorded answer in the record. None if the round does not end with
+    the other answer, as then somebody could have done something else, or did not end in the record.
+    Raises as `events_of`.
+    """
+    playback = Playback.of(record, seat)
+    playback.take_events()
+    for value in record.answers[:index]:
+        playback.feed(value)
+    would = _payoff(playback, playback.feed(answer))
+    if would is None:
+        return None
+    playback = Playback.of(record, seat)
+    for number, events in enumerate(playback.feed_all(record)):
+        if number >= index and (did := _payoff(playback, events)) is not None:
+            return did, would
+    return None
+
+
+def _payoff(playback: Playback, events: Iterable[Event]) -> int | None:
+    """What a round brought that is over."""
+    words, seat = playback.match.game.vocabulary, playback.seat
+    for event in events:
+        if type(event) is TellSeat and type(event.news) is words.closes:
+            return words.payoffs(event.news)[seat or 0]
+    return None

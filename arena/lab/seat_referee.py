@@ -80,7 +80,7 @@ def referee_of(arena: LiveArena) -> SeatReferee:
     """Replace an arena's own referee by a `SeatReferee`, and return that."""
     referee = SeatReferee(arena.limits, asyncio.get_running_loop().time)
     gateway: Any = arena.gateway
-    gateway.referee = gateway.dismissals.referee = referee
+    gateway.referee = referee
     return referee
 
 

@@ -12,13 +12,22 @@ from typing import Any
 import msgspec
 
 from arena.engine.rules import Game
-from arena.records.narrative import seat_names
 from protocol.vocabulary import News, Question, Vocabulary
 from protocol.words import Told, fields_in
 
-__all__ = ["Captioner", "captions_for"]
+__all__ = ["Captioner", "captions_for", "seat_names"]
 
 _EVERYBODY = "everybody"
+
+
+def seat_names(players: Sequence[str], seats: int) -> tuple[str, ...]:
+    """What to call the seats: by their bots' names, with the seat where two have the same."""
+    if len(players) != seats:
+        return tuple(f"seat {seat}" for seat in range(1, seats + 1))
+    return tuple(
+        f"{name} (seat {seat})" if players.count(name) > 1 else name
+        for seat, name in enumerate(players, start=1)
+    )
 
 
 def captions_for(game: Game, players: Sequence[str]) -> Captioner | None:

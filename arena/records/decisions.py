@@ -6,32 +6,29 @@ It is made for programs that look for patterns: `arena.decisions` in Python, and
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from operator import add
-from typing import Any
 
 import msgspec
 
-from arena.engine.analysis import Judge, Judgement
-from arena.engine.match import MatchState, MatchStep, Record
-from arena.engine.rules import EVERYONE, NOBODY, LuckMeter, LuckRound, TellSeat
-from arena.games.replay import reopened
+from arena.engine.analysis import Judge, Judgement, SeatDecision
+from arena.engine.match import Record
+from arena.engine.rules import EVERYONE, LuckMeter, TellSeat
+from arena.games import game_named
+from arena.games.replay import Event, SeatAnswered, events_of
+from arena.records.luck import measure
 from arena.records.mistakes import judging_of
-from protocol.vocabulary import News, Question
+from protocol.vocabulary import News
 
 __all__ = ["RecordedDecision", "decisions"]
 
 
-class RecordedDecision(msgspec.Struct, frozen=True, kw_only=True):
+class RecordedDecision(SeatDecision, frozen=True, kw_only=True):
     """A question of a match and its answer.
 
     Attributes:
-        index: which answer of the record it is, from 0.
-        number: which of the seat's questions it is, from 1.
+        index, number, round, question, answer, news: as in `SeatDecision`.
         seat: whose decision it is, from 0.
-        round: in which round it was asked, from 1.
-        question, answer: as the rules asked and took it.
-        news: what the seat was told since its question before this one.
         time_ms: from the question to the answer; None in a match without a clock.
         luck: what chance gave the seat in this round, and in those before it in which it was not
             asked, in the unit of the game's luck (`arena/records/luck.py`); a game may measure
@@ -41,16 +38,10 @@ class RecordedDecision(msgspec.Struct, frozen=True, kw_only=True):
         cost: what the decision cost; None if it was not asked for, or the game does not judge it.
     """
 
-    index: int
-    number: int
     seat: int
-    round: int
-    question: Question[Any]
-    answer: Any
-    news: tuple[News, ...]
-    time_ms: int | None
-    luck: float | None
-    cost: Judgement | None
+    time_ms: int | None = None
+    luck: float | None = None
+    cost: Judgement | None = None
 
 
 def decisions(record: Record, *, costs: bool = False) -> Iterator[RecordedDecision]:
@@ -58,100 +49,72 @@ def decisions(record: Record, *, costs: bool = False) -> Iterator[RecordedDecisi
 
     With `costs` each is judged as `arena mistakes` does, from what its seat knew: that may take
     seconds a round. Then it raises `NoAnalysis` if the game cannot judge the match. It raises as
-    `reopened` does, and while it goes on as `MatchState.step`.
+    `events_of`.
     """
-    match = reopened(record, tells_deals=True)
+    events = events_of(record)
+    game = game_named(record.game, record.package)
+    settings = game.vocabulary.read_settings(record.settings)
     judges: list[Judge] = []
     if costs:
-        judging = judging_of(match.game, match.settings)
-        judges = [judging.judge(match.settings, seat) for seat in range(match.game.seats)]
-    return _Replay(match, record, judges).decisions()
+        judging = judging_of(game, settings)
+        judges = [judging.judge(settings, seat) for seat in range(game.seats)]
+    made = _made(events, game.seats, game.vocabulary.closes, judges)
+    if game.luck is None or game.luck.refuses(settings) is not None or record.decks is not None:
+        return (decision for _, decision in made if decision is not None)
+    return _with_luck(made, game.luck.meter(settings), game.seats)
 
 
-class _Replay:
-    """Hears a match for all its seats."""
+def _made(
+    events: Iterable[Event], seats: int, closes: type[News], judges: list[Judge]
+) -> Iterator[tuple[Event, RecordedDecision | None]]:
+    """Each event, and the decision that it is."""
+    heard: list[list[News]] = [[] for _ in range(seats)]
+    asked = [0] * seats
+    number = 1
+    for event in events:
+        decision = None
+        match event:
+            case TellSeat():
+                for hears in heard if event.seat == EVERYONE else [heard[event.seat]]:
+                    hears.append(event.news)
+                number += type(event.news) is closes and event.seat in (EVERYONE, 0)
+            case SeatAnswered(seat, index, question, answer, took_ms):
+                asked[seat] += 1
+                news, heard[seat] = tuple(heard[seat]), []
+                cost = None
+                if judges:
+                    for each in news:
+                        judges[seat].heard(each)
+                    cost = judges[seat].judged(question, answer)
+                    judges[seat].decided(question, answer)
+                decision = RecordedDecision(
+                    *(question, answer, news, asked[seat], index, number),
+                    seat=seat,
+                    time_ms=took_ms,
+                    cost=cost,
+                )
+        yield event, decision
 
-    def __init__(self, match: MatchState, record: Record, judges: list[Judge]) -> None:
-        self._match, self._record, self._judges = match, record, judges
-        game = match.game
-        self._heard: list[list[News]] = [[] for _ in range(game.seats)]
-        self._asked = [0] * game.seats
-        self._luck = [0.0] * game.seats  # that is told with the next decision
-        self._rounds = 0  # that are over
-        self._closes = game.vocabulary.closes
-        self._meter: LuckMeter | None = None
-        can_measure = game.luck is not None and game.luck.refuses(match.settings) is None
-        if game.luck is not None and can_measure and record.decks is None:
-            self._meter = game.luck.meter(match.settings)
 
-    def decisions(self) -> Iterator[RecordedDecision]:
-        waiting: list[RecordedDecision] = []  # for the luck of their round
-        measured = 0
-        for index, step in enumerate(self._match.steps(self._record.answers), -1):
-            if step.answered is not None:
-                waiting.append(self._decided(index, step))
-            for told in step.news:
-                self._tell(told)
-            if self._meter is None:
-                yield from waiting
-                waiting = []
-            elif step.asked is not None:
-                self._meter.asked(step.asked)
-            while self._meter is not None and len(self._meter.rounds) > measured:
-                yield from self._with_luck(waiting, self._meter.rounds[measured])
-                waiting, measured = [], measured + 1
-        yield from waiting
-
-    def _decided(self, index: int, step: MatchStep) -> RecordedDecision:
-        asked, answer = step.answered, step.answer
-        assert asked is not None, "it was answered"
-        if self._meter is not None:
-            self._meter.answered(asked, answer)
-        seat, times = asked.seat, self._record.times_ms
-        self._asked[seat] += 1
-        heard, self._heard[seat] = tuple(self._heard[seat]), []
-        cost = None
-        if self._judges:
-            judge = self._judges[seat]
-            for news in heard:
-                judge.heard(news)
-            cost = judge.judged(asked.question, answer)
-            judge.decided(asked.question, answer)
-        return RecordedDecision(
-            index=index,
-            number=self._asked[seat],
-            seat=seat,
-            round=self._rounds + 1,
-            question=asked.question,
-            answer=answer,
-            news=heard,
-            time_ms=times[index] if index < len(times) else None,
-            luck=None,
-            cost=cost,
-        )
-
-    def _tell(self, told: TellSeat) -> None:
-        if self._meter is not None:
-            if told.seat == NOBODY:
-                self._meter.dealt(told.news)
-            else:
-                self._meter.told(told)
-        for seat, heard in enumerate(self._heard):
-            if told.seat in (seat, EVERYONE):
-                heard.append(told.news)
-        if type(told.news) is self._closes and told.seat in (EVERYONE, 0):
-            self._rounds += 1
-
-    def _with_luck(
-        self, played: list[RecordedDecision], over: LuckRound
-    ) -> Iterator[RecordedDecision]:
-        """The decisions of a round that is over; the first of each seat gets its luck."""
-        self._luck = [*map(add, self._luck, over.luck)]
-        asked = set()
-        for decision in played:
-            if (seat := decision.seat) in asked:
+def _with_luck(
+    made: Iterable[tuple[Event, RecordedDecision | None]], meter: LuckMeter, seats: int
+) -> Iterator[RecordedDecision]:
+    """The decisions a round at a time; the first of each seat gets its luck."""
+    waiting: list[RecordedDecision] = []
+    luck = [0.0] * seats  # that is told with the next decision
+    measured = 0
+    for event, made_now in made:
+        measure(meter, event)
+        waiting += [] if made_now is None else [made_now]
+        for over in meter.rounds[measured:]:
+            luck = [*map(add, luck, over.luck)]
+            told = set()
+            for decision in waiting:
+                if (seat := decision.seat) not in told:
+                    told.add(seat)
+                    decision = msgspec.structs.replace(decision, luck=luck[seat])
+                    luck[seat] = 0.0
                 yield decision
-            else:
-                asked.add(seat)
-                yield msgspec.structs.replace(decision, luck=self._luck[seat])
-                self._luck[seat] = 0.0
+            waiting.clear()
+        measured = len(meter.rounds)
+    yield from waiting

@@ -1,13 +1,15 @@
-"""A match as one JSON document, as `arena export` and `arena replay --json` write it.
+"""A match as one JSON document, as `arena export` and `arena replay --json` write it, and its seal.
 
 A document has the match's rows and, to the byte, its stored record, so that its digest can be
-computed from the document alone (`arena/records/digest.py`); white space around the record may
-change. Of a bare record, without rows, only the cards and the result can be checked.
-`arena/records/verify.py` checks both.
+computed from the document alone; white space around the record may change. It is computed and
+stored when a match is written, and computed again when the database is checked or exported. A
+forger can seal what he has forged; an export made before has the true seals. Of a bare record,
+without rows, only the cards and the result can be checked. `arena/records/verify.py` checks both.
 """
 
 from __future__ import annotations
 
+import hashlib
 from typing import Any
 
 import msgspec
@@ -18,7 +20,7 @@ from protocol.errors import UsageError, one_line
 from protocol.messages import Termination
 from protocol.text_files import decode_text
 
-__all__ = ["UNREADABLE", "MatchDocument", "decoding_failure", "read", "stored_text"]
+__all__ = ["UNREADABLE", "MatchDocument", "decoding_failure", "read", "sealed", "stored_text"]
 
 UNREADABLE = (msgspec.DecodeError, UnicodeError, RecursionError)
 """What decoding a stranger's JSON raises."""
@@ -59,6 +61,29 @@ class MatchDocument(msgspec.Struct, frozen=True, kw_only=True):
     def read_record(self) -> Record:
         """The record; raises UsageError if it cannot be read."""
         return _read_record(bytes(self.record))
+
+
+def sealed(document: MatchDocument) -> str:
+    """The digest of a match, in hex; the one that the document has is not looked at.
+
+    It is SHA-256 over a JSON array of its fields, a line feed, and its record as it is stored.
+    """
+    ended = document.termination
+    fields = (
+        document.match,
+        document.competition,
+        document.pairing,
+        document.players,
+        document.scores,
+        document.points,
+        ended.kind,
+        ended.seat,
+        ended.text,
+        document.started_at,
+        document.finished_at,
+    )
+    data = msgspec.json.encode(fields) + b"\n" + bytes(document.record)
+    return hashlib.sha256(data).hexdigest()
 
 
 def read(data: bytes) -> MatchDocument | SeatDocument | Record:

@@ -12,12 +12,13 @@ from operator import sub
 import msgspec
 
 from arena.engine.match import Record
-from arena.engine.rules import NOBODY, LuckRound
+from arena.engine.rules import AskSeat, LuckMeter, LuckRound, TellSeat
 from arena.engine.statistics import UnitCounter, UnitSums
-from arena.games.replay import reopened
+from arena.games import game_named
+from arena.games.replay import CardsDealt, Event, SeatAnswered, events_of
 from protocol.errors import NoLuck
 
-__all__ = ["LuckSums", "MatchLuck", "luck_of"]
+__all__ = ["LuckSums", "MatchLuck", "luck_of", "measure"]
 
 
 class LuckSums(msgspec.Struct, frozen=True, gc=False):
@@ -61,27 +62,20 @@ def luck_of(record: Record) -> MatchLuck:
     """Replay a record and measure its luck; of a match that was stopped, that of whole rounds.
 
     Raises `NoLuck` if decks were given, if the game has no meter or if it refuses the settings, and
-    otherwise as `reopened` and `MatchState.step`.
+    otherwise as `events_of`.
     """
     if record.decks is not None:
         raise NoLuck("expected cards dealt by chance, got decks or cuts that somebody gave")
-    match = reopened(record, tells_deals=True)
-    game = match.game
+    events = events_of(record)
+    game = game_named(record.game, record.package)
+    settings = game.vocabulary.read_settings(record.settings)
     if game.luck is None:
         raise NoLuck(f"{game.name} does not say how its luck is measured")
-    if (reason := game.luck.refuses(match.settings)) is not None:
+    if (reason := game.luck.refuses(settings)) is not None:
         raise NoLuck(reason)
-    meter = game.luck.meter(match.settings)
-    for step in match.steps(record.answers):
-        if step.answered is not None:
-            meter.answered(step.answered, step.answer)
-        for told in step.news:
-            if told.seat == NOBODY:
-                meter.dealt(told.news)
-            else:
-                meter.told(told)
-        if step.asked is not None:
-            meter.asked(step.asked)
+    meter = game.luck.meter(settings)
+    for event in events:
+        measure(meter, event)
     block = 1 if game.unit is None else game.unit.block
     has_units = game.unit is not None or game.seats == 1
     units = UnitCounter(game.seats, block)
@@ -95,6 +89,19 @@ def luck_of(record: Record) -> MatchLuck:
         units=units.sums() if has_units else None,
         block=block,
     )
+
+
+def measure(meter: LuckMeter, event: Event) -> None:
+    """Let a meter hear what happens in a match."""
+    match event:
+        case CardsDealt():
+            meter.dealt(event.deal)
+        case TellSeat():
+            meter.told(event)
+        case AskSeat():
+            meter.asked(event)
+        case SeatAnswered():
+            meter.answered(AskSeat(event.seat, event.question), event.value)
 
 
 def _sums(seats: int, rounds: Iterable[tuple[float, ...]]) -> tuple[float, ...]:

@@ -18,10 +18,9 @@ from arena.engine.analysis import Judge, Judgement, Judging, SeatDecision
 from arena.engine.match import Record
 from arena.engine.rules import Game
 from arena.games import game_named
-from arena.records.seat_document import SeatDocument
-from arena.records.seat_matches import numbered_seat_match
+from arena.records.seat_document import SeatDocument, seat_match
 from protocol.errors import NoAnalysis
-from protocol.vocabulary import News, Question
+from protocol.vocabulary import Question
 
 __all__ = [
     "JudgedDecision",
@@ -128,7 +127,7 @@ class JudgedSeat:
     """A seat of a match, whose decisions can be judged in any order of the match's units.
 
     Raises `NoAnalysis` if the game has no judge or refuses the settings, and otherwise as
-    `reopened` and `MatchState.step`.
+    `seat_match`.
 
     Attributes:
         units: those in which the seat was asked, in the order of play.
@@ -137,24 +136,24 @@ class JudgedSeat:
     def __init__(self, record: Record | SeatDocument, seat: int) -> None:
         game, self._judging = _judging(record)
         self._seat = seat
-        match, places = numbered_seat_match(record, seat)
+        match = seat_match(record, seat)
         self._settings = match.settings
-        counter, unit = _RoundCounter(game), game.unit
+        unit, closes = game.unit, game.vocabulary.closes
+        closes_unit = closes if unit is None else unit.closes
         margins: dict[int, float] = {}
         self._asked: dict[int, list[_PlacedDecision]] = {}
-        before = Counter[int]()  # decisions in each round
-        for decision, index in zip((*match.decisions, None), (*places, -1), strict=True):
+        turns = Counter[int]()  # decisions in each round
+        number = 1  # of the unit
+        for decision in (*match.decisions, None):
             for news in match.news if decision is None else decision.news:
-                if unit is not None and type(news) is unit.closes:
-                    margins[counter.unit] = (unit.margins or unit.payoffs)(news)[seat]
-                counter.hear(news)
+                if type(news) is closes_unit:
+                    if unit is not None:
+                        margins[number] = (unit.margins or unit.payoffs)(news)[seat]
+                    number += 1
             if decision is not None:
-                before[counter.round] += 1
-                one = _PlacedDecision(
-                    *(decision, before.total(), index),
-                    *(counter.round, before[counter.round], counter.unit),
-                )
-                self._asked.setdefault(counter.unit, []).append(one)
+                turns[decision.round] += 1
+                one = _PlacedDecision(decision, turns[decision.round], number)
+                self._asked.setdefault(number, []).append(one)
         self.units = tuple(
             JudgedUnit(number, len(asked), margins.get(number))
             for number, asked in self._asked.items()
@@ -214,12 +213,9 @@ class JudgedSeat:
 
 
 class _PlacedDecision(NamedTuple):
-    """A decision, and what `JudgedDecision` says of its place."""
+    """A decision, and what `JudgedDecision` says of its place in the units of the game."""
 
     decision: SeatDecision
-    number: int
-    place: int
-    round: int
     turn: int
     unit: int
 
@@ -228,8 +224,9 @@ class _PlacedDecision(NamedTuple):
             judge.heard(news)
 
     def judged(self, judgement: Judgement) -> JudgedDecision:
-        decision = self.decision
-        return JudgedDecision(*self[1:], decision.question, decision.answer, judgement)
+        one = self.decision
+        places = one.number, one.index, one.round, self.turn, self.unit
+        return JudgedDecision(*places, one.question, one.answer, judgement)
 
 
 def judged(
@@ -272,24 +269,8 @@ def badness(decision: JudgedDecision) -> tuple[int, float]:
 
 def _shown(mistakes: Sequence[JudgedDecision], most: int | None) -> list[JudgedDecision]:
     """At most so many of every unit, the dearest, in the order of play."""
-    units: dict[int, list[JudgedDecision]] = {}
-    for mistake in mistakes:
-        units.setdefault(mistake.unit, []).append(mistake)
     return [
         mistake
-        for together in units.values()
+        for _, together in itertools.groupby(mistakes, lambda mistake: mistake.unit)
         for mistake in sorted(dearest(together, most), key=lambda one: one.number)
     ]
-
-
-class _RoundCounter:
-    """Which round and which unit of a match it is, as its news end them."""
-
-    def __init__(self, game: Game) -> None:
-        self.round = self.unit = 1
-        self._closes = game.vocabulary.closes
-        self._closes_unit = self._closes if game.unit is None else game.unit.closes
-
-    def hear(self, news: News) -> None:
-        self.round += type(news) is self._closes
-        self.unit += type(news) is self._closes_unit

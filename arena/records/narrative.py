@@ -8,33 +8,33 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from typing import Any
 
 import msgspec
 
-from arena.engine.match import MatchStep, Record
+from arena.engine.match import Record
 from arena.engine.names import versioned
-from arena.engine.rules import EVERYONE, NOBODY, AskSeat, Game, Script, TellSeat
+from arena.engine.rules import EVERYONE, AskSeat, Game, TellSeat
 from arena.games import game_named, other_rules
-from arena.games.replay import reopened
-from arena.records import round_index
-from arena.records.seat_document import SeatDocument
+from arena.games.replay import CardsDealt, Event, SeatAnswered
+from arena.records.captions import seat_names
+from arena.records.seat_document import SeatDocument, seat_events
 from protocol.errors import ArenaError, UsageError, error_line, in_words, one_line
 from protocol.messages import Ending, Verdict
 from protocol.vocabulary import News, Question
 from protocol.words import Told, gains
 
-__all__ = ["seat_names", "tell", "tell_seat"]
+__all__ = ["tell"]
 
+_LONG = 100  # decisions from which on there is an index: more lines than anybody wants to page
 _NOTE = 200  # letters of a note that are shown
+_LINES = 40  # of an index, about
 _ALL = "everybody"  # who is told, if it is no single seat
-
-Steps = Callable[[], Iterator[MatchStep]]
-"""Plays a match again, from its beginning each time."""
 
 
 def tell(
-    record: Record,
+    match: Record | SeatDocument,
     players: Sequence[str] = (),
     *,
     seat: int | None = None,
@@ -46,49 +46,35 @@ def tell(
 
     With `seat`, from 0, tell only what it could see; with `round_number`, from 1, only that round.
     `players` are the bots' names by seat, if known; `verdict` is the evidence if an offence ended
-    the match. Raises UsageError if there is no such seat or round, and ArenaError if the record
-    cannot be played again from there on; `arena verify` says more.
+    the match. A `SeatDocument` is told as its seat saw it. Raises UsageError if there is no such
+    seat or round, and ArenaError if the record cannot be played again from there on;
+    `arena verify` says more.
     """
+    if isinstance(match, SeatDocument):
+        record, players, seat = match.record, match.players, match.seat - 1
+    else:
+        record = match
     with _playing():
         game = game_named(record.game, record.package)
     if seat is not None and not 0 <= seat < game.seats:
         raise UsageError(f"expected a seat from 1 to {game.seats}, got {seat + 1}")
-
-    def steps() -> Iterator[MatchStep]:
-        return reopened(record, tells_deals=seat is None).steps(record.answers)
-
     with _playing():
-        narrator = _narrator(game, record, seat_names(players, game.seats), seat, steps)
-        yield from _told(narrator, round_number, verdict, indexed=indexed)
-
-
-def tell_seat(document: SeatDocument, *, round_number: int | None = None) -> Iterator[str]:
-    """Tell what a seat saw of a match, from its document; raises as `tell`."""
-    with _playing():
-        game, seat = document.game, document.seat - 1
-        if not 0 <= seat < game.seats:
-            raise UsageError(f"expected a seat from 1 to {game.seats}, got {document.seat}")
-        names = seat_names(document.players, game.seats)
-        narrator = _narrator(game, document.record, names, seat, document.steps)
-        yield from _told(narrator, round_number, None, indexed=True)
-
-
-def _told(
-    narrator: _Narrator, round_number: int | None, verdict: Verdict | None, *, indexed: bool
-) -> Iterator[str]:
-    if round_number is None:
-        yield from narrator.heading()
-        if indexed:
-            yield from narrator.index()
-    is_found = False
-    for number, line in narrator.events():
-        if round_number is None or number == round_number:
-            is_found = True
-            yield line
-    if round_number is None:
-        yield from narrator.ending(verdict)
-    elif not is_found:
-        raise _NoRound(f"expected a round of the match, got {round_number}")
+        kind = _Narrator if game.script is None else _ScriptNarrator
+        events = partial(seat_events, match, seat)
+        narrator = kind(game, record, seat_names(players, game.seats), seat, events)
+        if round_number is None:
+            yield from narrator.heading()
+            if indexed:
+                yield from narrator.index()
+        is_found = False
+        for number, line in narrator.lines():
+            if round_number is None or number == round_number:
+                is_found = True
+                yield line
+        if round_number is None:
+            yield from narrator.ending(verdict)
+        elif not is_found:
+            raise _NoRound(f"expected a round of the match, got {round_number}")
 
 
 class _NoRound(UsageError):
@@ -107,34 +93,19 @@ def _playing() -> Iterator[None]:
         raise ArenaError(f"the record cannot be played again: {reason}") from error
 
 
-def seat_names(players: Sequence[str], seats: int) -> tuple[str, ...]:
-    """What to call the seats: by their bots' names, with the seat where two have the same."""
-    if len(players) != seats:
-        return tuple(f"seat {seat}" for seat in range(1, seats + 1))
-    return tuple(
-        f"{name} (seat {seat})" if players.count(name) > 1 else name
-        for seat, name in enumerate(players, start=1)
-    )
-
-
-def _narrator(
-    game: Game, record: Record, names: Sequence[str], seat: int | None, steps: Steps
-) -> _Narrator:
-    if game.script is None:
-        return _Narrator(game, record, names, seat, steps)
-    script = game.script(game.vocabulary.read_settings(record.settings))
-    return _ScriptNarrator(game, record, names, seat, steps, script)
-
-
 class _Narrator:
     """Tells a match in the words of its game's vocabulary."""
 
     def __init__(
-        self, game: Game, record: Record, names: Sequence[str], seat: int | None, steps: Steps
+        self,
+        game: Game,
+        record: Record,
+        names: Sequence[str],
+        seat: int | None,
+        events: Callable[[], Iterator[Event]],
     ) -> None:
         self.game, self.record, self.names, self.seat = game, record, names, seat
-        self._steps = steps
-        self._notes = dict(record.notes)
+        self._events = events
         self._round = 0  # until the first is opened
         self._words, self._opens = game.vocabulary, frozenset(game.vocabulary.opens)
         self._times_ms: list[list[int]] = [[] for _ in names]  # by seat
@@ -161,31 +132,37 @@ class _Narrator:
 
     def index(self) -> Iterator[str]:
         """What each round brought, if the match is long."""
-        if len(self.record.answers) < round_index.LONG:
+        if len(self.record.answers) < _LONG:
             return
-        played = [*round_index.rounds(self.game, self._steps(), self.seat)]
+        played = [
+            tuple(self._words.payoffs(event.news))
+            for event in self._events()
+            if type(event) is TellSeat
+            and type(event.news) is self._words.closes
+            and event.seat in (EVERYONE, self.seat or 0)
+        ]
         if len(played) > 1:
             yield f"its {len(played):,} rounds; --round N shows one:"
-            yield from round_index.index(played, self.names)
+            yield from _index(played, self.names)
 
-    def events(self) -> Iterator[tuple[int, str]]:
+    def lines(self) -> Iterator[tuple[int, str]]:
         """The lines of all rounds, each with the number of its round."""
-        asked: AskSeat | None = None
-        for number, step in enumerate(self._steps(), start=-1):
-            if step.answered is not None and self._sees(step.answered.seat):
-                yield from self._numbered(self.decision(number, step.answered, step.answer))
-            for tell in step.news:
-                if tell.seat == NOBODY:
-                    yield from self._numbered(self.dealt(tell.news))
-                elif tell.seat == EVERYONE or self._sees(tell.seat):
-                    yield from self._begins(tell.news)
-                    yield from self._numbered(self.heard(tell))
-            asked = step.asked
-            if asked is not None and self._sees(asked.seat):
-                yield from self._begins(asked.question)
-        is_offence = self.record.termination.is_offence
-        if asked is not None and is_offence and self._sees(asked.seat):
-            yield from self._numbered(self.unanswered(asked))
+        waiting: AskSeat | None = None
+        for event in self._events():
+            match event:
+                case CardsDealt():
+                    yield from self._numbered(self.dealt(event.deal))
+                case TellSeat():
+                    yield from self._begins(event.news)
+                    yield from self._numbered(self.heard(event))
+                case AskSeat():
+                    waiting = event
+                    yield from self._begins(event.question)
+                case SeatAnswered():
+                    waiting = None
+                    yield from self._numbered(self.decision(event))
+        if waiting is not None and self.record.termination.is_offence:
+            yield from self._numbered(self.unanswered(waiting))
 
     def ending(self, verdict: Verdict | None) -> Iterator[str]:
         record, ended = self.record, self.record.termination
@@ -214,19 +191,23 @@ class _Narrator:
     def dealt(self, deal: Any) -> Iterable[str]:
         return ()
 
-    def decision(self, number: int, asked: AskSeat, answer: Any) -> Iterator[str]:
-        question = asked.question
+    def decision(self, event: SeatAnswered) -> Iterator[str]:
+        question = event.question
         words = self._words.asked_words(question)
-        what = words.asked(self.names[asked.seat], question)
-        did = words.answered(question, answer)
-        took = self._took(number, asked.seat)
-        yield f"  {what}: {did} [{words.choices(question)}{took}]"
-        yield from self.note(number, asked.seat)
+        what = words.asked(self.names[event.seat], question)
+        did = words.answered(question, event.value)
+        yield f"  {what}: {did} [{words.choices(question)}{self._took(event)}]"
+        yield from self.note(event)
 
-    def note(self, number: int, seat: int) -> Iterator[str]:
-        if number in self._notes:
-            text = one_line(self._notes[number], _NOTE)
-            yield f'    {self.names[seat]} notes: "{text}"'
+    def note(self, event: SeatAnswered) -> Iterator[str]:
+        if event.note is not None:
+            yield f'    {self.names[event.seat]} notes: "{one_line(event.note, _NOTE)}"'
+
+    def _took(self, event: SeatAnswered) -> str:
+        if event.took_ms is None:
+            return ""
+        self._times_ms[event.seat].append(event.took_ms)
+        return f"; {event.took_ms:,} ms"
 
     def unanswered(self, asked: AskSeat) -> Iterable[str]:
         """The lines for the question that got no answer, or an illegal one."""
@@ -265,37 +246,23 @@ class _Narrator:
         for line in lines:
             yield max(self._round, 1), line
 
-    def _took(self, number: int, seat: int) -> str:
-        if number >= len(self.record.times_ms):
-            return ""
-        took_ms = self.record.times_ms[number]
-        self._times_ms[seat].append(took_ms)
-        return f"; {took_ms:,} ms"
-
 
 class _ScriptNarrator(_Narrator):
     """Tells a match of a game that has a script of its own."""
 
-    def __init__(
-        self,
-        game: Game,
-        record: Record,
-        names: Sequence[str],
-        seat: int | None,
-        steps: Steps,
-        script: Script,
-    ) -> None:
-        super().__init__(game, record, names, seat, steps)
-        self._script = script
+    def __init__(self, game: Game, record: Record, *more: Any) -> None:
+        super().__init__(game, record, *more)
+        assert game.script is not None, "else its vocabulary has the words"
+        self._script = game.script(game.vocabulary.read_settings(record.settings))
 
     def dealt(self, deal: Any) -> Iterable[str]:
         return self._script.dealt(deal)
 
-    def decision(self, number: int, asked: AskSeat, answer: Any) -> Iterator[str]:
-        self._took(number, asked.seat)
-        yield from self._script.asked(asked.question)
-        yield from self._script.answered(asked.question, answer)
-        yield from self.note(number, asked.seat)
+    def decision(self, event: SeatAnswered) -> Iterator[str]:
+        self._took(event)
+        yield from self._script.asked(event.question)
+        yield from self._script.answered(event.question, event.value)
+        yield from self.note(event)
 
     def unanswered(self, asked: AskSeat) -> Iterable[str]:
         return self._script.asked(asked.question)
@@ -309,6 +276,22 @@ class _ScriptNarrator(_Narrator):
     def ending(self, verdict: Verdict | None) -> Iterator[str]:
         yield from self._script.ended()
         yield from super().ending(verdict)
+
+
+def _index(played: Sequence[Sequence[int]], names: Sequence[str]) -> Iterator[str]:
+    """The lines of an index: a round in each, or several with the one that moved most."""
+    size = -(-len(played) // _LINES)
+    for first in range(0, len(played), size):
+        some = played[first : first + size]
+        if size == 1:
+            yield f"  round {first + 1:,}: {gains(names, some[0])}"
+            continue
+        sums = [sum(of_seat) for of_seat in zip(*some, strict=True)]
+        most = max(range(len(some)), key=lambda at: max(map(abs, some[at])))
+        yield (
+            f"  rounds {first + 1:,} to {first + len(some):,}: {gains(names, sums)}; "
+            f"most in round {first + most + 1:,}: {gains(names, some[most])}"
+        )
 
 
 def _evidence(verdict: Verdict) -> Iterator[str]:

@@ -1,7 +1,9 @@
-"""What one seat saw of a match as a JSON document, which its owner may have at once (J8).
+"""What one seat saw of a finished match: as a JSON document, and as its decisions (J8).
 
-A record has all cards. A `SeatDocument` has what that seat was asked, told and has answered, so
-that a match can be read and replayed to a new bot while its competition goes on. Pure.
+A record has all cards. A `SeatDocument` has what that seat was asked, told and has answered, which
+its owner may have at once, so that a match can be read and replayed to a new bot while its
+competition goes on. What is made from a `SeatMatch`, such as mistakes, can tell the owner no card
+that J8 keeps from them either. Pure.
 """
 
 from __future__ import annotations
@@ -11,15 +13,16 @@ from typing import Any, Union
 
 import msgspec
 
-from arena.engine.match import MatchStep, Record
+from arena.engine.analysis import SeatDecision, SeatMatch
+from arena.engine.match import Record
 from arena.engine.rules import EVERYONE, AskSeat, Game, TellSeat
 from arena.games import game_named
-from arena.games.replay import reopened
+from arena.games.replay import Event, SeatAnswered, events_of
 from protocol.errors import IllegalAnswer, UsageError, in_words
 from protocol.messages import Termination
 from protocol.vocabulary import News, Question
 
-__all__ = ["SeatDocument", "seat_document"]
+__all__ = ["SeatDocument", "seat_document", "seat_events", "seat_match"]
 
 
 class HeardNews(msgspec.Struct, frozen=True):
@@ -63,57 +66,44 @@ class SeatDocument(msgspec.Struct, frozen=True, kw_only=True):
         """Its game; raises as `game_named`."""
         return game_named(self.record.game, self.record.package)
 
-    def steps(self) -> Iterator[MatchStep]:
-        """The match as this seat saw it, like `MatchState.steps`.
+    def events(self) -> Iterator[Event]:
+        """The match as this seat saw it, like `events_of`.
 
         Raises `UsageError` for a question or news that the game does not know, and `IllegalAnswer`.
         """
-        words = self.game.vocabulary
-        question_type = _union(words.questions.values())
-        news_type = _union(words.news.values())
-        before: AskSeat | None = None
-        answer: Any = None
-        answers = iter(self.record.answers)
-        for put in self.asked:
-            question: Question[Any] = _read(put.question, question_type)
-            asked = AskSeat(self.seat - 1, question)
-            yield MatchStep(self._told(put.news, news_type), asked, before, answer)
-            try:
-                answer = question.check(next(answers))
-            except StopIteration:
-                return
-            before = asked
-        yield MatchStep(self._told(self.heard, news_type), None, before, answer)
+        words, seat, record = self.game.vocabulary, self.seat - 1, self.record
+        notes, times_ms = dict(record.notes), iter(record.times_ms)
 
-    def _told(self, heard: tuple[HeardNews, ...], news_type: Any) -> list[TellSeat]:
-        return [
-            TellSeat(EVERYONE if each.all else self.seat - 1, _read(each.news, news_type))
-            for each in heard
-        ]
+        def told(heard: tuple[HeardNews, ...]) -> Iterator[TellSeat]:
+            for each in heard:
+                yield TellSeat(EVERYONE if each.all else seat, _read(each.news, words.news))
+
+        for index, put in enumerate(self.asked):
+            yield from told(put.news)
+            question: Question[Any] = _read(put.question, words.questions)
+            yield AskSeat(seat, question)
+            if index == len(record.answers):
+                return
+            answer = question.check(record.answers[index])
+            took_ms = next(times_ms, None)
+            yield SeatAnswered(seat, index, question, answer, took_ms, notes.get(index))
+        yield from told(self.heard)
 
 
 def seat_document(record: Record, seat: int, match: str, players: tuple[str, ...]) -> SeatDocument:
-    """What a seat, from 0, saw of a match; raises as `reopened` and `MatchState.step`."""
+    """What a seat, from 0, saw of a match; raises as `events_of`."""
     asked: list[PutQuestion] = []
     heard: list[HeardNews] = []
-    answers: list[Any] = []
-    times_ms: list[int] = []
-    notes: list[tuple[int, str]] = []
-    noted = dict(record.notes)
-    for number, step in enumerate(reopened(record).steps(record.answers), start=-1):
-        if step.answered is not None and step.answered.seat == seat:
-            if number in noted:
-                notes.append((len(answers), noted[number]))
-            answers.append(record.answers[number])
-            times_ms += record.times_ms[number : number + 1]
-        heard += (
-            HeardNews(_plain(told.news), told.seat == EVERYONE)
-            for told in step.news
-            if told.seat in (seat, EVERYONE)
-        )
-        if step.asked is not None and step.asked.seat == seat:
-            asked.append(PutQuestion(_plain(step.asked.question), tuple(heard)))
-            heard.clear()
+    answered: list[SeatAnswered] = []
+    for event in events_of(record, seat):
+        match event:
+            case TellSeat():
+                heard.append(HeardNews(msgspec.to_builtins(event.news), event.seat == EVERYONE))
+            case AskSeat():
+                asked.append(PutQuestion(msgspec.to_builtins(event.question), tuple(heard)))
+                heard.clear()
+            case SeatAnswered():
+                answered.append(event)
     ended = record.termination
     if ended.seat != seat:  # its text may tell cards
         ended = Termination(ended.kind, ended.seat)
@@ -123,9 +113,9 @@ def seat_document(record: Record, seat: int, match: str, players: tuple[str, ...
         nonces=(),
         enforced=(),
         decks=None,
-        answers=tuple(answers),
-        times_ms=tuple(times_ms),
-        notes=tuple(notes),
+        answers=tuple(record.answers[each.index] for each in answered),
+        times_ms=tuple(each.took_ms for each in answered if each.took_ms is not None),
+        notes=tuple((at, each.note) for at, each in enumerate(answered) if each.note is not None),
         termination=ended,
     )
     return SeatDocument(
@@ -138,17 +128,42 @@ def seat_document(record: Record, seat: int, match: str, players: tuple[str, ...
     )
 
 
-def _plain(what: News | Question[Any]) -> dict[str, Any]:
-    plain: dict[str, Any] = msgspec.to_builtins(what)
-    return plain
+def seat_events(record: Record | SeatDocument, seat: int | None) -> Iterator[Event]:
+    """The events of a record that a seat knows of, all if None, or those of a seat's document.
+
+    Raises as `events_of`, or as `SeatDocument.events`.
+    """
+    return record.events() if isinstance(record, SeatDocument) else events_of(record, seat)
 
 
-def _union(types: Any) -> Any:
-    return Union[tuple(types)]  # noqa: UP007 - of unknown length
+def seat_match(record: Record | SeatDocument, seat: int) -> SeatMatch:
+    """The decisions of one seat, from 0; raises as `seat_events`."""
+    played = record.record if isinstance(record, SeatDocument) else record
+    words = game_named(played.game, played.package).vocabulary
+    settings = words.read_settings(played.settings)
+    decisions: list[SeatDecision] = []
+    heard: list[News] = []
+    waiting, number = None, 1
+    for event in seat_events(record, seat):
+        match event:
+            case TellSeat():
+                heard.append(event.news)
+                number += type(event.news) is words.closes
+            case AskSeat():
+                waiting = event.question
+            case SeatAnswered():
+                news, count = tuple(heard), len(decisions) + 1
+                decisions.append(
+                    SeatDecision(event.question, event.value, news, count, event.index, number)
+                )
+                heard.clear()
+                waiting = None
+    return SeatMatch(settings, seat, decisions, tuple(heard), waiting)
 
 
-def _read(fields: dict[str, Any], of: Any) -> Any:
+def _read(fields: dict[str, Any], kinds: Any) -> Any:
+    """A question or news of one of these kinds."""
     try:
-        return msgspec.convert(fields, of)
+        return msgspec.convert(fields, Union[tuple(kinds.values())])  # noqa: UP007
     except (msgspec.ValidationError, IllegalAnswer) as error:
         raise UsageError(f"expected what a seat is asked or told, got {in_words(error)}") from None

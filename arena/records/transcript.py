@@ -1,27 +1,32 @@
-"""Reads and writes transcripts: the whole conversation of one seat, with what its cards came from.
+"""Transcripts: the whole conversation of one seat on the wire, with what its cards came from.
 
 The first line is the heading: the match as in its record, with the decks that were dealt. Each
 further line is a map with one key: `arena` or `bot` with the message that this side sent, or
 `event`. An implementation in any language can be checked with it without an arena: it has what
-the bot is told, and what the bot has to say.
-
-`arena/records/seat_transcript.py` makes transcripts of records, and
-`arena/records/check_transcript.py` checks them.
+the bot is told, and what the bot has to say. `conversation` makes one of the record of a match.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterator, Sequence
 from enum import StrEnum
 from functools import cache
-from typing import Any
+from typing import Any, TypeAlias
 
 import msgspec
 
-from arena.records.document import UNREADABLE, decoding_failure
-from protocol.errors import UsageError
-from protocol.messages import BotMessage, Termination
-from protocol.text_files import decode_text
+from arena.engine.analysis import SeatMatch
+from arena.engine.match import MatchState, Record
+from arena.engine.shuffle import commitment
+from arena.games.replay import CardsDealt, Playback
+from arena.records.seat_document import seat_match
+from arena.records.visibility import ending_for
+from protocol import messages
+from protocol.codec import Encoding, encode
+from protocol.errors import IllegalAnswer, UsageError
+from protocol.messages import BotMessage, Ending, Limits, Reveal, Termination, Verdict
+from protocol.session import ask_id
+from protocol.vocabulary import News
 
 __all__ = [
     "VERSION",
@@ -31,11 +36,15 @@ __all__ = [
     "Side",
     "Transcript",
     "canonical",
-    "is_transcript",
-    "read",
+    "conversation",
+    "ended",
+    "heading_of",
+    "invitation",
 ]
 
 VERSION = 1
+_NO_SESSION = "0" * 32  # in place of the session, which is a secret
+_NO_NONCE = "-"  # `ready` needs one, and a match in process has none
 
 
 class Side(StrEnum):
@@ -115,38 +124,147 @@ def _fields(kind: type[BotMessage]) -> tuple[msgspec.structs.FieldInfo, ...]:
     return msgspec.structs.fields(kind)
 
 
-def is_transcript(line: bytes) -> bool:
-    """Whether a file that begins with this line is a transcript, valid or not."""
-    try:
-        return "transcript" in msgspec.json.decode(line, type=dict[str, msgspec.Raw])
-    except UNREADABLE:
-        return False
+def _dealt(record: Record) -> tuple[Any, ...]:
+    """What was dealt, as a heading has it.
+
+    Raises as `heading_of`.
+    """
+    playback = Playback.of(record)
+    events = playback.take_events()
+    for value in record.answers:
+        events += playback.feed(value)
+    _check_end(playback.match, record)
+    if record.decks is not None:
+        return record.decks
+    return tuple(msgspec.to_builtins(each.deal) for each in events if type(each) is CardsDealt)
 
 
-def read(lines: Iterable[bytes]) -> Transcript:
-    """Read a transcript but for empty lines; raises UsageError that names the first wrong line."""
-    heading: Heading | None = None
-    messages: list[Line] = []
-    for number, line in enumerate(lines, start=1):
-        if not line.strip():
-            continue
-        try:
-            text = decode_text(line)
-            if heading is None:
-                heading = msgspec.json.decode(text, type=Heading)
-            else:
-                messages.append(_line(msgspec.json.decode(text, type=dict[Side, msgspec.Raw])))
-        except (ValueError, RecursionError) as error:  # msgspec's are ValueErrors
-            raise UsageError(f"line {number}: {decoding_failure(error)}") from None
-    if heading is None:
-        raise UsageError("expected a transcript, got an empty file")
-    if heading.transcript != VERSION:
-        raise UsageError(f"expected a transcript of version {VERSION}, got {heading.transcript}")
-    return Transcript(heading, tuple(messages))
+def _check_end(match: MatchState, record: Record) -> None:
+    """Raise `IllegalAnswer` if a match, after its last answer, cannot have ended as recorded."""
+    ended, asked = record.termination, match.pending
+    seat = "" if ended.seat is None else f" of seat {ended.seat + 1}"
+    ending = f"{ended.kind}{seat}"
+    if match.termination is not None:
+        if ended != match.termination:
+            raise IllegalAnswer(f"it says {ending}, but the answers play it to its end")
+    elif ended.kind is Ending.COMPLETED:
+        raise IllegalAnswer(f"it says completed, but has only {len(record.answers)} answers")
+    elif ended.kind is Ending.ILLEGAL and (asked is None or asked.seat != ended.seat):
+        other = "nobody" if asked is None else f"seat {asked.seat + 1}"
+        raise IllegalAnswer(f"it says {ending}, but {other} was asked")
 
 
-def _line(message: Mapping[Side, msgspec.Raw]) -> Line:
-    if len(message) != 1:
-        raise ValueError(f"expected one of arena, bot and event, got {len(message)}")
-    [(side, raw)] = message.items()
-    return Line(side, msgspec.json.format(bytes(raw), indent=-1))
+def heading_of(record: Record, players: Sequence[str], seat: int, about: str) -> Heading:
+    """The heading of a transcript of a match.
+
+    Raises IllegalAnswer if an answer is illegal, there are too many or too few, or the match cannot
+    have ended as the record says; ValueError for an unknown game, bad settings, no seed or decks,
+    or too few decks.
+    """
+    return Heading(
+        transcript=VERSION,
+        about=about,
+        game=record.game,
+        settings=record.settings,
+        players=tuple(players),
+        seat=seat,
+        seed=record.seed,
+        nonces=record.nonces,
+        decks=_dealt(record),
+        answers=record.answers,
+        scores=record.scores,
+        termination=record.termination,
+        package=record.package,
+    )
+
+
+def invitation(
+    heading: Heading, match: str, limits: Limits, hidden: str | None = None
+) -> messages.Match:
+    """The invitation of the seat of a heading; `hidden` is the commitment, None for the seed's."""
+    if hidden is None:
+        seed = heading.seed
+        hidden = "" if seed is None else commitment(bytes.fromhex(seed))
+    return messages.Match(
+        match=match,
+        game=heading.game,
+        seat=heading.seat,
+        seats=heading.players,
+        settings=heading.settings,
+        limits=limits,
+        commitment=hidden,
+    )
+
+
+def ended(
+    heading: Heading, match: str, news: tuple[News, ...], verdict: Verdict | None
+) -> messages.Over:
+    """The `over` for the seat of a heading; only the offender gets the text of an offence."""
+    why = ending_for(heading.termination, [heading.seat])
+    seed = heading.seed
+    reveal = None if seed is None else Reveal(seed, heading.nonces)
+    return messages.Over(match, news, heading.scores, why, reveal, verdict)
+
+
+def conversation(
+    record: Record,
+    players: Sequence[str],
+    seat: int,
+    match: str,
+    *,
+    limits: Limits,
+    verdict: Verdict | None = None,
+    about: str = "",
+) -> Transcript:
+    """Make the transcript of a seat from the record of its match.
+
+    What no record has is made up: the session is all zeros, the bank is always full, the connection
+    was never lost, and an event stands in the place of an illegal answer. `seat` counts from 0,
+    `players` are the bots' names by seat, `match` is the id that the seat sees, `about` a sentence
+    for the heading. Raises UsageError if there is no such seat, else what `heading_of` raises.
+    """
+    if not 0 <= seat < len(record.scores):
+        raise UsageError(f"expected a seat of {len(record.scores)}, got {seat + 1}")
+    heading = heading_of(record, players, seat, about)
+    heard = seat_match(record, seat)
+    why = record.termination
+    lines = [
+        *map(_line, _opening(record, heading, match, limits)),
+        *map(_line, _questions(record, heard, match, limits)),
+    ]
+    if (why.kind, why.seat) == (Ending.ILLEGAL, seat):
+        lines.append(Line(Side.EVENT, msgspec.json.encode(Event.UNKNOWN)))
+    mine = verdict if why.seat == seat else None
+    news = () if heard.waiting else heard.news
+    lines.append(_line(ended(heading, match, news, mine)))
+    return Transcript(heading, tuple(lines))
+
+
+_Messages: TypeAlias = Iterator[messages.BotMessage | messages.ArenaMessage]
+
+
+def _opening(record: Record, heading: Heading, match: str, limits: Limits) -> _Messages:
+    name = heading.players[heading.seat]
+    yield messages.Hello(messages.VERSION, name, (record.game,))
+    yield messages.Welcome(messages.VERSION, name, _NO_SESSION, limits)
+    yield invitation(heading, match, limits, record.commitment)
+    nonce = record.nonces[heading.seat] if record.nonces else _NO_NONCE
+    if nonce:  # else the bot was never ready
+        yield messages.Ready(match, nonce)
+
+
+def _questions(record: Record, heard: SeatMatch, match: str, limits: Limits) -> _Messages:
+    notes, times = dict(record.notes), (limits.bank_ms, limits.decision_ms)
+    for each in heard.decisions:
+        ask, value = ask_id(match, each.number), record.answers[each.index]
+        yield messages.Ask(match, ask, each.question, each.news, *times)
+        yield messages.Answer(match, ask, value, notes.get(each.index))
+    if heard.waiting is not None:
+        ask = ask_id(match, len(heard.decisions) + 1)
+        yield messages.Ask(match, ask, heard.waiting, heard.news, *times)
+
+
+def _line(message: messages.BotMessage | messages.ArenaMessage) -> Line:
+    if isinstance(message, messages.Hello | messages.Ready | messages.Answer):
+        return Line(Side.BOT, canonical(message))
+    return Line(Side.ARENA, encode(message, Encoding.JSON))

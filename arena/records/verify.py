@@ -16,11 +16,11 @@ from typing import Any
 import msgspec
 
 from arena.engine.match import MatchResult, Record, Result
+from arena.engine.rules import AskSeat
 from arena.engine.shuffle import commitment
 from arena.games import game_named, mistaken_package, other_rules
-from arena.games.replay import is_dealt, reopened, replay
-from arena.records.digest import sealed
-from arena.records.document import UNREADABLE, MatchDocument, stored_text
+from arena.games.replay import ended_as, is_dealt, played_through
+from arena.records.document import UNREADABLE, MatchDocument, sealed, stored_text
 from protocol.errors import ArenaError, UsageError, in_words, one_line
 from protocol.messages import Ending, Termination
 from protocol.vocabulary import shorten
@@ -63,49 +63,59 @@ class PlannedMatch(msgspec.Struct, frozen=True):
 
 def check(document: MatchDocument, expected: PlannedMatch | None = None) -> RecordCheck:
     """Check a match with its rows, and against its competition's plan if that is known."""
-    raw = bytes(document.record)
-    reasons: list[str] = []
-    is_committed = has_cards = False
-    record = asked = unverified = None
+    record, reasons = None, list[str]()
     try:
         record = document.read_record()
     except UsageError as error:
-        reasons.append(str(error))
+        checked = RecordCheck((str(error),))
     else:
-        is_committed, has_cards = record.commitment is not None, is_dealt(record)
-        unverified = other_rules(record.game, record.package)
-        asked = _asked(record) if unverified is None else None
-        reasons += _fitting(record, raw, document, asked, _again(record))
-        if expected is not None:
-            reasons += _planned(record, expected)
+        checked = _checked(record, bytes(document.record), document)
+    reasons += checked.reasons
+    if record is not None and expected is not None:
+        reasons += _planned(record, expected)
     try:
         is_sealed = sealed(document) == document.digest
     except (ValueError, OverflowError):  # numbers that no arena has written
         is_sealed = False
     if not is_sealed:
         reasons.append("its digest does not fit its rows and its record")
-    is_made = reasons and record is not None and unverified is None
-    made = _made(record) if is_made and record is not None else None
-    events = () if record is None else record.events or ()
-    return RecordCheck(
-        _few(reasons),
-        unverified,
-        is_committed,
-        has_cards,
-        made,
-        asked,
-        events,
-        versions=None if record is None else record.versions or (),
+    return msgspec.structs.replace(
+        checked, reasons=_few(reasons), made=checked.made if reasons else None
     )
 
 
 def check_record(record: Record) -> RecordCheck:
     """Check a record alone: commitment, nonces, and that cards and answers make its result."""
+    checked = _checked(record, record.to_json(), None)
+    return msgspec.structs.replace(checked, reasons=_few(checked.reasons), made=None)
+
+
+def _checked(record: Record, raw: bytes, document: MatchDocument | None) -> RecordCheck:
+    """All that a record tells of itself and of the rows; `made` is there without reasons, too."""
     unverified = other_rules(record.game, record.package)
-    asked = _asked(record) if unverified is None else None
-    reasons = list(_fitting(record, record.to_json(), None, asked, _again(record)))
+    asked = None
+    again: MatchResult | str | None = None
+    if unverified is None:
+        try:
+            match = played_through(record)
+            asked = _asked(record, match.pending)
+            again = ended_as(record, match)
+        except ArenaError as error:
+            again = one_line(str(error))
+        except Exception as error:  # a stranger's record may be broken in any way
+            again = in_words(error)
+    made = None
+    if isinstance(again, MatchResult):
+        made = Result(again.scores, again.points, again.termination, again.also_out)
     return RecordCheck(
-        _few(reasons), unverified, record.commitment is not None, is_dealt(record), asked=asked
+        tuple(_fitting(record, raw, document, asked, again)),
+        unverified,
+        record.commitment is not None,
+        is_dealt(record),
+        made,
+        asked,
+        record.events or (),
+        record.versions or (),
     )
 
 
@@ -116,6 +126,7 @@ def _fitting(
     asked: OpenQuestion | None,
     again: MatchResult | str | None,
 ) -> Iterator[str]:
+    """What does not fit; `again` is what the record makes, or why it cannot be played again."""
     if (why := mistaken_package(record.game, record.package)) is not None:
         yield why
     yield from _cards(record)
@@ -137,31 +148,12 @@ def _fitting(
         yield from _results(_of_rows(document), record, "its", "the record says")
 
 
-def _again(record: Record) -> MatchResult | str | None:
-    """What a record makes when it is played again, or why it cannot be; None by other rules."""
-    if other_rules(record.game, record.package) is not None:
-        return None
-    try:
-        return replay(record)
-    except ArenaError as error:
-        return one_line(str(error))
-    except Exception as error:  # a stranger's record may be broken in any way
-        return in_words(error)
-
-
-def _asked(record: Record) -> OpenQuestion | None:
+def _asked(record: Record, pending: AskSeat | None) -> OpenQuestion | None:
     """The question that waited after the last answer, if an offence ended a match with cards."""
-    if not (record.termination.is_offence and is_dealt(record)):
+    if pending is None or not (record.termination.is_offence and is_dealt(record)):
         return None
-    try:
-        *_, last = reopened(record).steps(record.answers)
-    except Exception:  # `_fitting` reports it
-        return None
-    if last.asked is None:
-        return None
-    question = last.asked.question
-    text = msgspec.json.encode(question).decode()
-    return OpenQuestion(last.asked.seat, text, question.legal_text())
+    text = msgspec.json.encode(pending.question).decode()
+    return OpenQuestion(pending.seat, text, pending.question.legal_text())
 
 
 def _offended(record: Record, asked: OpenQuestion | None) -> Iterator[str]:
@@ -171,14 +163,6 @@ def _offended(record: Record, asked: OpenQuestion | None) -> Iterator[str]:
         return
     if ended.seat != asked.seat and 0 <= ended.seat < len(record.scores):
         yield f"its ending says {_ended(ended)}, but seat {asked.seat + 1} was asked"
-
-
-def _made(record: Record) -> Result | None:
-    try:
-        again = replay(record)
-    except Exception:  # `_fitting` reports it
-        return None
-    return Result(again.scores, again.points, again.termination, again.also_out)
 
 
 def _cards(record: Record) -> Iterator[str]:

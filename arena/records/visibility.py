@@ -8,22 +8,17 @@ shows of it. Pure.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from enum import StrEnum
 from typing import Any
 
 import msgspec
 
 from arena.engine.names import owner_of
+from arena.engine.rules import EVERYONE, AskSeat, TellSeat
+from arena.games.replay import CardsDealt, Event, MatchOver, SeatAnswered
 from arena.records.captions import Captioner
-from arena.records.replay_events import (
-    CardsDealt,
-    Event,
-    MatchOver,
-    SeatAnswered,
-    SeatAsked,
-    SeatTold,
-)
+from protocol.messages import Termination
 from protocol.vocabulary import News
 from protocol.watching import View
 
@@ -32,6 +27,7 @@ __all__ = [
     "OWN_MATCHES",
     "Viewer",
     "ViewerKind",
+    "ending_for",
     "is_open_to",
     "seen",
     "sees_luck",
@@ -95,6 +91,16 @@ def is_open_to(viewer: Viewer, bot: str, is_over: bool) -> bool:
     return viewer.kind is ViewerKind.OWNER and owner_of(bot) == viewer.name
 
 
+def ending_for(ended: Termination, own: Collection[int]) -> Termination:
+    """How a match ended, for whoever has these seats: only the offender sees what it did.
+
+    The text of an offence may tell the offender's cards.
+    """
+    if ended.is_offence and ended.seat not in own:
+        return Termination(ended.kind, ended.seat)
+    return ended
+
+
 def seen(
     events: Sequence[Event], view: View, seats: int, captions: Captioner | None = None
 ) -> list[dict[str, Any]]:
@@ -110,31 +116,33 @@ def seen(
             case CardsDealt():
                 if view.kind != "all":
                     continue
-                shown.append(_plain(event))
-            case SeatTold(seat=seat) if seat is None or view.sees(seat, seats):
-                shown.append(_plain(event))
+                shown.append({"event": "dealt", "deal": _plain(event.deal)})
+            case TellSeat(seat, news) if seat == EVERYONE or view.sees(seat, seats):
+                heard_by = None if seat == EVERYONE else seat
+                shown.append({"event": "told", "seat": heard_by, "news": _plain(news)})
                 if captions is not None:
-                    if (gains := captions.gains(event.news)) is not None:
+                    if (gains := captions.gains(news)) is not None:
                         shown[-1]["gains"] = gains
-                    if not _is_known(event.news, captions, view, seats):
-                        text = captions.told(seat, event.news)
-            case SeatTold():
+                    if not _is_known(news, captions, view, seats):
+                        text = captions.told(heard_by, news)
+            case TellSeat():
                 run = _told_to_all(events, at, seats)
                 if view.kind != "public" or not run:
                     continue
-                shown.append(_merged(run))
+                shown.append({"event": "told", "seat": None, "news": _merged(run)})
                 text = "" if captions is None else captions.told_each(run)
-            case SeatAsked():
-                is_seen = view.sees(event.seat, seats)
-                shown.append(_asked(event, is_seen))
+            case AskSeat(seat, question):
+                is_seen = view.sees(seat, seats)
+                asked = _plain(question) if is_seen else {"kind": question.kind}
+                shown.append({"event": "asked", "seat": seat, "question": asked})
                 if captions is not None and is_seen:
-                    text = captions.asked(event.seat, event.question)
-            case SeatAnswered():
+                    text = captions.asked(seat, question)
+            case SeatAnswered(seat):
                 shown.append(_answered(event, view, seats))
-                if captions is not None and event.question and view.sees(event.seat, seats):
-                    text = captions.answered(event.seat, event.question, event.value)
+                if captions is not None and view.sees(seat, seats):
+                    text = captions.answered(seat, event.question, event.value)
             case MatchOver():
-                shown.append(_over(event, view))
+                shown.append({"event": "over", **_plain(_over(event, view))})
         if text:
             shown[-1]["text"] = text
     return shown
@@ -146,16 +154,15 @@ def _is_known(news: News, captions: Captioner, view: View, seats: int) -> bool:
     return isinstance(seat, int) and view.sees(seat, seats) and captions.repeats(news)
 
 
-def _plain(what: object) -> dict[str, Any]:
-    plain: dict[str, Any] = msgspec.to_builtins(what)
-    return plain
+def _plain(what: object) -> Any:
+    return msgspec.to_builtins(what)
 
 
 def _told_to_all(events: Sequence[Event], at: int, seats: int) -> list[News]:
     """The news of one kind that all seats are told one after another, from event `at` on; or ()."""
     news: list[News] = []
     for seat, event in enumerate(events[at : at + seats]):
-        if type(event) is not SeatTold or event.seat != seat:
+        if type(event) is not TellSeat or event.seat != seat:
             return []
         if news and type(event.news) is not type(news[0]):
             return []
@@ -169,12 +176,7 @@ def _merged(run: Sequence[News]) -> dict[str, Any]:
     for name, value in first.items():
         if any(other[name] != value for other in others):
             first[name] = None
-    return {"event": "told", "seat": None, "news": first}
-
-
-def _asked(event: SeatAsked, whole: bool) -> dict[str, Any]:
-    question = _plain(event.question) if whole else {"kind": event.question.kind}
-    return {"event": "asked", "seat": event.seat, "question": question}
+    return dict(first)
 
 
 def _answered(event: SeatAnswered, view: View, seats: int) -> dict[str, Any]:
@@ -188,10 +190,7 @@ def _answered(event: SeatAnswered, view: View, seats: int) -> dict[str, Any]:
     return shown
 
 
-def _over(event: MatchOver, view: View) -> dict[str, Any]:
-    """The end; only the offender is shown what it did, as that may tell its cards."""
-    shown = _plain(event)
-    why = event.termination
-    if why.is_offence and view.kind != "all" and why.seat not in view.seats:
-        shown["termination"]["text"] = ""
-    return shown
+def _over(event: MatchOver, view: View) -> MatchOver:
+    if view.kind == "all":
+        return event
+    return msgspec.structs.replace(event, termination=ending_for(event.termination, view.seats))

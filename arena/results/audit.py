@@ -9,8 +9,10 @@ fits its record is checked in `arena/records/verify.py`. Pure: rows in, flaws in
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import count, pairwise, zip_longest
+from typing import TypeAlias
 
 import msgspec
 
@@ -18,13 +20,17 @@ from arena.formats.schedule import Pairing, Ranking, RankingPlace
 from arena.formats.scorebook import ScheduleRun, Scorebook
 from arena.formats.spec import Form, Plan
 from arena.games import mistaken_package, other_rules
-from arena.records.verify import OpenQuestion
-from arena.results.verdict_audit import Findings, all_out, eventful, evident, ruled, ruling
+from arena.records.document import stored_text
+from arena.records.verify import OpenQuestion, RecordCheck
 from arena.storage.models import Act, CompetitionRow, CompetitionState, MatchRow, taken_back
 from protocol.errors import UsageError, in_words, one_line
 from protocol.messages import Action, Ending, Verdict
+from protocol.vocabulary import shorten
 
 __all__ = ["Flaw", "audit", "remarks"]
+
+# The id of a match, None for the competition, and what is wrong with it.
+Findings: TypeAlias = Iterator[tuple[str | None, str]]
 
 _SHOWN = 5  # most names or pairings that a text lists
 
@@ -42,16 +48,22 @@ def audit(
     matches: Sequence[MatchRow],
     verdicts: Sequence[Verdict],
     acts: Sequence[Act],
-    undealt: Collection[str] = (),
-    asked: Mapping[str, OpenQuestion | None] | None = None,
-    events: Mapping[str, Sequence[str]] | None = None,
+    checks: Mapping[str, RecordCheck] = {},
 ) -> Iterator[Flaw]:
     """What does not fit in a competition; `matches` are all of its own, in the order of writing.
 
-    `undealt` are the ids of matches that ended before cards were dealt: nobody has played there.
-    Of matches that an offence ended and whose records are sound, by id: `asked` is the question
-    that waited, or None, and `events` those of the offences, in the order of `Result.out`.
+    `checks` are those of their records, by id: in a match that ended before cards were dealt nobody
+    has played, and a sound record says what was asked when an offence ended it, and its events.
     """
+    sound = {
+        match.id: checks[match.id]
+        for match in matches
+        if match.id in checks
+        and match.result.termination.is_offence
+        and not checks[match.id].reasons
+        and checks[match.id].unverified is None
+    }
+    undealt = {match for match, checked in checks.items() if not checked.is_dealt}
     played = [match for match in matches if match.counts and match.id not in undealt]
     book = Scorebook(competition.plan, verdicts=verdicts, is_ranked=False)
     out = {
@@ -64,12 +76,12 @@ def audit(
     yield from (
         Flaw(competition.id, match, text)
         for match, text in (
-            *ruled(matches, verdicts),
-            *ruling(matches, verdicts),
+            *_ruled(matches, verdicts),
+            *_ruling(matches, verdicts),
             *_counting(matches),
             *_taken_back(matches, acts),
-            *evident(competition.plan, verdicts, asked or {}),
-            *eventful(matches, verdicts, events or {}),
+            *_evident(competition.plan, verdicts, sound),
+            *_eventful(matches, verdicts, sound),
             *_standing(competition, acts),
             *_afterwards(competition.plan, played, acts, out),
             *_scheduled(competition, matches, acts, book),
@@ -168,7 +180,7 @@ def _afterwards(
         if act.what == Action.VOID:
             void.setdefault(act.match, act.at)
     for match in matches:
-        offenders = all_out(match)
+        offenders = _all_out(match)
         for bot in dict.fromkeys(match.players):
             if bot in out and match.finished_at < void.get(out[bot], math.inf):
                 yield match.id, f"{bot} was out since match {out[bot]}"
@@ -216,6 +228,108 @@ def _scheduled(
         yield None, f"{len(missing) - _SHOWN:,} pairings more have no match"
     if run.ranking is not None and run.ranking != competition.ranking:
         yield None, _first_difference(competition.ranking, run.ranking)
+
+
+# --- verdicts ---
+
+
+def _ruled(matches: Sequence[MatchRow], verdicts: Sequence[Verdict]) -> Findings:
+    """Each bot that is out by a match has a verdict of that match (J4)."""
+    kinds = {(verdict.match, verdict.bot): verdict.kind for verdict in verdicts}
+    for match in matches:
+        ended, offender = match.result.termination.kind, _offender(match)
+        for bot in _all_out(match):
+            kind = kinds.get((match.id, bot))
+            if kind is None or (bot == offender and kind is not ended):
+                yield match.id, f"{bot} is out by {ended.value}, no verdict says so"
+
+
+def _ruling(matches: Sequence[MatchRow], verdicts: Sequence[Verdict]) -> Findings:
+    """Each verdict is on a bot that is out by its match, forfeits included, and is the only one."""
+    by_id = {match.id: match for match in matches}
+    for verdict in verdicts:
+        bot = one_line(verdict.bot)
+        match = by_id.get(verdict.match)
+        if match is None:
+            name = one_line(verdict.match)
+            yield None, f"a verdict on {bot} is about match {name}, which is not there"
+            continue
+        ended, is_offender = match.result.termination, verdict.bot == _offender(match)
+        is_other = is_offender and verdict.kind is not ended.kind
+        if is_other or verdict.bot not in _all_out(match):
+            text = f"a verdict says {bot} is out by {verdict.kind.value}, the match does not"
+            yield match.id, text
+            continue
+        seats = [seat for seat in match.result.out if seat < len(match.players)]
+        fits = {
+            "seat": (verdict.seat, verdict.bot) in [(seat, match.players[seat]) for seat in seats],
+            # Why the others did not come is in their verdicts alone.
+            "text": not is_offender or stored_text(verdict.text) == stored_text(ended.text),
+            "game": verdict.game == match.game,
+        }
+        odd = [what for what, is_so in fits.items() if not is_so]
+        if odd:
+            yield match.id, f"its verdict has another {' and another '.join(odd)}"
+    counted = Counter((verdict.match, verdict.bot) for verdict in verdicts)
+    for (name, bot), times in counted.items():
+        if times > 1 and name in by_id:
+            yield name, f"it has {times} verdicts on {one_line(bot)}"
+
+
+def _evident(plan: Plan, verdicts: Sequence[Verdict], sound: Mapping[str, RecordCheck]) -> Findings:
+    """The evidence is right where it can be known: limits, question, legal answers, the answer."""
+    for verdict in verdicts:
+        odd = [] if verdict.limits == plan.limits else ["limits"]
+        if verdict.match in sound:
+            odd += _misquoted(verdict, sound[verdict.match].asked)
+        if odd:
+            yield verdict.match, f"its verdict has wrong {' and wrong '.join(odd)}"
+
+
+def _misquoted(verdict: Verdict, asked: OpenQuestion | None) -> Iterator[str]:
+    """The fields of a verdict that do not fit the question that waited when its match ended."""
+    if asked is not None and asked.seat != verdict.seat:
+        asked = None  # another seat was asked
+    if verdict.asked != (None if asked is None else asked.question):
+        yield "asked"
+    if verdict.legal != (None if asked is None else asked.legal):
+        yield "legal"
+    is_told = bool(verdict.got) and str(verdict.got) in verdict.text
+    if verdict.kind is Ending.ILLEGAL and asked is not None and not is_told:
+        yield "got"  # which the text repeats
+
+
+def _eventful(
+    matches: Sequence[MatchRow], verdicts: Sequence[Verdict], sound: Mapping[str, RecordCheck]
+) -> Findings:
+    """Each verdict has the event of its sealed record, as events are counted (J3)."""
+    told = {
+        (match.id, bot): event
+        for match in matches
+        if match.id in sound
+        for bot, event in zip(_all_out(match), sound[match.id].events, strict=False)
+    }
+    for verdict in verdicts:
+        event = told.get((verdict.match, verdict.bot), verdict.event)
+        if event != verdict.event:
+            theirs, ours = shorten(verdict.event), shorten(event)
+            yield verdict.match, f"its verdict is about the event {theirs}, its record says {ours}"
+
+
+def _offender(match: MatchRow) -> str | None:
+    """The bot whose offence ended the match; None also for a wrong seat, which `verify` reports."""
+    seat = match.result.offender
+    is_known = seat is not None and 0 <= seat < len(match.players)
+    return match.players[seat] if seat is not None and is_known else None
+
+
+def _all_out(match: MatchRow) -> tuple[str, ...]:
+    """The bots that are out by a match: the offender, and those that did not come either."""
+    seats = range(len(match.players))
+    return tuple(match.players[seat] for seat in match.result.out if seat in seats)
+
+
+# --- words ---
 
 
 def _removed(acts: Sequence[Act]) -> dict[str, float]:

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from itertools import chain, groupby
 from typing import Any
 
 import msgspec
@@ -19,10 +20,11 @@ import sqlalchemy as sa
 from arena.formats.spec import Form, Plan
 from arena.games import other_rules
 from arena.records.document import stored_text
-from arena.records.verify import OpenQuestion, PlannedMatch, RecordCheck
+from arena.records.verify import PlannedMatch, RecordCheck, check
 from arena.results.audit import Flaw, audit, remarks
-from arena.results.workers import CheckWorkers, Stored
+from arena.results.workers import RecordChunk, chunked, on_all_cores
 from arena.storage.models import RESTORED, VERSION, seated_versions, taken_back
+from arena.storage.reader import document_of
 from arena.storage.schema import ACTIONS, COMPETITIONS, MATCHES, SEATS, VERDICTS
 from arena.storage.store import Act, CompetitionRow, MatchRow, Store
 from protocol.errors import ArenaError, StoreFailed, in_words, one_line
@@ -74,9 +76,25 @@ def examine(
     """Check one competition, or all if None, and `tick` each match; UsageError if it is unknown."""
     with _reading():
         found = store.competitions() if competition is None else (store.competition(competition),)
-    with CheckWorkers() as workers:
-        for row in found:
-            yield _examined(store, row, workers, tick)
+    chunks = chain.from_iterable(
+        chunked(row, _stream(store.sealed_matches(row.id))) for row in found
+    )
+    checked = on_all_cores(_checked, chunks, "checked matches")
+    for _, done in groupby(checked, key=lambda done: done[0].about.id):
+        gathered = _Gathered()
+        for chunk, checks in done:
+            for (played, _), outcome in zip(chunk.stored, checks, strict=True):
+                gathered.add(played, outcome)
+                tick()
+        yield _examined(store, chunk.about, gathered)
+
+
+def _checked(
+    chunk: RecordChunk[CompetitionRow, MatchRow], tick: Callable[[], None]
+) -> list[RecordCheck]:
+    plan = chunk.about.plan
+    planned = PlannedMatch(plan.game, plan.settings, plan.package)
+    return [check(document_of(played, record), planned) for played, record in chunk.stored]
 
 
 def loose_ends(store: Store) -> tuple[Flaw, ...]:
@@ -87,33 +105,27 @@ def loose_ends(store: Store) -> tuple[Flaw, ...]:
 class _Gathered:
     """The checked matches of a competition: `made` is `rows` with the results of the answers.
 
-    `reasons` says what does not fit, by match; `asked` and `events` are of sound ones, for `audit`.
+    `reasons` says what does not fit, by match.
     """
 
     def __init__(self) -> None:
         self.rows: list[MatchRow] = []
         self.made: list[MatchRow] = []
         self.reasons: dict[str, list[str]] = {}
-        self.undealt: set[str] = set()
-        self.asked: dict[str, OpenQuestion | None] = {}
-        self.events: dict[str, tuple[str, ...]] = {}
+        self.checks: dict[str, RecordCheck] = {}
         self.unverified: Counter[str] = Counter()  # by why
 
     def add(self, played: MatchRow, checked: RecordCheck) -> None:
         self.rows.append(played)
+        self.checks[played.id] = checked
         self.made.append(_corrected(played, checked))
         if checked.reasons:
             self.reasons[played.id] = list(checked.reasons)
         elif checked.unverified is not None:
             self.unverified[checked.unverified] += 1
-        elif played.result.termination.is_offence:
-            self.asked[played.id] = checked.asked
-            self.events[played.id] = checked.events
         if checked.versions is not None and seated_versions(checked.versions) != played.versions:
             self.blame(played.id, "its seats have other versions than its record")
-        if not checked.is_dealt:
-            self.undealt.add(played.id)
-        elif not checked.is_committed:
+        if checked.is_dealt and not checked.is_committed:
             self.blame(played.id, "it was dealt without a commitment")
 
     def count(self, now: Mapping[str, bool]) -> None:
@@ -135,25 +147,18 @@ class _Gathered:
         ]
 
 
-def _examined(
-    store: Store, competition: CompetitionRow, workers: CheckWorkers, tick: Callable[[], None]
-) -> AuditedRun:
-    plan, gathered = competition.plan, _Gathered()
-    planned = PlannedMatch(plan.game, plan.settings, plan.package)
-    stored = _stream(store.sealed_matches(competition.id))
-    for played, checked in workers.check(stored, planned):
-        gathered.add(played, checked)
-        tick()
+def _examined(store: Store, competition: CompetitionRow, gathered: _Gathered) -> AuditedRun:
+    plan = competition.plan
     with _reading():
         verdicts, acts = _now(store, gathered, competition.id)
     notes = (*_unverified(plan, gathered), *remarks(competition, gathered.rows, acts))
     _check_times(store, gathered, competition.id)
-    from_records = gathered.undealt, gathered.asked, gathered.events
     # One wrong match must not be blamed on those that came after it: the results are those of
     # the rows or those of the answers, whichever fits better.
     either = (gathered.rows, gathered.made)
     found = min(
-        (list(audit(competition, rows, verdicts, acts, *from_records)) for rows in either), key=len
+        (list(audit(competition, rows, verdicts, acts, gathered.checks)) for rows in either),
+        key=len,
     )
     for flaw in found:
         if flaw.match is not None:
@@ -219,15 +224,15 @@ def _corrected(played: MatchRow, checked: RecordCheck) -> MatchRow:
 # --- the database ---
 
 
-def _stream(stored: Iterator[Stored]) -> Iterator[Stored]:
-    """The matches that the store reads; a damaged record that is no blob any more is encoded."""
+def _stream(stored: Iterator[tuple[MatchRow, bytes]]) -> Iterator[tuple[MatchRow, bytes]]:
+    """The matches that the store reads."""
     while True:
         with _reading():
             try:
-                played, record = next(stored)
+                found = next(stored)
             except StopIteration:
                 return
-        yield played, record if isinstance(record, bytes) else str(record).encode()
+        yield found
 
 
 def _seats(store: Store) -> Iterator[Flaw]:

@@ -30,7 +30,6 @@ __all__ = [
     "decision_columns",
     "decisions",
     "luck",
-    "marks",
     "matches",
     "new_file",
     "ranking",
@@ -92,18 +91,16 @@ def standings(rows: Sequence[Any], owner: Owner) -> Iterator[Sequence[object]]:
         yield [*values[:first], *_person(owner(row.name)), *values[first:]]
 
 
-def cross_table(cells: Mapping[str, Mapping[str, Any]]) -> Iterator[Sequence[object]]:
-    """The scores of every bot, a row each, against every bot, a column each."""
+def cross_table(
+    cells: Mapping[str, Mapping[str, Any]], field: str = "score"
+) -> Iterator[Sequence[object]]:
+    """The scores of every bot, a row each, against every bot, a column each, or another field.
+
+    `mark` is what is sure of them (K6).
+    """
     yield ["name", *cells]
     for name, row in cells.items():
-        yield [name, *(row[other].score if other in row else None for other in cells)]
-
-
-def marks(cells: Mapping[str, Mapping[str, Any]]) -> Iterator[Sequence[object]]:
-    """What is sure of every bot, a row each, against every bot, a column each (K6)."""
-    yield ["name", *cells]
-    for name, row in cells.items():
-        yield [name, *(row[other].mark if other in row else None for other in cells)]
+        yield [name, *(getattr(row[other], field) if other in row else None for other in cells)]
 
 
 def ranking(

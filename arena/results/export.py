@@ -12,7 +12,7 @@ import os
 import re
 import secrets
 import shutil
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -23,12 +23,11 @@ from arena.records.decisions import RecordedDecision, decisions
 from arena.records.document import UNREADABLE, decoding_failure
 from arena.results import csv_tables
 from arena.results.html_report import page
-from arena.results.luck_table import LuckLine, LuckTable
+from arena.results.luck_table import LuckTable
 from arena.results.manifest import MANIFEST, MATCHES, Exported, ExportedCompetition, manifest_of
 from arena.storage.live_results import LiveResults, Summary
-from arena.storage.name_history import NameHistory
 from arena.storage.reader import document_of
-from arena.storage.roster import Member, Roster
+from arena.storage.roster import Member, NameHistory, Roster
 from arena.storage.store import Store
 from protocol.errors import ArenaError, IllegalAnswer, NoAnalysis, UsageError
 
@@ -75,29 +74,17 @@ def export(
         written: list[ExportedCompetition] = []
         sections: list[tuple[Summary, dict[str, str]]] = []
         for competition in dict.fromkeys(competitions):
-            results = LiveResults(store, competition)
-            summary = _publishable(results.summary(), options)
             name = _folder_name(competition, [other.folder for other in written])
-            luck = LuckTable(results.luck(), results.unranked).lines()
-            writer = _Writer(store, summary, people, luck, partial / name)
-            writer.write(options, tick)
-            files = tuple(writer.files)
-            sections.append((summary, {file: f"{name}/{file}" for file in files}))
-            written.append(
-                ExportedCompetition(
-                    id=competition,
-                    folder=name,
-                    files=files,
-                    matches=writer.matches,
-                    uncounted=writer.uncounted,
-                )
-            )
+            writer = _Writer(store, competition, options, partial / name)
+            done = writer.write(people, tick)
+            written.append(done)
+            sections.append((writer.summary, {file: f"{name}/{file}" for file in done.files}))
         _write(partial / _PAGE, page(sections))
-        done = Exported(files=(_PAGE, MANIFEST), competitions=tuple(written))
-        _write(partial / MANIFEST, _json(done))
+        exported = Exported(files=(_PAGE, MANIFEST), competitions=tuple(written))
+        _write(partial / MANIFEST, _json(exported))
         _check(folder, options)  # again, as all this may have taken a while
         _put(partial, folder)
-    return done
+    return exported
 
 
 # ---- One competition
@@ -106,29 +93,21 @@ def export(
 class _Writer:
     """Writes the files of one competition into a new folder."""
 
-    def __init__(
-        self,
-        store: Store,
-        summary: Summary,
-        people: NameHistory[Member],
-        luck: Mapping[str, LuckLine],
-        folder: Path,
-    ) -> None:
-        self.files: list[str] = []
-        self.matches = self.uncounted = 0
-        self._summary = summary
-        self._people = people
-        self._luck = luck
-        self._store = store
-        self._folder = folder
+    def __init__(self, store: Store, competition: str, options: Options, folder: Path) -> None:
+        results = LiveResults(store, competition)
+        self.summary = _publishable(results.summary(), options)
+        self._luck = LuckTable(results.luck(), results.unranked).lines()
+        self._store, self._options, self._folder = store, options, folder
+        self._files: list[str] = []
+        self._matches = self._uncounted = 0
         folder.mkdir()
 
-    def write(self, options: Options, tick: Callable[[], None]) -> None:
-        summary = self._summary
+    def write(self, people: NameHistory[Member], tick: Callable[[], None]) -> ExportedCompetition:
+        summary, options = self.summary, self._options
 
         def owner(bot: str) -> Member | None:
             # Nobody gets another name while a competition goes on.
-            member = self._people.owner(bot, summary.started_at)
+            member = people.owner(bot, summary.started_at)
             if member is None or options.emails:
                 return member
             return msgspec.structs.replace(member, email=None)
@@ -138,7 +117,7 @@ class _Writer:
         if summary.cross_table:
             self._table("cross_table.csv", csv_tables.cross_table(summary.cross_table))
         if summary.cross_table and summary.plan.settle:
-            self._table("marks.csv", csv_tables.marks(summary.cross_table))
+            self._table("marks.csv", csv_tables.cross_table(summary.cross_table, "mark"))
         if summary.ranking:
             places = csv_tables.ranking(
                 summary.ranking, owner, summary.plan.not_there, summary.versions
@@ -150,17 +129,24 @@ class _Writer:
         self._table("verdicts.csv", csv_tables.verdicts(summary.verdicts))
         _write(self._new_file("competition.json"), _json(summary))
         if options.matches:
-            self._matches(tick, records=has_records)
+            self._write_matches(tick, records=has_records)
         if options.decisions and has_records:
-            self._decisions(tick, costs=options.costs)
+            self._write_decisions(tick, costs=options.costs)
+        return ExportedCompetition(
+            id=summary.id,
+            folder=self._folder.name,
+            files=tuple(self._files),
+            matches=self._matches,
+            uncounted=self._uncounted,
+        )
 
     def _table(self, name: str, rows: Iterator[Sequence[object]]) -> None:
         with csv_tables.new_file(self._new_file(name)) as file:
             csv_tables.write(file, rows)
 
-    def _matches(self, tick: Callable[[], None], *, records: bool) -> None:
+    def _write_matches(self, tick: Callable[[], None], *, records: bool) -> None:
         """Write the tables of the matches and, unless they are still secret, their records."""
-        competition = self._summary.id
+        competition = self.summary.id
         with csv_tables.new_file(self._new_file("matches.csv")) as file:
             csv_tables.write(file, [csv_tables.MATCHES])
             if not records:
@@ -172,16 +158,16 @@ class _Writer:
                 for played, record in self._store.sealed_matches(competition):
                     csv_tables.write(file, csv_tables.matches(played))
                     lines.write(document_of(played, record).to_json() + b"\n")
-                    self.matches += 1
-                    self.uncounted += not played.counts
+                    self._matches += 1
+                    self._uncounted += not played.counts
                     tick()
 
-    def _decisions(self, tick: Callable[[], None], *, costs: bool) -> None:
+    def _write_decisions(self, tick: Callable[[], None], *, costs: bool) -> None:
         """Write the decisions of all matches, of which one is in memory at a time."""
-        words = self._summary.plan.rules.vocabulary
+        words = self.summary.plan.rules.vocabulary
         with csv_tables.new_file(self._new_file(DECISIONS)) as file:
             csv_tables.write(file, [csv_tables.decision_columns(words, costs=costs)])
-            for played, record in self._store.sealed_matches(self._summary.id):
+            for played, record in self._store.sealed_matches(self.summary.id):
                 try:
                     made = _decisions_in(record, costs=costs)
                     csv_tables.write(file, csv_tables.decisions(words, played, made, costs=costs))
@@ -192,7 +178,7 @@ class _Writer:
                 tick()
 
     def _new_file(self, name: str) -> Path:
-        self.files.append(name)
+        self._files.append(name)
         return self._folder / name
 
 

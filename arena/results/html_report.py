@@ -6,9 +6,10 @@ elsewhere. Jinja escapes every text, as bots choose their names and texts themse
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime, tzinfo
-from typing import Any
+from operator import attrgetter
+from typing import Any, TypeAlias
 
 import msgspec
 from jinja2 import Environment, PackageLoader, StrictUndefined
@@ -27,25 +28,6 @@ __all__ = ["WIDEST", "page"]
 
 WIDEST = 64  # bots: a browser is slow with a cross table of more; it is in its file only
 _SHADES = 3  # of winning and of losing
-
-
-class _Section(msgspec.Struct, frozen=True, kw_only=True):
-    """A competition as the template takes it; `links` are paths of files by the texts of the links.
-
-    The second column is the bot; a row without numbers ends with the reason after it.
-    `notes` are lines below the table. `cross_table` has by bot its cells against every bot; it is
-    empty if there is none.
-    """
-
-    id: str
-    title: str
-    summary: Summary
-    settings: str
-    links: Mapping[str, str]
-    columns: Sequence[str]
-    rows: Sequence[Sequence[object]]
-    notes: Sequence[str]
-    cross_table: Mapping[str, Sequence[_ShadedCell | None]]
 
 
 class _ShadedCell(msgspec.Struct, frozen=True):
@@ -68,61 +50,85 @@ def page(found: Sequence[tuple[Summary, Mapping[str, str]]], zone: tzinfo | None
         trim_blocks=True,
         undefined=StrictUndefined,
     )
-    templates.filters["local"] = lambda at: datetime.fromtimestamp(at, zone).astimezone(zone)
-    templates.filters["shown"] = time_of
-    templates.filters["number"] = _number
-    templates.filters["signed"] = _signed
-    template = templates.get_template("html_report.jinja")
-    return template.render(sections=[_section(*section) for section in found])
+    templates.filters |= {
+        "local": lambda at: datetime.fromtimestamp(at, zone).astimezone(zone),
+        "shown": time_of,
+        "number": _number,
+        "signed": _signed,
+        "title": _title,
+        "settings": _settings,
+        "table": _table,
+        "notes": _notes,
+        "cross_table": _cross_table,
+    }
+    return templates.get_template("html_report.jinja").render(sections=found)
 
 
-def _section(summary: Summary, links: Mapping[str, str]) -> _Section:
+# ---- Filters of the template
+
+
+def _title(summary: Summary) -> str:
     plan = summary.plan
     title = f"{game_title(plan.game)}, {plan.form.value.replace('_', ' ')}"
-    settings = (
-        f"{name} = {msgspec.json.encode(value).decode()}" for name, value in plan.settings.items()
-    )
-    is_known = plan.form is not Form.LEAGUE or plan.missing is None
-    columns, rows = _standings(summary) if is_known else (_UNRANKED, [(None, "–", plan.missing)])
-    is_round_robin = plan.form is Form.ROUND_ROBIN
-    return _Section(
-        id=summary.id,
-        title=f"{plan.run}: {title}" if plan.run else title,
-        summary=summary,
-        settings=", ".join(settings),
-        links=links,
-        columns=columns,
-        rows=rows,
-        notes=_notes(summary, is_known),
-        cross_table=_cross_table(summary.cross_table) if is_round_robin else {},
-    )
+    return f"{plan.run}: {title}" if plan.run else title
+
+
+def _settings(summary: Summary) -> str:
+    settings = summary.plan.settings.items()
+    return ", ".join(f"{name} = {msgspec.json.encode(value).decode()}" for name, value in settings)
+
+
+def _number(value: object) -> str:
+    if value is None:
+        return "–"
+    return f"{value:,}" if isinstance(value, int | float) else str(value)
+
+
+def _signed(score: float, digits: int = 0) -> str:
+    text = f"{score:+,.{digits}f}".replace("-", "−")
+    return text if any(digit in text for digit in "123456789") else text[1:]
+
+
+def _notes(summary: Summary) -> Sequence[str]:
+    """What the ranges and marks in the tables mean, as far as there are any."""
+    unit = "" if summary.unit is None or not _is_known(summary) else summary.unit.in_words()
+    return [line for line in (settled_note(summary.standings), unit) if line]
+
+
+def _is_known(summary: Summary) -> bool:
+    """Whether the rules are here that rank by."""
+    return summary.plan.form is not Form.LEAGUE or summary.plan.missing is None
 
 
 # ---- Standings
 
 
-def _notes(summary: Summary, is_known: bool) -> Sequence[str]:
-    """What the ranges and marks in the tables mean, as far as there are any."""
-    unit = "" if summary.unit is None or not is_known else summary.unit.in_words()
-    return [line for line in (settled_note(summary.standings), unit) if line]
+def _table(summary: Summary) -> tuple[Sequence[str], Sequence[Sequence[object]]]:
+    """The columns of the table, and its rows; of some columns none where all are empty.
 
-
-def _standings(summary: Summary) -> tuple[Sequence[str], Sequence[Sequence[object]]]:
-    rows = summary.standings
-    match summary.plan.form:
-        case Form.ROUND_ROBIN:
-            return _without_empty(_ROUND_ROBIN, [_round_robin(row) for row in rows])
-        case Form.LEAGUE:
-            title = summary.plan.rules.measure.title
-            columns = ("rank", "bot", "matches", "forgiven", title, "score")
-            return _without_empty(columns, [_league(row) for row in rows])
-        case Form.LADDER:
-            return _LADDER, [_ladder(row) for row in rows]
-        case Form.ELIMINATION if summary.ranking:
+    The second column is the bot; a row without numbers ends with the reason after it.
+    """
+    if not _is_known(summary):
+        return _UNRANKED, [(None, "–", summary.plan.missing)]
+    rows: Sequence[Any] = summary.standings
+    if summary.plan.form is Form.ELIMINATION:
+        if summary.ranking:
             return _ELIMINATION, [*_places(summary)]
-        case Form.ELIMINATION:
-            bracket = [("", _name(row), row.stage or None, _stands(row)) for row in rows]
-            return ("", "bot", "stage", "stands"), bracket
+        return ("", "bot", "stage", "stands"), [
+            ("", _name(row), row.stage or None, _stands(row)) for row in rows
+        ]
+    ranked = [row for row in rows if not _unlisted(row)]
+    columns = [
+        (title, cell)
+        for title, cell in _COLUMNS[summary.plan.form](summary)
+        if title not in ("points", "forgiven") or any(map(cell, ranked))
+    ]
+    return ("rank", "bot", *(title for title, _ in columns)), [
+        (None, _name(row), why)
+        if (why := _unlisted(row))
+        else (_rank(row), _name(row), *(cell(row) for _, cell in columns))
+        for row in rows
+    ]
 
 
 def _places(summary: Summary) -> Iterator[Sequence[object]]:
@@ -146,33 +152,10 @@ def _unlisted(row: Any) -> str:
     return "" if row.eliminated is None else f"out: {row.eliminated.kind.value}"
 
 
-def _round_robin(row: Any) -> Sequence[object]:
-    if why := _unlisted(row):
-        return (None, _name(row), why)
-    mean = with_interval(row.mean, row.interval, _signed, 1)
-    counts = (row.wins, row.draws, row.losses, row.forgiven)
-    return (_rank(row), _name(row), *counts, _signed(row.score), mean, row.points)
-
-
-def _league(row: Any) -> Sequence[object]:
-    if why := _unlisted(row):
-        return (None, _name(row), why)
-    value = with_interval(row.value, row.interval, lambda number, d: f"{number:,.{d}f}", 3)
-    return (_rank(row), _name(row), row.played, row.forgiven, value, _signed(row.score))
-
-
 def _rank(row: Any) -> object:
     """A rank, with those that are possible beside it where a run settles (K6)."""
     low, high = getattr(row, "rank_low", None), getattr(row, "rank_high", None)
     return row.rank if low == high else f"{row.rank} ({low}–{high})"
-
-
-def _ladder(row: Any) -> Sequence[object]:
-    if why := _unlisted(row):
-        return (None, _name(row), why)
-    ratings = (f"{value:.2f}" for value in (row.rating, row.mu, row.sigma))
-    counts = (row.played, row.wins, row.draws, row.losses, row.offences)
-    return (row.rank, _name(row), *ratings, *counts)
 
 
 def _stands(row: Any) -> str:
@@ -180,44 +163,56 @@ def _stands(row: Any) -> str:
     return f"{row.stands.value}{out}"
 
 
-def _without_empty(
-    columns: Sequence[str], rows: Sequence[Sequence[object]]
-) -> tuple[Sequence[str], Sequence[Sequence[object]]]:
-    """The table without those columns that some games and single matches leave empty."""
-    numbers = [row for row in rows if len(row) == len(columns)]
-    empty = {
-        place
-        for place, name in enumerate(columns)
-        if name in ("points", "forgiven") and not any(row[place] for row in numbers)
-    }
-
-    def left(row: Sequence[Any]) -> Sequence[Any]:
-        return [value for place, value in enumerate(row) if place not in empty]
-
-    return left(columns), [left(row) for row in rows]
+_Column: TypeAlias = tuple[str, Callable[[Any], object]]  # its title, and what it has of a row
 
 
+def _counts(*names: str) -> list[_Column]:
+    return [("matches" if name == "played" else name, attrgetter(name)) for name in names]
+
+
+def _round_robin(summary: Summary) -> list[_Column]:
+    return [
+        *_counts("wins", "draws", "losses", "forgiven"),
+        ("score", lambda row: _signed(row.score)),
+        ("per match", lambda row: with_interval(row.mean, row.interval, _signed, 1)),
+        *_counts("points"),
+    ]
+
+
+def _league(summary: Summary) -> list[_Column]:
+    def value(row: Any) -> str:
+        return with_interval(row.value, row.interval, lambda number, d: f"{number:,.{d}f}", 3)
+
+    title = summary.plan.rules.measure.title
+    score: _Column = ("score", lambda row: _signed(row.score))
+    return [*_counts("played", "forgiven"), (title, value), score]
+
+
+def _ladder(summary: Summary) -> list[_Column]:
+    return [
+        ("rating", lambda row: f"{row.rating:.2f}"),
+        ("mu", lambda row: f"{row.mu:.2f}"),
+        ("sigma", lambda row: f"{row.sigma:.2f}"),
+        *_counts("played", "wins", "draws", "losses", "offences"),
+    ]
+
+
+_COLUMNS = {Form.ROUND_ROBIN: _round_robin, Form.LEAGUE: _league, Form.LADDER: _ladder}
 _UNRANKED = ("", "bot", "", "")  # of a game whose rules are missing
 _NOT_THERE = "not there when it started"
-_ROUND_ROBIN = (
-    *("rank", "bot", "wins", "draws", "losses", "forgiven"),
-    *("score", "per match", "points"),
-)
 _ELIMINATION = ("rank", "bot", "reached stage", "score in the final", "offence")
-_LADDER = (
-    *("rank", "bot", "rating", "mu", "sigma"),
-    *("matches", "wins", "draws", "losses", "offences"),
-)
 
 
 # ---- Who against whom
 
 
-def _cross_table(
-    cells: Mapping[str, Mapping[str, Cell]],
-) -> Mapping[str, Sequence[_ShadedCell | None]]:
-    """A heat map: shaded by the lead of the row over the column, relative to the greatest lead."""
-    if not 1 < len(cells) <= WIDEST:
+def _cross_table(summary: Summary) -> Mapping[str, Sequence[_ShadedCell | None]]:
+    """A heat map: shaded by the lead of the row over the column, relative to the greatest lead.
+
+    By bot its cells against every bot; empty if there is none.
+    """
+    cells: Mapping[str, Mapping[str, Cell]] = summary.cross_table
+    if summary.plan.form is not Form.ROUND_ROBIN or not 1 < len(cells) <= WIDEST:
         return {}
     leads = {
         (name, other): _lead(cells, name, other) for name, row in cells.items() for other in row
@@ -259,17 +254,3 @@ def _shade(lead: float, greatest: float) -> str:
         return ""
     strength = min(_SHADES, 1 + int(_SHADES * abs(lead) / greatest))
     return f"{'w' if lead > 0 else 'l'}{strength}"
-
-
-# ---- Filters of the template
-
-
-def _number(value: object) -> str:
-    if value is None:
-        return "–"
-    return f"{value:,}" if isinstance(value, int | float) else str(value)
-
-
-def _signed(score: float, digits: int = 0) -> str:
-    text = f"{score:+,.{digits}f}".replace("-", "−")
-    return text if any(digit in text for digit in "123456789") else text[1:]

@@ -10,8 +10,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from itertools import chain
-from typing import TypeAlias
+from typing import Any
 
 import msgspec
 import sqlalchemy as sa
@@ -21,7 +20,7 @@ from arena.games import other_rules
 from arena.games.replay import replay
 from arena.records.document import UNREADABLE
 from arena.records.luck import LuckSums, luck_of
-from arena.sandbox.worker_pool import WorkerPool, startable, usable_cores
+from arena.results.workers import RecordChunk, chunked, on_all_cores
 from arena.storage.models import MatchSums
 from arena.storage.reader import StoreReader
 from arena.storage.schema import MATCHES
@@ -31,13 +30,8 @@ from protocol.errors import ArenaError, NoLuck, in_words, one_line
 
 __all__ = ["Recomputed", "SumsBatch", "count", "next_sums", "recompute"]
 
-_BATCH = 100  # records in memory at once, and of one transaction
+_BATCH = 100  # records that are read at once
 _FEW = 10  # matches at once beside a running arena: some seconds at most
-_ALONE = 200  # matches: more are worth the start of other processes
-_MOST_WORKERS = 8
-
-_Batch: TypeAlias = list[tuple[str, bytes]]  # the id and the record of matches
-_Sums: TypeAlias = MatchSums | str  # of one match, or why there are none
 
 
 class Recomputed(msgspec.Struct, frozen=True):
@@ -71,20 +65,19 @@ def recompute(
     """
     written = 0
     left: Counter[str] = Counter()
-    workers = startable(min(usable_cores(), _MOST_WORKERS))
-    with WorkerPool(_added_up, workers, "replayed matches") as pool:
-        for batch, found in _worked(pool, workers, _batches(store, again)):
-            made = [(match, sums) for (match, _), sums in zip(batch, found, strict=True)]
-            rows = [
-                {"which": match, "made": msgspec.json.encode(sums).decode()}
-                for match, sums in made
-                if isinstance(sums, MatchSums)
-            ]
-            left.update(sums for _, sums in made if isinstance(sums, str))
-            _write(store, rows)
-            written += len(rows)
-            for _ in made:
-                tick()
+    chunks = chunked(None, _unmeasured(store, again))
+    for chunk, found in on_all_cores(_added_up, chunks, "replayed matches"):
+        made = [(match, sums) for (match, _), sums in zip(chunk.stored, found, strict=True)]
+        rows = [
+            {"which": match, "made": msgspec.json.encode(sums).decode()}
+            for match, sums in made
+            if isinstance(sums, MatchSums)
+        ]
+        left.update(sums for _, sums in made if isinstance(sums, str))
+        _write(store, rows)
+        written += len(rows)
+        for _ in made:
+            tick()
     return Recomputed(written, dict(left))
 
 
@@ -94,32 +87,19 @@ def next_sums(store: StoreReader, after: int) -> SumsBatch:
     A match whose record cannot be played again is left out. Raises StoreFailed if the database
     cannot be read.
     """
-    where = _wanted(False), MATCHES.c.counts, MATCHES.c.number > after
-    query = sa.select(MATCHES.c.number, MATCHES.c.id, MATCHES.c.record).where(*where)
-    with reading(store.engine) as connection:
-        rows = connection.execute(query.order_by(MATCHES.c.number).limit(_FEW)).all()
-    made = [(row.id, _sums_of(_stored(row.record))) for row in rows]
+    rows = _read(store, after, _FEW, _wanted(False), MATCHES.c.counts)
+    [chunk] = chunked(None, ((row.id, row.record) for row in rows))
+    made = zip(chunk.stored, _added_up(chunk), strict=True)
     return SumsBatch(
         rows[-1].number if rows else None,
-        tuple((match, sums) for match, sums in made if isinstance(sums, MatchSums)),
+        tuple((match, sums) for (match, _), sums in made if isinstance(sums, MatchSums)),
     )
 
 
-def _worked(
-    pool: WorkerPool[_Batch, list[_Sums]], workers: int, batches: Iterator[_Batch]
-) -> Iterator[tuple[_Batch, list[_Sums]]]:
-    """Each batch with its sums, the first ones made in this process."""
-    alone = 0
-    for batch in batches:
-        alone += len(batch)
-        if alone > _ALONE and workers > 1:
-            yield from pool.run(chain([batch], batches))
-            return
-        yield batch, _added_up(batch)
-
-
-def _added_up(batch: _Batch, tick: Callable[[], None] = lambda: None) -> list[_Sums]:
-    return [_sums_of(record) for _, record in batch]
+def _added_up(
+    chunk: RecordChunk[None, str], tick: Callable[[], None] = lambda: None
+) -> list[MatchSums | str]:
+    return [_sums_of(record) for _, record in chunk.stored]
 
 
 def _sums_of(data: bytes) -> MatchSums | str:
@@ -151,22 +131,20 @@ def _wanted(again: bool) -> sa.ColumnElement[bool]:
     return sa.or_(MATCHES.c.sums.is_(None), MATCHES.c.sums.not_like('%"luck":%'))
 
 
-def _batches(store: Store, again: bool) -> Iterator[_Batch]:
+def _unmeasured(store: Store, again: bool) -> Iterator[tuple[str, object]]:
     number = 0
-    columns = MATCHES.c.number, MATCHES.c.id, MATCHES.c.record
-    while True:
-        query = sa.select(*columns).where(_wanted(again), MATCHES.c.number > number)
-        with reading(store.engine) as connection:
-            rows = connection.execute(query.order_by(MATCHES.c.number).limit(_BATCH)).all()
-        if not rows:
-            return
+    while rows := _read(store, number, _BATCH, _wanted(again)):
+        yield from ((row.id, row.record) for row in rows)
         number = rows[-1].number
-        yield [(row.id, _stored(row.record)) for row in rows]
 
 
-def _stored(record: object) -> bytes:
-    """A record as it is stored; a damaged one may be no blob any more."""
-    return record if isinstance(record, bytes) else str(record).encode()
+def _read(
+    store: StoreReader, after: int, most: int, *where: sa.ColumnElement[bool]
+) -> Sequence[Any]:
+    columns = MATCHES.c.number, MATCHES.c.id, MATCHES.c.record
+    query = sa.select(*columns).where(MATCHES.c.number > after, *where)
+    with reading(store.engine) as connection:
+        return connection.execute(query.order_by(MATCHES.c.number).limit(most)).all()
 
 
 def _write(store: Store, rows: Sequence[dict[str, str]]) -> None:

@@ -8,7 +8,7 @@ import msgspec
 
 from arena.engine.analysis import SeatMatch
 from arena.engine.match import Record
-from arena.records.seat_matches import seat_match
+from arena.records.seat_document import seat_match
 from arena.storage.models import MatchRow
 from arena.storage.reader import StoreReader
 from protocol.errors import ArenaError, StoreFailed, UsageError, in_words, one_line

@@ -16,14 +16,13 @@ import os
 import shutil
 import stat
 import zipfile
+import zlib
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import BinaryIO
 
-from arena.sandbox import zip_reader
 from arena.sandbox.program_files import (
     ENVIRONMENT,
-    MOST_ENTRIES,
     MOST_UNPACKED,
     FileListing,
     Parts,
@@ -33,13 +32,11 @@ from arena.sandbox.program_files import (
     plain_mode,
 )
 from arena.sandbox.program_tar import CanonicalProgram, TarWriter, tar_entries
-from arena.sandbox.zip_reader import ZipEntry
 from protocol.errors import BadArchive, UsageError
 from protocol.vocabulary import shorten
 
 __all__ = [
     "MOST_BYTES",
-    "MOST_ENTRIES",
     "MOST_UNPACKED",
     "BadArchive",
     "CanonicalProgram",
@@ -51,7 +48,12 @@ __all__ = [
 
 MOST_BYTES = 16 << 20  # as it is sent
 _ZIP = ".zip"
-_CHUNK = 1 << 16
+_MOST_LISTED = 20_000  # ten times what a program may have, for what is left out of it, as `.git` is
+_LISTED = b"PK\1\2"  # before each entry of a zip's directory, wherever that is
+_METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
+_ENCRYPTED = 1 << 0
+# What `zipfile` raises for a zip that is damaged, or made by a program that it does not know.
+_UNREADABLE = (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, ValueError)
 
 
 def pack(path: Path) -> tuple[str, bytes]:
@@ -85,21 +87,29 @@ def canonical(name: str, sent: BinaryIO, into: BinaryIO) -> CanonicalProgram:
         if len(parts) != 1 or is_left_out(parts):
             raise BadArchive(f"expected a file such as 'bot.py', got {shorten(name, 80)}")
         sent.seek(0)
-        tar.add(parts, 0, size, iter(lambda: sent.read(_CHUNK), b""))
+        tar.add(parts, 0, sent, size)
         return tar.close()
-    entries = [*_plain_entries(zip_reader.directory(sent))]
-    around = _folders_around(entries)
-    files = FileListing[ZipEntry]()
-    for parts, entry in entries:
-        if len(parts) > around:
-            files.add(parts[around:], entry.size, None if _is_folder(entry) else entry)
-    if not files.has_files:
-        raise BadArchive("expected a program, got a zip with no file in it")
-    for parts, source in files.sorted():
-        if source is None:
-            tar.add_folder(parts)
-        else:
-            tar.add(parts, source.mode, source.size, zip_reader.content(sent, source))
+    with _opened(sent) as archive:
+        entries = [*_plain_entries(archive.infolist())]
+        around = _folders_around(entries)
+        files = FileListing[zipfile.ZipInfo]()
+        for parts, info in entries:
+            if len(parts) > around:
+                files.add(parts[around:], info.file_size, None if _is_folder(info) else info)
+        if not files.has_files:
+            raise BadArchive("expected a program, got a zip with no file in it")
+        for parts, source in files.sorted():
+            if source is None:
+                tar.add_folder(parts)
+                continue
+            try:
+                with archive.open(source) as content:
+                    tar.add(parts, _mode(source), content, source.file_size)
+            except _UNREADABLE:
+                shown = shorten(source.orig_filename, 80)
+                raise BadArchive(
+                    f"expected a whole zip, got one that is damaged at {shown}; pack it again"
+                ) from None
     return tar.close()
 
 
@@ -108,7 +118,7 @@ def unpack(tar: BinaryIO, folder: Path) -> None:
 
     Everything is checked as by `canonical`, but while it is unpacked: a hostile build may have
     written it. Links, devices, sparse files and all else that a tar can have are refused with
-    `BadArchive`; then the folder holds a part of it. Of a pax header only the name counts.
+    `BadArchive`; then the folder holds a part of it.
     """
     for parts, info, pieces in tar_entries(tar):
         path = folder.joinpath(*parts)
@@ -133,30 +143,61 @@ def as_zip(tar: BinaryIO, out: BinaryIO) -> None:
 # ---- Zips
 
 
-def _plain_entries(listed: Iterable[ZipEntry]) -> Iterator[tuple[Parts, ZipEntry]]:
+def _opened(sent: BinaryIO) -> zipfile.ZipFile:
+    """A zip whose entries were counted: `zipfile` would read as many as there are."""
+    sent.seek(0)
+    if (count := sent.read().count(_LISTED)) > _MOST_LISTED:
+        raise BadArchive(f"expected a zip with at most {_MOST_LISTED:,} entries, got {count:,}")
+    try:
+        return zipfile.ZipFile(sent, metadata_encoding="utf-8")
+    except UnicodeDecodeError as error:
+        shown = shorten(error.object.decode(errors="replace"), 80)
+        raise BadArchive(f"expected names in UTF-8, got {shown}; rename it") from None
+    except (*_UNREADABLE, OSError):
+        raise BadArchive(
+            "expected a zip, got a file that is none, or one that is cut off"
+        ) from None
+
+
+def _plain_entries(listed: Iterable[zipfile.ZipInfo]) -> Iterator[tuple[Parts, zipfile.ZipInfo]]:
     """The entries of a zip that count, with their names; raises `BadArchive` for a bad one."""
-    named = [(parts_of(entry.name.removesuffix("/")), entry) for entry in listed]
+    # `filename` ends at a NUL.
+    named = [(parts_of(info.orig_filename.removesuffix("/")), info) for info in listed]
     environments = {parts[:-1] for parts, _ in named if parts[-1] == ENVIRONMENT} - {()}
-    for parts, entry in named:
+    for parts, info in named:
         above = (parts[:depth] for depth in range(1, len(parts) + 1))
         if is_left_out(parts) or not environments.isdisjoint(above):
             continue
-        kind = stat.S_IFMT(entry.mode)
-        if kind not in (0, stat.S_IFDIR if _is_folder(entry) else stat.S_IFREG):
-            raise not_plain(entry.name, kind)
-        if _is_folder(entry) and entry.size:
-            raise not_plain(entry.name, "a folder with data")
-        yield parts, entry
+        shown = shorten(info.orig_filename, 80)
+        if info.flag_bits & _ENCRYPTED:
+            raise BadArchive(f"expected a zip without a password, got {shown} encrypted")
+        if info.compress_type not in _METHODS:
+            raise BadArchive(
+                f"expected files that are stored or deflated, got {shown} packed by method "
+                f"{info.compress_type}; pack the folder with another program, or `arena submit` "
+                "the folder"
+            )
+        kind = stat.S_IFMT(_mode(info))
+        if kind not in (0, stat.S_IFDIR if _is_folder(info) else stat.S_IFREG):
+            raise not_plain(info.orig_filename, kind)
+        if _is_folder(info) and info.file_size:
+            raise not_plain(info.orig_filename, "a folder with data")
+        yield parts, info
 
 
-def _is_folder(entry: ZipEntry) -> bool:
-    return entry.name.endswith("/")
+def _is_folder(info: zipfile.ZipInfo) -> bool:
+    return info.orig_filename.endswith("/")
 
 
-def _folders_around(entries: Iterable[tuple[Parts, ZipEntry]]) -> int:
+def _mode(info: zipfile.ZipInfo) -> int:
+    """As in `stat`, or 0 if the zip was made on a system without modes."""
+    return info.external_attr >> 16
+
+
+def _folders_around(entries: Iterable[tuple[Parts, zipfile.ZipInfo]]) -> int:
     """1 if all entries are in one folder at the top, as many tools pack it, else 0."""
     tops = {parts[0] for parts, _ in entries}
-    lone = any(len(parts) == 1 and not _is_folder(entry) for parts, entry in entries)
+    lone = any(len(parts) == 1 and not _is_folder(info) for parts, info in entries)
     return int(len(tops) == 1 and not lone)
 
 

@@ -49,7 +49,6 @@ _MOST_ENTRIES = 50_000  # files and folders: a large node_modules has 30,000
 _PYTHON = "{python}"
 _EVERYWHERE = (*SYSTEM, "/dev", "/proc")  # each sandbox has its own
 _CACHES = "__pycache__"
-_CHUNK = 1 << 18
 _LONGEST_SHEBANG = 256  # bytes, as Linux reads
 # What a word names in the folder: all of the word, of an option's value or of a class path.
 _IN_FOLDER = r"(?:^|(?<=[=:])){}(/[^:]*)?(?=:|$)"
@@ -137,11 +136,16 @@ def pack_bundle(program: Program, game: str, hidden: Iterable[Path], into: Binar
             elif entry.source is None:
                 tar.add_folder(parts)
             else:
-                tar.add(parts, entry.mode, entry.size, _content(entry.source, entry.size))
+                with _opened(entry.source) as file:
+                    tar.add(parts, entry.mode, file, entry.size)
         made = tar.close()
         key = bundle_key(command.words, program.stdio, game, made.sha256)
     except UnicodeEncodeError as error:
         raise UsageError(f"expected names in UTF-8, got {error.object!r}") from None
+    except EOFError:
+        raise UsageError(
+            f"expected files that stay as they are, {entry.source} became shorter"
+        ) from None
     except OSError as error:
         raise UsageError(f"expected files that can be read, got {error}") from None
     words, needs, is_native = command.words, command.needs, command.is_native
@@ -336,15 +340,7 @@ def _target(link: Path, parts: Parts) -> str:
     return target
 
 
-def _content(path: Path, size: int) -> Iterator[bytes]:
-    """So many bytes of a file, which is no link."""
+def _opened(path: Path) -> BinaryIO:
+    """A file, which is no link."""
     # Without waiting, should it be a pipe by now.
-    opened = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
-    with os.fdopen(opened, "rb") as file:
-        left = size
-        while left:
-            piece = file.read(min(left, _CHUNK))
-            if not piece:
-                raise UsageError(f"expected files that stay as they are, {path} became shorter")
-            left -= len(piece)
-            yield piece
+    return os.fdopen(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK), "rb")

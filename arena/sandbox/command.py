@@ -87,6 +87,11 @@ class Program(msgspec.Struct, frozen=True):
         return (sys.executable, "-I", "-S", str(self.script), *self.words)
 
     @property
+    def is_relayed(self) -> bool:
+        """Whether it speaks WebSocket over its pipes."""
+        return self.script == _RELAY
+
+    @property
     def has_open_heap(self) -> bool:
         """Whether it is Java without a limit of its heap: a quarter of the machine's memory."""
         words = " ".join(self.words).split()  # those of `sh -c "java …"` as well

@@ -59,11 +59,14 @@ class FileListing(Generic[_Source]):
     """
 
     def __init__(self) -> None:
-        self.has_files = False
-        self._found: dict[Parts, _Source | None] = {}
-        self._spelled: dict[str, Parts] = {}  # by what some systems take as the same name
+        # By what some systems take as the same name.
+        self._found: dict[str, tuple[Parts, _Source | None]] = {}
         self._at_top = 0
         self._size = 0
+
+    @property
+    def has_files(self) -> bool:
+        return any(source is not None for _, source in self._found.values())
 
     def add(self, parts: Parts, size: int, source: _Source | None) -> None:
         """Add an entry and the folders that it is in; raises `BadArchive`."""
@@ -79,34 +82,33 @@ class FileListing(Generic[_Source]):
 
     def sorted(self) -> list[tuple[Parts, _Source | None]]:
         """All entries with their sources, each folder before what is in it."""
-        return sorted(self._found.items(), key=operator.itemgetter(0))
+        return sorted(self._found.values(), key=operator.itemgetter(0))
 
     def _put(self, parts: Parts, source: _Source | None) -> None:
         name = "/".join(parts)
-        there = self._spelled.setdefault(_folded(name), parts)
-        if there != parts:
+        spelled = _folded(name)
+        if spelled not in self._found:
+            self._found[spelled] = parts, source
+            self._at_top += len(parts) == 1
+            self._check_count(len(self._found), MOST_ENTRIES, "")
+            self._check_count(self._at_top, _MOST_AT_TOP, " at the top")
+            return
+        before, its_source = self._found[spelled]
+        if before != parts:
             raise BadArchive(
                 "expected names that differ in more than case, got "
-                f"{shorten('/'.join(there), 80)} and {shorten(name, 80)}; rename one"
+                f"{shorten('/'.join(before), 80)} and {shorten(name, 80)}; rename one"
             )
-        if parts in self._found:
-            before = self._found[parts]
-            if source is None and before is None:
-                return
-            got = "as a file and as a folder" if None in (source, before) else "twice"
+        if source is not None or its_source is not None:
+            got = "as a file and as a folder" if None in (source, its_source) else "twice"
             raise BadArchive(f"expected every name once, got {shorten(name, 80)} {got}")
-        self._found[parts] = source
-        self.has_files |= source is not None
-        self._at_top += len(parts) == 1
-        for count, most, where in (
-            (len(self._found), MOST_ENTRIES, ""),
-            (self._at_top, _MOST_AT_TOP, " at the top"),
-        ):
-            if count > most:
-                raise BadArchive(
-                    f"expected at most {most:,} files and folders{where}, got more; leave out "
-                    "what the program does not need, or keep data in one file"
-                )
+
+    def _check_count(self, count: int, most: int, where: str) -> None:
+        if count > most:
+            raise BadArchive(
+                f"expected at most {most:,} files and folders{where}, got more; leave out "
+                "what the program does not need, or keep data in one file"
+            )
 
 
 def parts_of(name: str) -> Parts:

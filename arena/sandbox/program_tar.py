@@ -1,16 +1,17 @@
 """The tar that a program is stored as: how it is written, and how any tar is read.
 
-`tarfile` would read a header in one piece, however long it says it is, and follow sparse files and
-global headers. Here a header is a block or a short name, and all but plain files and folders is
-refused: a hostile build may have written it.
+`TarFile` reads a header in one piece, however long it says it is, follows sparse files and global
+headers, and takes a tar that is cut off between two entries for whole. A hostile build may have
+written the tar, so only `TarInfo` is used to read it: a header is a block or a short name, and all
+but plain files and folders is refused.
 """
 
 from __future__ import annotations
 
 import hashlib
 import tarfile
-from collections.abc import Iterable, Iterator
-from typing import BinaryIO
+from collections.abc import Iterator
+from typing import IO, BinaryIO
 
 from msgspec import Struct
 
@@ -24,23 +25,13 @@ from arena.sandbox.program_files import (
     plain_mode,
 )
 from protocol.errors import BadArchive
-from protocol.vocabulary import shorten
 
 __all__ = ["CanonicalProgram", "TarWriter", "tar_entries"]
 
 _BLOCK = tarfile.BLOCKSIZE
 _CHUNK = 1 << 16
 _MOST_HEADERS = 3 * MOST_ENTRIES  # an entry may have one before it; a folder may come again
-_LONGEST_HEADER = 4 * LONGEST_NAME  # bytes: a name, and in a pax header times and owners
 _PLAIN = (tarfile.REGTYPE, tarfile.AREGTYPE, tarfile.DIRTYPE)
-_KINDS = {
-    tarfile.LNKTYPE: "a hard link",
-    tarfile.SYMTYPE: "a link",
-    tarfile.CHRTYPE: "a device",
-    tarfile.BLKTYPE: "a device",
-    tarfile.FIFOTYPE: "a pipe",
-    tarfile.GNUTYPE_SPARSE: "a sparse file",
-}
 
 
 class CanonicalProgram(Struct, frozen=True):
@@ -58,10 +49,15 @@ class TarWriter:
         self._into, self._hash = into, hashlib.sha256()
         self._size = self._entries = 0
 
-    def add(self, parts: Parts, mode: int, size: int, pieces: Iterable[bytes]) -> None:
-        """Write a file; the pieces have `size` bytes together."""
+    def add(self, parts: Parts, mode: int, source: IO[bytes], size: int) -> None:
+        """Write a file, `size` bytes of the source; raises `EOFError` if it has fewer."""
         self._header(parts, tarfile.REGTYPE, plain_mode(mode), size)
-        for piece in pieces:
+        left = size
+        while left:
+            piece = source.read(min(left, _CHUNK))
+            if not piece:
+                raise EOFError
+            left -= len(piece)
             self._write(piece)
         self._write(bytes(-size % _BLOCK))
 
@@ -91,11 +87,11 @@ class TarWriter:
 def tar_entries(tar: BinaryIO) -> Iterator[tuple[Parts, tarfile.TarInfo, Iterator[bytes]]]:
     """Each entry of a tar with its content, which must be read to its end before the next entry.
 
-    Of a pax header only the name counts. Raises `BadArchive` at the first entry that is no plain
-    file or folder, has a name that no program may have, or is more than a program may have.
+    Names and long names are as GNU writes them. Raises `BadArchive` at the first entry that is no
+    plain file or folder, has a name that no program may have, or is more than a program may have.
     """
     listing = FileListing[bool]()
-    longer: str | None = None  # the name of the next entry, if its header had no room for it
+    longer = ""  # the name of the next entry, if its header had no room for it
     for _ in range(_MOST_HEADERS):
         block = _exactly(tar, _BLOCK)
         if not any(block):
@@ -106,22 +102,20 @@ def tar_entries(tar: BinaryIO) -> Iterator[tuple[Parts, tarfile.TarInfo, Iterato
             raise _bad(str(error)) from None
         if info.size < 0:
             raise _bad("a negative size")
-        if info.type in (tarfile.GNUTYPE_LONGNAME, tarfile.XHDTYPE):
-            if longer is not None or info.size > _LONGEST_HEADER:
-                raise _bad("a header that is too long, or a second one for the same entry")
-            header = b"".join(_content(tar, info.size))
-            is_pax = info.type == tarfile.XHDTYPE
-            longer = _pax_name(header) if is_pax else _text(header.removesuffix(b"\0"))
+        if info.type == tarfile.GNUTYPE_LONGNAME:
+            if longer or info.size > LONGEST_NAME + 1:
+                raise _bad("a name that is too long, or a second one for the same entry")
+            long_name = b"".join(_content(tar, info.size)).removesuffix(b"\0")
+            longer = long_name.decode(
+                errors="surrogateescape"
+            )  # `parts_of` refuses what is no UTF-8
             continue
-        name, longer = longer or info.name, None
+        name, longer = longer or info.name, ""
         if info.type not in _PLAIN:
-            raise not_plain(name, _KINDS.get(info.type, "something else"))
+            raise not_plain(name, "something else")
         if info.isdir() and info.size:
             raise not_plain(name, "a folder with data")
-        name = name.removesuffix("/").removeprefix("./")  # as `tar -C FOLDER .` begins them
-        if name == ".":
-            continue
-        parts = parts_of(name)
+        parts = parts_of(name.removesuffix("/"))
         listing.add(parts, info.size, None if info.isdir() else True)
         pieces = _content(tar, info.size)
         yield parts, info, pieces
@@ -147,30 +141,6 @@ def _exactly(tar: BinaryIO, size: int) -> bytes:
             raise _bad("its end too early")
         data += piece
     return data
-
-
-def _pax_name(header: bytes) -> str | None:
-    """The name in a pax header, if it has one; records of times and owners are passed over."""
-    name = None
-    while header:
-        length = header[:5].partition(b" ")[0]
-        size = int(length) if length.isdigit() else 0
-        key, equals, value = header[len(length) + 1 : size].partition(b"=")
-        if not equals or value[-1:] != b"\n" or size > len(header):
-            raise _bad("a pax header that cannot be read")
-        if key == b"path":
-            name = _text(value[:-1])
-        elif key == b"size" or key.startswith(b"GNU.sparse"):
-            raise _bad(f"{shorten(_text(key), 40)} in a pax header")
-        header = header[size:]
-    return name
-
-
-def _text(name: bytes) -> str:
-    try:
-        return name.decode()
-    except UnicodeDecodeError:
-        raise _bad(f"the name {shorten(name.decode(errors='replace'), 80)}, not UTF-8") from None
 
 
 def _bad(got: str) -> BadArchive:

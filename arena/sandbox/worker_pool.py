@@ -1,14 +1,14 @@
 """Worker processes of our own: one task for many items, on several cores, with results in order.
 
-It is not a `ProcessPoolExecutor`. The workers of that one go on when this process is killed, and
-its semaphores stay in `/dev/shm` when all processes are killed at once. Here a worker has a pipe
-and a thread that waits for its parent's end. Workers are spawned, not forked, as this process may
+They are those of a `ProcessPoolExecutor`, which would go on when this process is killed: so each
+has a thread that waits for its parent's end. Workers are spawned, not forked, as this process may
 have threads; so the main module must do nothing when it is imported.
 """
 
 from __future__ import annotations
 
 import contextlib
+import functools
 import multiprocessing
 import operator
 import os
@@ -17,14 +17,14 @@ import signal
 import sys
 import threading
 import time
-import traceback
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import chain
+from concurrent import futures
+from concurrent.futures.process import BrokenProcessPool
+from itertools import chain, islice
 from multiprocessing import resource_tracker
-from multiprocessing.connection import Connection, wait
-from multiprocessing.process import BaseProcess
-from typing import Any, Generic, TypeAlias, TypeVar, cast
+from multiprocessing.connection import Connection
+from typing import Any, Generic, TypeAlias, TypeVar
 
 from protocol.errors import ArenaError
 
@@ -40,7 +40,8 @@ _ALONE_S = 0.3  # until it is known how long the work will take
 _WORTH_S = 1.0  # of work left: less is done here before other processes have started
 _CLOSE_S = 0.3  # for workers to end by themselves, with what their bots do at the end
 _MOST_PER_CORE = 4
-_AHEAD = 4  # items per worker that have been begun before their turn, at most
+_MOST_ON_WINDOWS = 61  # workers of an executor
+_AHEAD = 4  # items per worker that have been handed out before their turn, at most
 
 
 def usable_cores() -> int:
@@ -172,28 +173,16 @@ class _AloneCount:
         return passed_s > _ALONE_S and passed_s * left > _WORTH_S * self._done
 
 
-class _Entry(Generic[Item, Result]):
-    """An item that a worker has got, and what came of it: a result and None, or None and an error.
-
-    Before that, `outcome` is None.
-    """
-
-    def __init__(self, item: Item) -> None:
-        self.item = item
-        self.outcome: tuple[Result, BaseException | None] | None = None
-
-
 class WorkerPool(Generic[Item, Result]):
     """Worker processes for one task, which end with its `with` block.
 
-    They are started at the first `run`. `work` says in an error what they did.
+    They are started when they are needed. `work` says in an error what they did.
     """
 
     def __init__(self, task: Task[Item, Result], workers: int, work: str) -> None:
-        self._task, self._workers, self._work = task, workers, work
-        self._processes: list[BaseProcess] = []
-        self._idle: list[Connection] = []
-        self._working: dict[Connection, _Entry[Item, Result]] = {}
+        self._task, self._work = task, work
+        self._workers = min(workers, _MOST_ON_WINDOWS) if sys.platform == "win32" else workers
+        self._executor: futures.ProcessPoolExecutor | None = None
 
     def __enter__(self) -> WorkerPool[Item, Result]:
         return self
@@ -202,17 +191,21 @@ class WorkerPool(Generic[Item, Result]):
         self.close()
 
     def close(self) -> None:
-        """End the workers: those that do not notice soon that their pipe is closed are killed."""
-        for connection in (*self._idle, *self._working):
-            connection.close()
+        """End the workers: those that do not notice soon that nobody hears reports are killed."""
+        if self._executor is None:
+            return
+        self._reports.close()
+        processes = [*self._executor._processes.values()]  # from Python 3.14 on: `kill_workers`
+        self._executor.shutdown(wait=False, cancel_futures=True)
+        self._executor = None
         end_s = time.monotonic() + _CLOSE_S
         try:
-            for process in self._processes:
+            for process in processes:
                 process.join(max(0.0, end_s - time.monotonic()))
         finally:
-            for process in self._processes:
+            for process in processes:
                 process.kill()
-            for process in self._processes:
+            for process in processes:
                 process.join()
 
     def run(
@@ -223,83 +216,60 @@ class WorkerPool(Generic[Item, Result]):
     ) -> Iterator[tuple[Item, Result]]:
         """Each item with its result, in order; arguments and errors are those of `work_through`.
 
-        Items are taken as workers become free, but only a few before their turn.
+        Only a few items are taken before their turn.
         """
-        if not self._processes:
+        if self._executor is None:
             self._start()
-        idle, working = self._idle, self._working
-        entries: Iterator[_Entry[Item, Result]] = map(_Entry, filter(wanted, items))
-        queue: deque[_Entry[Item, Result]] = deque()
-        while True:
-            while idle and len(queue) < _AHEAD * self._workers and (entry := next(entries, None)):
-                queue.append(entry)
-                working[idle[-1]] = entry
-                self._send(idle.pop(), entry.item)
-            if idle and not queue:
-                return
-            for ready in wait(list(working)):
-                connection = cast(Connection, ready)  # another class on Windows
-                message = self._receive(connection)
-                if type(message) is int:
-                    report(message)
-                else:
-                    working.pop(connection).outcome = message
-                    idle.append(connection)
-            # What is no longer wanted is in nobody's way, even if a worker is still at it.
-            while queue and (queue[0].outcome or not wanted(queue[0].item)):
-                entry = queue.popleft()
-                if wanted(entry.item):
-                    yield entry.item, _result_of(entry)
+        left = filter(wanted, items)
+        queue: deque[tuple[Item, futures.Future[Result]]] = deque()
+        try:
+            while True:
+                while len(queue) < _AHEAD * self._workers and (some := [*islice(left, 1)]):
+                    queue.append((some[0], self._submit(some[0])))
+                if not queue:
+                    return
+                item, future = queue.popleft()
+                is_done = False
+                # What is no longer wanted is in nobody's way, even if a worker is still at it.
+                while wanted(item) and not is_done:
+                    is_done = bool(futures.wait([future], _REPORT_S).done)
+                    while self._reports.poll():
+                        report(self._reports.recv())
+                if wanted(item):
+                    yield item, future.result()
+                future.cancel()
+        except BrokenProcessPool:
+            raise ArenaError(
+                f"a process that {self._work} was ended from outside; is there enough memory"
+            ) from None
+        finally:
+            for _, future in queue:
+                future.cancel()
 
     def _start(self) -> None:
         context = multiprocessing.get_context("spawn")
-        # Workers ignore Ctrl-C, also while they start: it is for this process, which ends them.
-        with _interrupts_blocked():
-            for _ in range(self._workers):
-                ours, theirs = context.Pipe()
-                process = context.Process(target=_serve, args=(theirs,))
-                process.start()
-                theirs.close()
-                self._processes.append(process)
-                self._idle.append(ours)
-        for connection in self._idle:
-            self._send(connection, self._task)
-
-    def _send(self, connection: Connection, message: object) -> None:
-        try:
-            connection.send(message)
-        except ConnectionError:
-            raise self._was_ended from None
-
-    def _receive(self, connection: Connection) -> Any:
-        try:
-            return connection.recv()
-        except (EOFError, OSError):
-            raise self._was_ended from None
-
-    @property
-    def _was_ended(self) -> ArenaError:
-        return ArenaError(
-            f"a process that {self._work} was ended from outside; is there enough memory"
+        # `multiprocessing` starts this helper with its first process, and then lets Ctrl-C through.
+        resource_tracker.ensure_running()
+        self._reports, theirs = context.Pipe(duplex=False)
+        self._executor = futures.ProcessPoolExecutor(
+            self._workers, context, _begin, (pickle.dumps(self._task), theirs)
         )
 
-
-def _result_of(entry: _Entry[Item, Result]) -> Result:
-    assert entry.outcome is not None, "its worker has finished it"
-    result, error = entry.outcome
-    if error is not None:
-        raise error
-    return result
+    def _submit(self, item: Item) -> futures.Future[Result]:
+        assert self._executor is not None, "it was started"
+        with _interrupts_blocked():  # it may start a process
+            return self._executor.submit(_work_on, item)
 
 
 @contextlib.contextmanager
 def _interrupts_blocked() -> Iterator[None]:
-    """Hold Ctrl-C back in this block, and in processes that are started in it until `_serve`."""
+    """Hold Ctrl-C back in this block, and in processes that are started in it until `_begin`.
+
+    It is for this process, which ends them.
+    """
     if not hasattr(signal, "pthread_sigmask"):  # Windows
         yield
         return
-    # `multiprocessing` starts this helper with its first process, and then lets Ctrl-C through.
-    resource_tracker.ensure_running()
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         yield
@@ -309,52 +279,41 @@ def _interrupts_blocked() -> Iterator[None]:
 
 # ---- In a worker
 
+_reports: Connection
+_pickled_task: bytes
 
-def _serve(connection: Connection) -> None:
-    """Receive the task, then items; send counts of units, and for each item its outcome."""
+
+def _begin(pickled_task: bytes, reports: Connection) -> None:
+    global _reports, _pickled_task
+    _reports, _pickled_task = reports, pickled_task
     # Ctrl-C ends what a bot has started: unlike this, SIG_IGN and the mask would be inherited.
     signal.signal(signal.SIGINT, operator.is_)
     if hasattr(signal, "pthread_sigmask"):
         signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
     threading.Thread(target=_end_with_parent, daemon=True).start()
     sys.stdout = sys.stderr  # the result is printed by the parent
-    with contextlib.suppress(EOFError, OSError):  # the parent has ended, or closed the pool
-        task = _received_task(connection)
-        while True:
-            item = connection.recv()
-            count = UnitCount(connection.send)
-            try:
-                result = task(item, count.tick)
-                count.flush()
-                connection.send((result, None))
-            except BaseException as error:
-                connection.send((None, _portable(error)))
 
 
-def _received_task(connection: Connection) -> Task[Any, Any]:
-    """The task; one that raises for every item if it cannot be read, as a bot's file is gone."""
-    pickled = connection.recv_bytes()
+def _work_on(item: Any) -> Any:
+    """Do the task, and report units as they are done; after the pool is closed that fails."""
+    count = UnitCount(_reports.send)  # so short that no other worker's comes between
     try:
-        task: Task[Any, Any] = pickle.loads(pickled)
+        result = _task()(item, count.tick)
+        count.flush()
     except BaseException as error:
-        failure = error
+        try:
+            pickle.loads(pickle.dumps(error))
+        except Exception:
+            raise RuntimeError(f"{type(error).__name__} in a worker process") from error
+        raise
+    return result
 
-        def fail(item: object, tick: object) -> None:
-            raise failure
 
-        return fail
+@functools.cache
+def _task() -> Task[Any, Any]:
+    """The task; it raises for every item if it cannot be read, as a bot's file is gone."""
+    task: Task[Any, Any] = pickle.loads(_pickled_task)
     return task
-
-
-def _portable(error: BaseException) -> BaseException:
-    """The exception with its traceback as a note; one that says as much if it cannot be pickled."""
-    trace = "".join(traceback.format_exception(error))
-    try:
-        pickle.loads(pickle.dumps(error))
-    except Exception:
-        error = RuntimeError(f"{type(error).__name__} in a worker process")
-    error.add_note(trace)
-    return error
 
 
 def _end_with_parent() -> None:

@@ -80,6 +80,10 @@ class Admission:
             if expected == name:
                 del self._expected[key]
 
+    @property
+    def has_roster(self) -> bool:
+        return bool(self._access.names)
+
     def change(self, access: Access) -> tuple[tuple[BotSession, str, bool], ...]:
         """Take a new roster; returns who may not stay, the reason, and whether it is out for good.
 
@@ -212,7 +216,7 @@ class Admission:
         """Whether it counts toward its address's limit: a bot with a valid token does not."""
         if player.process is not None:
             return False
-        if not self._access.names:
+        if not self.has_roster:
             return player.token is None
         return self._owner(player.name) is None  # with a roster only its tokens are valid
 

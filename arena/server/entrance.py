@@ -1,6 +1,6 @@
 """Dispatches HTTP requests: a bot's WebSocket, a viewer's, or something that a browser fetches.
 
-A browser's page must have an origin that is allowed (`arena/server/origin.py`). An arena without a
+A browser's page must have an origin that is allowed (`arena/server/origins.py`). An arena without a
 page greets people in plain text, and serves bots all the same.
 """
 
@@ -14,8 +14,7 @@ from websockets.http11 import Request
 
 from arena.referee.transport import Caller, Wire
 from arena.server.http import CLOSE
-from arena.server.origin import Origins, below, is_loopback
-from arena.server.proxies import HEADER, Proxies
+from arena.server.origins import FORWARDED, Origins, Proxies, below, is_loopback
 from arena.server.reply import NO_STORE, Reply, Visitor, text
 from arena.server.throttle import Throttle, ThrottledConnection
 from arena.server.visitors import IdleConnections
@@ -97,13 +96,6 @@ class Entrance:
         caller.address = address
         return True
 
-    def shakes(self, stranger: ThrottledConnection) -> None:
-        """Process a step of a TLS handshake, now or later."""
-        if self._throttle is None:
-            stranger.shake()
-        else:
-            self._throttle.shakes(stranger)
-
     def idles(self, caller: Caller, address: str) -> None:
         """A connection has had its answer, and is counted at `address` until it asks again."""
         if self.page is not None:
@@ -119,6 +111,8 @@ class Entrance:
             caller.resume_reading()
 
     def requested(self, caller: Caller, request: Request) -> None:
+        if self._throttle is not None:
+            self._throttle.requested(caller)
         self._see_proxy(caller, request)
         path = below(self.base_path, request.path)
         try:
@@ -154,7 +148,7 @@ class Entrance:
 
     def _see_proxy(self, caller: Caller, request: Request) -> None:
         """Warn once of a local proxy that is not trusted: all its clients count as local."""
-        if self._has_warned or self.proxies or HEADER not in request.headers:
+        if self._has_warned or self.proxies or FORWARDED not in request.headers:
             return
         if is_loopback(caller.address):
             self._has_warned = True

@@ -12,16 +12,17 @@ import ssl
 import time
 from collections.abc import Callable
 
-from arena.engine.verdict import Finding
+import msgspec
+
+from arena.engine.verdict import FORGIVABLE, Finding
 from arena.referee.bot_session import BotSession
 from arena.referee.budget import Flood
 from arena.referee.losses import Losses
 from arena.referee.outbox import Outboxes
 from arena.referee.pings import Pings
-from arena.referee.referee import Referee
+from arena.referee.referee import FAULT, Referee
 from arena.referee.timers import Ticker, Timers
 from arena.referee.transport import Wire
-from arena.server.dismissals import Dismissals, crash_reason, on_wire
 from arena.server.entrance import Entrance
 from arena.server.listener import Listeners
 from arena.server.login import Login, OnInstruct
@@ -31,8 +32,12 @@ from arena.storage.tokens import Access
 from protocol.codec import Encoding, decode_from_bot
 from protocol.errors import ProtocolError, one_line
 from protocol.messages import (
+    CLOSE_CRASHED,
     CLOSE_DONE,
     CLOSE_PROTOCOL,
+    CLOSE_REFUSED,
+    FAILED,
+    KEEPALIVE_REASONS,
     Answer,
     BotMessage,
     Ending,
@@ -43,14 +48,14 @@ from protocol.messages import (
     Refused,
 )
 
-__all__ = ["Gateway"]
+__all__ = ["Gateway", "crash_reason"]
 
 log = logging.getLogger(__name__)
 
 _PROBE_S = 0.05  # between two ticks of the page
 _FRAME_S = 0.000_15  # to read a frame from its socket and to write the next one, measured
 _USELESS_BYTES = 256  # a useless message counts once for each: an answer takes no more
-_LARGE_BYTES = 4 * 1024  # decoding a larger frame may take long
+_LARGE_BYTES = 4 * 1024  # decoding more may take long, and no message of any use needs it
 _READ_BYTES = 16 * 1024
 _SHOWN_BYTES = 200  # of a frame, as evidence
 
@@ -60,8 +65,8 @@ class Gateway:
 
     `welcome` announces the `limits`, and connections are held to them. `on_change` is called after
     a player has come or gone, `on_offence` once a player is out of all its matches and they have
-    ended. `leaving_costs` says in a line what it costs a player to leave between matches (J10).
-    `players` has, by name, those that are connected or may come back.
+    ended. `on_leaving` is called with one that leaves between matches; it says in a line what that
+    costs the player (J10). `players` has, by name, those that are connected or may come back.
     """
 
     def __init__(
@@ -70,7 +75,7 @@ class Gateway:
         limits: Limits,
         on_change: Callable[[], None] = lambda: None,
         on_offence: Callable[[str, Finding], None] = lambda name, finding: None,
-        leaving_costs: Callable[[str], str] = lambda name: "",
+        on_leaving: Callable[[str], str] = lambda name: "",
         *,
         access: Access | None = None,
         requires_token: bool = False,
@@ -80,7 +85,7 @@ class Gateway:
         self.limits = limits
         self.on_change = on_change
         self.on_offence = on_offence
-        self._leaving_costs = leaving_costs
+        self._on_leaving = on_leaving
         self._connections: set[Wire] = set()
         self._buffer = memoryview(bytearray(_READ_BYTES))
         self._listeners = Listeners()
@@ -105,8 +110,7 @@ class Gateway:
         )
         self.players = self.login.players
         self.admission = self.login.admission
-        self.dismissals = Dismissals(referee, self.login, self._outboxes)
-        gone, is_here = self.dismissals.gone, self._is_here
+        gone, is_here = self._gone, self._is_here
         self._losses = Losses(referee, limits, self._loop.time, self.timers, gone, is_here)
         self.admission.left_s = self._losses.left_s
         self._session_by_connection = self.login.session_by_connection
@@ -205,14 +209,19 @@ class Gateway:
             count = useless = 1
         except Exception:
             log.exception("the arena failed at a frame from %s", connection.peer)
-            self.dismissals.failed(connection)
+            self._failed(connection)
             return
-        if useless or not count:
+        padding = len(frame) - count * _LARGE_BYTES
+        if useless or not count or padding > 0:
             took_s = 0.0 if began_s is None else time.thread_time() - began_s
-            share = useless / count if count else 1.0
             # Reading a large message takes as long as many small ones.
-            each = 1 + len(frame) // max(1, count) // _USELESS_BYTES
-            self._waste(connection, max(1, useless) * each, share * took_s, frame)
+            if useless or not count:
+                share = useless / count if count else 1.0
+                each = 1 + len(frame) // max(1, count) // _USELESS_BYTES
+                wasted = max(1, useless) * each
+            else:
+                share, wasted = padding / len(frame), 1 + padding // _USELESS_BYTES
+            self._waste(connection, wasted, share * took_s, frame)
 
     def _heard(self, connection: Wire, player: BotSession | None, message: BotMessage) -> bool:
         """Process a message that answers nothing; False if it was useless: too late or again."""
@@ -279,7 +288,7 @@ class Gateway:
             got=None if frame is None else _shown(frame),
         )
         if player is not None:
-            self.dismissals.rule_out(player, finding)
+            self._rule_out(player, finding)
             self._outboxes.flush_now(player)
         else:
             self.login.offended(connection, finding)
@@ -290,7 +299,7 @@ class Gateway:
         if player is not None:
             limit = self.limits.buffer_bytes
             text = f"read too slowly: {waiting:,} bytes waited, at most {limit:,} may"
-            self.dismissals.rule_out(player, on_wire(Ending.OVERFLOW, text))
+            self._rule_out(player, _on_wire(Ending.OVERFLOW, text))
 
     def lost(self, connection: Wire) -> None:
         """A connection is gone; its player may come back within the grace."""
@@ -301,17 +310,35 @@ class Gateway:
         if player is None or player.connection is not connection:
             return
         player.disconnected()
-        if self.dismissals.has_crashed(connection, player):
+        if self._has_crashed(connection, player):
             reason = one_line(crash_reason(connection.close_reason)) or "it gave no reason"
-            self.dismissals.rule_out(player, on_wire(Ending.CRASH, f"crashed: {reason}"))
+            self._rule_out(player, _on_wire(Ending.CRASH, f"crashed: {reason}"))
         elif not player.leaving:
             self._losses.begin(player, self._loop.time())
         self.on_change()
 
     def roster_changed(self, access: Access) -> None:
         """Take a new roster; those whose token is no longer valid are dismissed."""
-        self.dismissals.roster_changed(access)
+        for player, text, is_out in self.admission.change(access):
+            if player.connection is not None:
+                player.send(Refused("token", text))
+            finding = Finding(kind=Ending.REMOVED, text=text, mechanism=Mechanism.INSTRUCTOR)
+            if is_out:
+                self.dismiss(player.name, finding, CLOSE_REFUSED)
+            else:
+                self._send_away(player, text)
+        for connection in self.login.admin_requests.former():
+            connection.close(CLOSE_REFUSED, "the token was replaced")
         self.entrance.roster_changed()
+
+    def dismiss(self, name: str, finding: Finding, code: int = CLOSE_DONE) -> None:
+        """Rule a player out by evidence from elsewhere, and close its connection."""
+        player = self.players.get(name)
+        if player is not None:
+            self._rule_out(player, finding)
+            self._outboxes.flush_now(player)
+            if player.connection is not None:
+                player.connection.close(code, finding.text)
 
     def _take(self, player: BotSession, message: BotMessage) -> None:
         """Process a player's message that is in turn and no answer."""
@@ -331,11 +358,61 @@ class Gateway:
         if player.chairs:
             text += " in the middle of the match"
         else:
-            costs = self._leaving_costs(player.name)
-        self.dismissals.rule_out(player, on_wire(Ending.DISCONNECT, text))
+            costs = self._on_leaving(player.name)
+        self._rule_out(player, _on_wire(Ending.DISCONNECT, text))
         if player.connection is not None:
             self._outboxes.flush_now(player)
             player.connection.close(CLOSE_DONE, costs or "goodbye")
+
+    def _rule_out(self, player: BotSession, finding: Finding) -> None:
+        """Remove a player for good; it commits an offence in every match that it plays."""
+        player.leaving = True
+        self.referee.offence(player, finding)
+        if self.players.get(player.name) is player:
+            self.players.remove(player)
+            event = player.event if finding.kind in FORGIVABLE else ""
+            self.on_offence(
+                player.name, msgspec.structs.replace(finding, enforced=player.enforced, event=event)
+            )
+
+    def _send_away(self, player: BotSession, text: str) -> None:
+        """Remove a player that is not to blame: its matches are void; it may log in again."""
+        player.leaving = True
+        for chair in tuple(player.chairs.values()):
+            self.referee.void(chair.table, f"{player.public_name}: {text}")
+        if self.players.get(player.name) is player:
+            self.players.remove(player)
+        self._outboxes.flush_now(player)
+        if player.connection is not None:
+            player.connection.close(CLOSE_REFUSED, text)
+        self.on_change()
+
+    def _has_crashed(self, connection: Wire, player: BotSession) -> bool:
+        """Whether a close tells of a crash (J7); a launched bot's exit tells more."""
+        if connection.close_code != CLOSE_CRASHED or player.process is not None:
+            return False
+        reason = connection.close_reason.casefold()
+        if reason.startswith(FAILED):
+            return True
+        is_of_the_link = any(text in reason for text in KEEPALIVE_REASONS)
+        return not (is_of_the_link or self.referee.lag.follows_stall(self._loop.time()))
+
+    def _gone(self, player: BotSession, finding: Finding) -> None:
+        """Rule out a player that has not come back in time."""
+        connection = player.connection
+        self._rule_out(player, finding)
+        if connection is not None:  # open, but silent for too long
+            connection.cut()
+        self.on_change()
+
+    def _failed(self, connection: Wire) -> None:
+        """Void the matches of a connection that the arena failed to serve (J5)."""
+        player = self._session_by_connection.get(connection)
+        if player is not None:
+            for chair in list(player.chairs.values()):
+                self.referee.void(chair.table, FAULT)
+            self._outboxes.flush_now(player)
+        connection.close(CLOSE_CRASHED, "the arena failed; come back")
 
     def _is_here(self, player: BotSession) -> None:
         """A player is back, and has been sent all that it had missed."""
@@ -344,7 +421,7 @@ class Gateway:
 
     def _failed_to_write(self, player: BotSession) -> None:
         if player.connection is not None:
-            self.dismissals.failed(player.connection)
+            self._failed(player.connection)
 
     def _cut_silent(self, player: BotSession, since: float) -> None:
         """Cut the connection of a bot that answers no ping; it goes on as silent, not as closed."""
@@ -372,3 +449,14 @@ class Gateway:
 
 def _shown(frame: bytes) -> str:
     return one_line(frame[:_SHOWN_BYTES].decode(errors="replace"), _SHOWN_BYTES)
+
+
+def crash_reason(reason: str) -> str:
+    """What a bot says of its crash, without the prefix `failed:`."""
+    is_marked = reason.casefold().startswith(FAILED)
+    return reason[len(FAILED) :].lstrip() if is_marked else reason
+
+
+def _on_wire(kind: Ending, text: str) -> Finding:
+    """A finding from what came, or did not come, over a connection."""
+    return Finding(kind=kind, text=text, mechanism=Mechanism.WIRE)

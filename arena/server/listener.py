@@ -1,7 +1,7 @@
-"""Listening sockets and TLS: the certificate, the cipher suites, and handshakes that are throttled.
+"""Listening sockets and TLS: the certificate, the cipher suites and the key exchanges.
 
 A handshake is the most that a peer without a token can make the arena compute. So only cheap key
-exchanges are offered, and the time of each step is measured.
+exchanges are offered.
 """
 
 from __future__ import annotations
@@ -20,15 +20,7 @@ from arena.sandbox.scarcity import Scarcity
 from protocol.errors import Unreachable, UsageError
 from protocol.text_files import other_encoding
 
-__all__ = [
-    "Certificate",
-    "Handshake",
-    "Listeners",
-    "allow_many_files",
-    "context",
-    "most_files",
-    "offer",
-]
+__all__ = ["Certificate", "Listeners", "allow_many_files", "context", "most_files", "offer"]
 
 log = logging.getLogger(__name__)
 
@@ -37,7 +29,6 @@ _AT_ONCE = 64  # of these are accepted in a turn of the loop; so often asyncio t
 _SUITES = "ECDHE+AESGCM:ECDHE+CHACHA20"  # of TLS 1.2; those of 1.3 stay as they are
 _GROUPS = "X25519:P-256"
 _GROUP = "prime256v1"  # P-256, which every client knows
-_STEP_BYTES = 16 * 1024  # of a handshake, read at once
 _LOOK_S = 2.0  # between two looks at the files, which change every other month
 _FILES = 16_384  # open at once: enough for thousands of bots
 
@@ -198,58 +189,6 @@ def offer(made: Any) -> None:
         made.set_groups(_GROUPS)
     else:  # only one can be set
         made.set_ecdh_curve(_GROUP)
-
-
-class Handshake(asyncio.BufferedProtocol):
-    """Stands between a `raw` socket and asyncio's TLS protocol until the handshake is over.
-
-    Input waits for `step`; `came` is called when there is some.
-    """
-
-    def __init__(
-        self, raw: asyncio.Transport, within: asyncio.BufferedProtocol, came: Callable[[], None]
-    ) -> None:
-        self._raw = raw
-        self._within = within
-        self._came = came
-        self._waiting = 0  # bytes in the buffer
-        raw.set_protocol(self)
-
-    def step(self) -> float:
-        """Process what waits, and read on; returns the seconds that it took."""
-        began_s = time.perf_counter()
-        waiting, self._waiting = self._waiting, 0
-        if waiting and not self._raw.is_closing():
-            self._within.buffer_updated(waiting)
-            self._raw.resume_reading()
-        return time.perf_counter() - began_s
-
-    def end(self) -> None:
-        """The handshake is over: input no longer waits."""
-        self.step()
-        self._raw.set_protocol(self._within)
-
-    def get_buffer(self, sizehint: int) -> memoryview:
-        return memoryview(self._within.get_buffer(-1))[:_STEP_BYTES]
-
-    def buffer_updated(self, nbytes: int) -> None:
-        """Read nothing more until these bytes are processed."""
-        self._waiting = nbytes
-        self._raw.pause_reading()
-        self._came()
-
-    def eof_received(self) -> bool | None:
-        return self._within.eof_received()
-
-    def connection_lost(self, exc: Exception | None) -> None:
-        self._waiting = 0
-        self._within.connection_lost(exc)
-
-    def pause_writing(self) -> None:
-        self._within.pause_writing()
-
-    def resume_writing(self) -> None:
-        self._within.resume_writing()
 
 
 def _check(file: Path, what: str, mark: bytes) -> None:

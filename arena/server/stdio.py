@@ -4,6 +4,9 @@ A line is a frame of JSON in UTF-8, both ways. To the gateway a `Pipe` is a `Wir
 with three differences. There is no network in between, so there are no pings. A pipe has no close
 codes, so the bot is told why in `over` or `refused`, and then finds the end of its input. How long
 it may take to say `hello`, and when its process is ended, is up to its launcher.
+
+A bot whose output begins with a request for a WebSocket speaks that over its pipes, through the
+byte pump in its sandbox (`arena/sandbox/relay.py`). For its WebSocket the same holds.
 """
 
 from __future__ import annotations
@@ -13,17 +16,25 @@ import codecs
 from collections.abc import Callable
 from typing import Final, Protocol
 
+from websockets.exceptions import PayloadTooBig
+from websockets.frames import Frame, Opcode
+from websockets.http11 import Request
+from websockets.protocol import State
+from websockets.server import ServerProtocol
+
 from arena.referee.budget import ON_END, Budget
 from arena.referee.timers import Timer, Timers
 from arena.referee.transport import ConnectionOwner
 from protocol.codec import Encoding
-from protocol.errors import Oversize
-from protocol.messages import CLOSE_PROTOCOL, Limits
+from protocol.errors import Malformed, Oversize
+from protocol.messages import CLOSE_CRASHED, CLOSE_DONE, CLOSE_PROTOCOL, Limits
 
 __all__ = ["Pipe", "Pipes"]
 
 _CLOSE_S = 2.0  # for a bot to end its output after the end of its input
 _SPACE = b" \t\r"  # around a message: JSON permits it, and Windows ends lines with \r\n
+_PIECE_BYTES = 2 * 1024  # of a WebSocket, taken at once: some 20 frames
+_REQUEST = b"GET "  # what a WebSocket begins with
 _MARK = codecs.BOM_UTF8  # before a message: C# and PowerShell begin what they write with it
 
 
@@ -38,7 +49,11 @@ class Pipes(Protocol):
 
 
 class Pipe(asyncio.Protocol):
-    """One bot behind two pipes, a `Wire`; made by `open`. To asyncio it is the output's reader."""
+    """One bot behind two pipes, a `Wire`; made by `open`. To asyncio it is the output's reader.
+
+    Attributes:
+        crash: the reason of a bot that closed its WebSocket as one does that has crashed.
+    """
 
     close_code: Final = None
     close_reason: Final = ""
@@ -60,6 +75,10 @@ class Pipe(asyncio.Protocol):
         self.is_behind = False
         self.useless = 0
         self.budget = Budget(limits.unanswered)
+        self.crash: str | None = None
+        self._websocket: ServerProtocol | None = None
+        self._unread = bytearray()  # of a WebSocket
+        self._opcode = Opcode.TEXT  # of the message whose beginning is in `_partial`
         self._owner = owner
         self._limits = limits
         self._timers = timers
@@ -67,7 +86,8 @@ class Pipe(asyncio.Protocol):
         self._loop = asyncio.get_running_loop()
         # More at one moment make no difference to the budget, and would take the loop a second.
         self._most_blank = (ON_END + 1) * limits.unanswered
-        self._partial = bytearray()  # the beginning of a line
+        self._partial = bytearray()  # the beginning of a line or message
+        self._has_read = False
         self._inward: asyncio.ReadTransport | None = None
         self._outward: asyncio.WriteTransport | None = None
         self._closed_by: Timer | None = None
@@ -93,19 +113,12 @@ class Pipe(asyncio.Protocol):
         return None
 
     def send(self, frame: bytes, encoding: Encoding) -> None:
-        """Write a frame as one line, unless the pipe is closing.
+        """Write a frame, unless the pipe is closing.
 
         If more than `buffer_bytes` then wait to be read by the bot, close both pipes.
         """
-        assert encoding is Encoding.JSON, "the gateway sends what `encoding` says"
-        outward = self._outward
-        if not self.is_open or outward is None or outward.is_closing():
-            return
-        outward.write(frame + b"\n")
-        waiting = outward.get_write_buffer_size()
-        if waiting > self._limits.buffer_bytes:
-            self.cut()
-            self._owner.overflowed(self, waiting)
+        if self.is_open:
+            self._write(self._framed(frame, encoding))
 
     def ping(self, payload: bytes) -> None:
         """Send nothing: there is no link to measure."""
@@ -124,6 +137,10 @@ class Pipe(asyncio.Protocol):
         """End the bot's input after what was written; without an end of its output it is cut."""
         if not self.is_open:
             return
+        if (websocket := self._websocket) is not None:
+            if websocket.state is State.OPEN:
+                websocket.send_close(CLOSE_DONE)
+            self._flush(websocket)
         self.is_open = False
         if self._outward is not None:
             self._outward.close()
@@ -152,6 +169,14 @@ class Pipe(asyncio.Protocol):
     def data_received(self, data: bytes) -> None:
         now = self._loop.time()
         arrived = self._clock(now) or now
+        if self._websocket is None and not self._has_read and data.startswith(_REQUEST):
+            self._websocket = ServerProtocol(max_size=self._limits.frame_bytes)
+            self.encoding = None
+        self._has_read = True
+        if self._websocket is not None:
+            self._unread += data
+            self._read_websocket()
+            return
         *ends, rest = data.split(b"\n")
         blank = 0
         for end in ends:
@@ -190,6 +215,72 @@ class Pipe(asyncio.Protocol):
         self.close(CLOSE_PROTOCOL)  # whatever the owner does: the rest of the line is lost
         return False
 
+    def _read_websocket(self) -> None:
+        """Take what has come, until its bot has to rest: tiny frames are much work."""
+        while self._unread and self.is_open and self._rest is None:
+            data = bytes(self._unread[:_PIECE_BYTES])
+            del self._unread[:_PIECE_BYTES]
+            now = self._loop.time()
+            assert self._websocket is not None, "it was asked for"
+            self._take(self._websocket, data, self._clock(now) or now)
+
+    def _take(self, websocket: ServerProtocol, data: bytes, arrived: float) -> None:
+        websocket.receive_data(data)
+        for event in websocket.events_received():
+            if isinstance(event, Request):
+                websocket.send_response(websocket.accept(event))
+            elif isinstance(event, Frame) and self.is_open:
+                self._take_frame(event, arrived)
+        error = websocket.parser_exc
+        if error is not None and self.is_open:
+            limit = self._limits.frame_bytes
+            self._owner.misbehaved(
+                self,
+                Oversize(f"expected frames of at most {limit} bytes: {error}")
+                if isinstance(error, PayloadTooBig)
+                else Malformed(f"not a WebSocket frame: {error}"),
+            )
+        self._flush(websocket)
+        if websocket.close_rcvd is not None and websocket.close_rcvd.code == CLOSE_CRASHED:
+            self.crash = websocket.close_rcvd.reason
+        if websocket.handshake_exc is not None or websocket.state in (State.CLOSING, State.CLOSED):
+            self.close(CLOSE_PROTOCOL)
+
+    def _take_frame(self, frame: Frame, arrived: float) -> None:
+        if frame.opcode in (Opcode.TEXT, Opcode.BINARY):
+            self._opcode = frame.opcode
+        if frame.opcode in (Opcode.TEXT, Opcode.BINARY, Opcode.CONT) and frame.fin:
+            payload = bytes(self._partial + frame.data)
+            self._partial.clear()
+            encoding = Encoding.JSON if self._opcode is Opcode.TEXT else Encoding.MSGPACK
+            self._owner.received(self, payload, encoding, arrived)
+        elif frame.opcode is not Opcode.CLOSE:  # a part of a message, or a ping, which is answered
+            if frame.opcode not in (Opcode.PING, Opcode.PONG):
+                self._partial += frame.data
+            self._owner.on_trivial_frame(self)
+
+    def _framed(self, frame: bytes, encoding: Encoding) -> bytes:
+        if self._websocket is not None:
+            opcode = Opcode.TEXT if encoding is Encoding.JSON else Opcode.BINARY
+            return Frame(opcode, frame).serialize(mask=False)
+        assert encoding is Encoding.JSON, "the gateway sends what `encoding` says"
+        return frame + b"\n"
+
+    def _flush(self, websocket: ServerProtocol) -> None:
+        """Write the library's answer to the request, pongs and closes."""
+        for data in websocket.data_to_send():
+            self._write(data)
+
+    def _write(self, data: bytes) -> None:
+        outward = self._outward
+        if outward is None or outward.is_closing():
+            return
+        outward.write(data)
+        waiting = outward.get_write_buffer_size()
+        if waiting > self._limits.buffer_bytes:
+            self.cut()
+            self._owner.overflowed(self, waiting)
+
     def _input_lost(self) -> None:
         """The bot has closed its input: what it has written is still read."""
         self._outward = None
@@ -207,6 +298,7 @@ class Pipe(asyncio.Protocol):
             self._rest.cancel()
             self._rest = None
             self._inward.resume_reading()
+            self._read_websocket()
 
 
 class _Outward(asyncio.BaseProtocol):

@@ -1,21 +1,22 @@
 """The throttle: limits connections that have not logged in, in number and in their share of time.
 
-They are called strangers. A stranger is read at once. But while matches are played,
-those from an address with many recent failures are queued: their sockets are read only in their
-turns, and all turns together take at most a twentieth of the loop's time. No address is refused: a
-whole class may share one with somebody who guesses tokens, and a peer with a valid token gets its
-turn like the others.
+They are called strangers. An address, and all of them together, may have so many; of too many the
+one that has been silent longest is cut. An eighth of the places is kept for those that have sent a
+whole request, so that half requests keep nobody out.
+
+A stranger is read at once. But while matches are played, those from an address with many recent
+failures stand in line: their sockets are read only in their turns, and all turns together take at
+most a twentieth of the loop's time, a token bucket. No address is refused: a whole class may share
+one with somebody who guesses tokens, and a peer with a valid token gets its turn like the others.
 
 A peer that asks for the page is no stranger once it has its answer. That is no failure, unless its
 address sends more requests than anybody needs.
 
 The throttle does not know what strangers send. A turn ends with the first bytes that were read, or
-with the tick if none came. A peer that is still a stranger then goes to the end of the queue, so
-that silence or half a message holds nobody up.
+with the tick if none came. Who is still a stranger then and has sent no whole request comes after
+all others, so that silence or half a message holds nobody up.
 
-With TLS a handshake comes first. The steps of all handshakes in a tick are limited in number and
-time. Those of failing addresses are charged to the strangers' share of the time, and wait while it
-is used up.
+With TLS a handshake comes first. It is charged to a failing address as an estimate, when it begins.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol, TypeAlias
 
+from arena.referee.budget import Share
 from protocol.messages import Limits
 
 __all__ = ["Allowance", "Throttle", "ThrottledConnection"]
@@ -34,17 +36,12 @@ _FAILURES_ANYWHERE = 500  # of all addresses in a minute: then every address cou
 _MEMORY_S = 60.0
 _MOST_ADDRESSES = 4096  # remembered
 _MOST = 4096  # strangers in all: a flood must not use up all sockets
+_KEPT = 8  # one place in so many is for those that have sent a whole request
 _SHARE = 0.05  # of the loop's time while matches are played
 _SAVED_S = 0.01  # of unused time at most: more would allow a burst
-_MOST_DEBT_S = 0.005  # by accepting: the next strangers do not pay for all that a flood has cost
-_PATIENCE = 2  # turns without a byte: an honest peer has something to send
-_STEPS = 8  # of TLS handshakes in a tick
-_STEPS_S = 0.004  # for them in a tick: one with an RSA-4096 key takes nearly as long
 _TURNS = 8  # at once, as the cost of a turn is known only afterwards
 _ASKS, _ASKS_PER_S = 3_000, 50
 """The requests of an address: a hundred browsers load the page at once, and then look around."""
-_ACCEPT_S = 0.000_15
-"""The time that asyncio takes to accept and to close a socket; it cannot be measured from here."""
 
 
 class Allowance:
@@ -75,10 +72,7 @@ class ThrottledConnection(Protocol):
 
     @property
     def handshake_s(self) -> float:
-        """The estimated time to begin TLS, in seconds, which `shake` does not measure."""
-
-    def shake(self) -> float:
-        """Process what has come of its TLS handshake; returns the seconds that it took."""
+        """The estimated time of its TLS handshake, in seconds; 0 without one."""
 
     def pause_reading(self) -> None:
         """Read nothing until `resume_reading`."""
@@ -89,16 +83,16 @@ class ThrottledConnection(Protocol):
     def cut(self) -> None: ...
 
 
-_Queue: TypeAlias = "dict[_ThrottleEntry, None]"  # ordered, and an entry is removed quickly
+_Place: TypeAlias = "dict[_ThrottleEntry, None]"  # ordered, and an entry is removed quickly
 
 
 @dataclass(eq=False, slots=True)
 class _ThrottleEntry:
     stranger: ThrottledConnection
-    queue: _Queue
+    place: _Place
     has_failed: bool = False
-    has_asked: bool = False
-    silent: int = 0  # turns in which nothing came
+    has_requested: bool = False  # a WebSocket, or something plain
+    has_asked: bool = False  # for something plain, or to watch
 
 
 class Throttle:
@@ -112,16 +106,16 @@ class Throttle:
         self._clock = clock
         self._entries: dict[object, _ThrottleEntry] = {}
         self._near = Counter[str]()  # strangers by address
-        self._free: _Queue = {}  # are read at any time
-        self._line: _Queue = {}  # wait for their turns
-        self._turn: _Queue = {}  # have their turns
-        self._shaking: _Queue = {}  # wait for a step of their handshakes
-        self._steps, self._steps_s = 0, 0.0  # in this tick
+        self._requested = Counter[str]()  # of these, those that have sent a whole request
+        self._free: _Place = {}  # are read at any time
+        self._line: _Place = {}  # wait for their first turns, or have sent a whole request
+        self._last: _Place = {}  # wait, and had a turn without that
+        self._turn: _Place = {}  # have their turns
+        self._heard: _Place = {}  # all that could speak, those that were heard last at the end
         self._failures: dict[str, deque[float]] = {}  # the latest times, by address
         self._asks = Allowance(_ASKS, _ASKS_PER_S, clock)
         self._anywhere = deque[float](maxlen=_FAILURES_ANYWHERE)
-        self._credit_s = 0.0
-        self._ticked_at = clock()
+        self._share = Share(_SHARE, _SAVED_S)
 
     def __len__(self) -> int:
         return len(self._entries)
@@ -129,7 +123,7 @@ class Throttle:
     def connected(self, stranger: ThrottledConnection) -> None:
         """Take a new stranger: it is served at once, or queued, or cut."""
         entry = self._entries[stranger] = _ThrottleEntry(stranger, self._free)
-        self._free[entry] = None
+        self._free[entry] = self._heard[entry] = None
         if self._counted(entry):
             stranger.resume_reading()
 
@@ -138,8 +132,8 @@ class Throttle:
         entry = self._entries.get(stranger)
         if entry is None:
             return False
-        self._uncounted(entry.stranger.address)
-        entry.stranger.address = address
+        self._uncounted(entry)
+        entry.stranger.address, entry.has_requested = address, True
         return self._counted(entry)
 
     def was_read(self, stranger: object, took_s: float) -> None:
@@ -147,31 +141,31 @@ class Throttle:
         entry = self._entries.get(stranger)
         if entry is None:
             return
-        is_failing = self._is_failing(entry.stranger.address)
-        if entry.queue is not self._free or is_failing:
-            self._credit_s -= took_s
-            if self._is_busy() and not entry.has_asked:
-                self._queue(entry)
-            elif entry.queue is self._free:
+        self._heard.pop(entry, None)
+        self._heard[entry] = None
+        if entry.place is not self._free or self._is_failing(entry.stranger.address):
+            if self._is_busy():
+                self._share.spend(self._clock(), took_s)
+                self._queue(entry, self._line if entry.has_requested else self._last)
+            elif entry.place is self._free:
                 self._move(entry, self._turn)
         if entry.has_asked:
             self.known(stranger)
 
-    def shakes(self, stranger: object) -> None:
-        """Process a step of a stranger's TLS handshake, now or in a later tick."""
+    def requested(self, stranger: object) -> None:
+        """A stranger has sent a whole request."""
         entry = self._entries.get(stranger)
-        if entry is not None:
-            self._shaking[entry] = None
-            if self._shakes_more:
-                self._shake(entry)
+        if entry is not None and not entry.has_requested:
+            entry.has_requested = True
+            self._requested[entry.stranger.address] += 1
 
     def known(self, stranger: object) -> None:
         """A connection has logged in, or has its answer, and is no stranger any more."""
         entry = self._entries.pop(stranger, None)
         if entry is not None:
-            self._shaking.pop(entry, None)
-            del entry.queue[entry]
-            self._uncounted(entry.stranger.address)
+            del entry.place[entry]
+            self._heard.pop(entry, None)
+            self._uncounted(entry)
 
     def asked(self, stranger: object) -> None:
         """A stranger has sent a plain request, or begins to watch: after this turn it is known."""
@@ -214,101 +208,71 @@ class Throttle:
         self.known(stranger)
 
     def tick(self) -> None:
-        """Serve queued strangers and resume handshakes, as far as their share of time allows."""
-        now = self._clock()
-        passed_s, self._ticked_at = now - self._ticked_at, now
-        self._steps, self._steps_s = 0, 0.0
+        """Serve those in line, as far as their share of the time allows."""
         if not self._is_busy():
-            self._credit_s = _SAVED_S
-            for entry in tuple(self._line):
+            self._share = Share(_SHARE, _SAVED_S)
+            for entry in (*self._line, *self._last):
                 self._serve(entry)
-        else:
-            self._credit_s = min(self._credit_s + _SHARE * passed_s, _SAVED_S)
-            for silent in tuple(self._turn):
-                silent.silent += 1
-                self._queue(silent)
-            for entry in tuple(self._line)[:_TURNS]:
-                if self._credit_s <= 0:
-                    break
-                self._serve(entry)
-        for entry in tuple(self._shaking):
-            if not self._shakes_more:
+            return
+        for silent in tuple(self._turn):
+            self._queue(silent, self._last)
+        for entry in (*self._line, *self._last)[:_TURNS]:
+            if self._share.is_spent(self._clock()):
                 break
-            self._shake(entry)
+            self._serve(entry)
 
     def _counted(self, entry: _ThrottleEntry) -> bool:
         """Count a stranger at its address; whether it can be served at once."""
-        address = entry.stranger.address
-        is_failing = self._is_failing(address)
-        had_its_turn = entry.queue is not self._free
-        waits = is_failing and self._is_busy() and not had_its_turn
+        address, waits = entry.stranger.address, False
         self._near[address] += 1
-        if is_failing and self._credit_s > -_MOST_DEBT_S:
-            self._credit_s = max(self._credit_s - _ACCEPT_S, -_MOST_DEBT_S)
-        if waits:
-            self._queue(entry)
-        elif is_failing:
-            self._move(entry, self._turn)
-        if self._near[address] > self._limits.strangers or len(self) > _MOST:
-            self._make_room(entry)
+        self._requested[address] += entry.has_requested
+        if entry.place is self._free and self._is_failing(address):
+            waits = self._is_busy()
+            if waits:
+                del self._heard[entry]
+                self._queue(entry, self._line)
+            else:
+                self._move(entry, self._turn)
+        if self._near[address] > self._limits.strangers:
+            self._make_room(entry, self._limits.strangers, address)
+        elif len(self) > _MOST:
+            self._make_room(entry, _MOST)
         return not waits and entry.stranger in self._entries
 
-    def _uncounted(self, address: str) -> None:
+    def _uncounted(self, entry: _ThrottleEntry) -> None:
+        address = entry.stranger.address
         self._near[address] -= 1
+        self._requested[address] -= entry.has_requested
         if not self._near[address]:
-            del self._near[address]
+            del self._near[address], self._requested[address]
 
-    @property
-    def _shakes_more(self) -> bool:
-        """Whether another step fits into this tick; its cost is known only afterwards."""
-        return self._steps < _STEPS and self._steps_s < _STEPS_S
+    def _make_room(self, newest: _ThrottleEntry, places: int, address: str | None = None) -> None:
+        """Cut one stranger, of an address or of all, as there is one too many.
 
-    def _shake(self, entry: _ThrottleEntry) -> None:
-        """Process one step, unless the share of time is used up."""
-        is_failing = self._is_failing(entry.stranger.address)
-        if is_failing and self._is_busy() and self._credit_s <= 0:
-            return
-        del self._shaking[entry]
-        self._steps += 1
-        took_s = entry.stranger.shake()
-        self._steps_s += took_s
-        if is_failing:
-            self._credit_s -= took_s
-
-    def _make_room(self, newest: _ThrottleEntry) -> None:
-        """Cut one stranger, as there is one too many.
-
-        Of those that are read at any time the oldest is cut, which had the time to log in. Of
-        those in the queue the newest is cut: else, in a flood, nobody would ever get a turn.
+        Who waits for its first turn has not been silent: if all do, the newest is cut.
         """
-        address = newest.stranger.address
-        crowd = self._near[address] > self._limits.strangers
-        waits = newest.queue is self._line
-        gone = next(
-            (
-                entry
-                for entry in self._entries.values()
-                if (not crowd or entry.stranger.address == address)
-                and (entry.silent >= _PATIENCE or not waits)
-            ),
-            newest,
-        )
+        crowd = (each for each in self._heard if address in (None, each.stranger.address))
+        requested = self._requested.total() if address is None else self._requested[address]
+        gone = next(crowd, newest)
+        if gone.has_requested and requested <= places // _KEPT:
+            gone = next((each for each in crowd if not each.has_requested), gone)
         self.disconnected(gone.stranger)
         gone.stranger.cut()
 
     def _serve(self, entry: _ThrottleEntry) -> None:
         self._move(entry, self._turn)
-        self._credit_s -= entry.stranger.handshake_s
+        self._heard.setdefault(entry)
+        self._share.spend(self._clock(), entry.stranger.handshake_s)
         entry.stranger.resume_reading()
 
-    def _queue(self, entry: _ThrottleEntry) -> None:
-        self._move(entry, self._line)
+    def _queue(self, entry: _ThrottleEntry, line: _Place) -> None:
+        self._move(entry, line)
         entry.stranger.pause_reading()
 
-    def _move(self, entry: _ThrottleEntry, queue: _Queue) -> None:
-        del entry.queue[entry]
-        queue[entry] = None
-        entry.queue = queue
+    def _move(self, entry: _ThrottleEntry, place: _Place) -> None:
+        del entry.place[entry]
+        place[entry] = None
+        entry.place = place
 
     def _is_failing(self, address: str) -> bool:
         since = self._clock() - _MEMORY_S

@@ -16,6 +16,7 @@ from arena.formats.bracket import Bracket, BracketStage
 from arena.formats.eta import Pace
 from arena.formats.formats import expected_matches
 from arena.formats.intervals import IntervalUnit
+from arena.formats.ladder import RatingHistory
 from arena.formats.schedule import Pairing, Ranking
 from arena.formats.scorebook import Scorebook
 from arena.formats.spec import Form, Plan
@@ -27,6 +28,7 @@ from arena.storage.models import (
     CompetitionState,
     MatchRow,
     VersionChange,
+    add_to,
     in_order,
     removed,
 )
@@ -62,6 +64,10 @@ class LiveResults:
 
     Without the rules of its game, a league and an elimination that goes on have no standings;
     `missing` says why.
+
+    Attributes:
+        book: what the matches add up to; but see `standings`, `out` and `ranking`.
+        history: how ratings went on a ladder; empty elsewhere.
     """
 
     def __init__(self, store: StoreReader, competition: str) -> None:
@@ -72,23 +78,18 @@ class LiveResults:
 
     def update(self) -> bool:
         """Read what is new, and return whether anything was."""
-        before = (self.competition, self._book.removed, self._last, self._versions)
+        before = (self.competition, self.book.removed, self._last, self._versions)
         # The revision is read before the matches: one that changes in between is seen next time.
         self.competition = self._store.competition(self.competition.id)
         removed = self._read_acts()
         if (self.competition.revision, removed) != (before[0].revision, before[1]):
             self._begin(removed)
         self._read_new()
-        return (self.competition, self._book.removed, self._last, self._versions) != before
+        return (self.competition, self.book.removed, self._last, self._versions) != before
 
     @property
     def plan(self) -> Plan:
         return self.competition.plan
-
-    @property
-    def played(self) -> int:
-        """How many matches count."""
-        return self._book.played
 
     @property
     def is_over(self) -> bool:
@@ -104,28 +105,13 @@ class LiveResults:
     def standings(self) -> tuple[Any, ...]:
         """`Row`s, `LeagueRow`s, `LadderRow`s or `BracketRow`s, best first; those out at the end."""
         if self._bracket is not None:
-            return self._book.with_versions(
+            return self.book.with_versions(
                 tuple(
                     msgspec.structs.replace(row, eliminated=self.out.get(row.name))
                     for row in self._bracket.rows()
                 )
             )
-        return self._book.rows
-
-    @property
-    def cross_table(self) -> dict[str, dict[str, Any]]:
-        """Row bot → column bot → `Cell`, in a round robin."""
-        return self._book.cross_table
-
-    @property
-    def versions(self) -> dict[str, str]:
-        """The latest version that has played a match that counts, by bot; of those with one."""
-        return self._book.versions
-
-    @property
-    def unit(self) -> IntervalUnit | None:
-        """Of what the intervals in the standings are made; None where there are none."""
-        return self._book.unit
+        return self.book.rows
 
     @property
     def ranking(self) -> Ranking:
@@ -145,7 +131,7 @@ class LiveResults:
     @property
     def out(self) -> dict[str, Termination]:
         """Removed bots, and offenders that are not forgiven; a ladder keeps offenders in (J3)."""
-        return self._book.out | self._book.removed
+        return self.book.out | self.book.removed
 
     @property
     def unranked(self) -> frozenset[str]:
@@ -175,7 +161,7 @@ class LiveResults:
         return tuple(
             (at, standing)
             for at, verdict in self._store.rulings(self.competition.id)
-            for standing in self._book.standing((verdict,))
+            for standing in self.book.standing((verdict,))
         )
 
     @property
@@ -208,14 +194,14 @@ class LiveResults:
             state=competition.state,
             started_at=competition.started_at,
             finished_at=competition.finished_at,
-            played=self.played,
+            played=self.book.played,
             standings=() if ranking else self.standings,
-            cross_table=self.cross_table,
+            cross_table=self.book.cross_table,
             ranking=ranking,
             verdicts=self.verdicts,
             actions=self._store.actions(competition.id),
-            unit=self.unit,
-            versions=self.versions,
+            unit=self.book.unit,
+            versions=self.book.versions,
         )
 
     # --- within ---
@@ -226,7 +212,8 @@ class LiveResults:
         self.missing = self.plan.missing
         is_elimination = self.plan.form is Form.ELIMINATION
         is_ranked = self.missing is None or self.plan.form is not Form.LEAGUE
-        self._book = Scorebook(self.plan, removed, is_ranked=is_ranked)
+        self.history = RatingHistory()
+        self.book = Scorebook(self.plan, removed, is_ranked=is_ranked, history=self.history)
         self._matches: dict[int, str] = {}
         self._meetings: Counter[tuple[str, ...]] = Counter()
         self._pace = Pace()
@@ -245,7 +232,7 @@ class LiveResults:
         before = self._version_changes()
         new = self._store.results(self.competition.id, after=self._last)
         if self.plan.forgive and any(played.result.out for played in new):
-            self._book.ruled(self._store.verdicts(self.competition.id))
+            self.book.ruled(self._store.verdicts(self.competition.id))
         # What came into play while the matches were read is among these or after them. If after, it
         # waits for the next time: matches that came before it may not have been read.
         changes, ripe = before, len(before)
@@ -253,10 +240,9 @@ class LiveResults:
             changes = self._version_changes()
             ripe += sum(change.after < new[-1].number for change in changes[ripe:])
         for each in in_order(new, changes[self._versions : ripe]):
+            add_to(self.book, each)
             if isinstance(each, MatchRow):
                 self._add(each)
-            else:
-                self._book.version_changed(each.bot)
         self._versions = ripe
 
     def _version_changes(self) -> tuple[VersionChange, ...]:
@@ -265,27 +251,24 @@ class LiveResults:
         return self._store.version_changes(self.competition.id)
 
     def _add(self, played: MatchRow) -> None:
-        pairing, result = Pairing(played.pairing, played.players), played.result
         self._last = played.number
         self._meetings[played.players] += 1
         self._pace.ended(played.finished_at)
-        sums, versions = played.units, played.versions
-        self._book.add(played.id, pairing, result, played.finished_at, sums, versions)
         if self._bracket is not None:
-            self._bracket.add(pairing, result)
+            self._bracket.add(Pairing(played.pairing, played.players), played.result)
             self._matches[played.pairing] = played.id
 
     def _settled(self) -> tuple[int, int]:
         """How many matches have been played or will never be, and how many there are in all."""
         expected = expected_matches(self.plan)
         if expected is None or (self._bracket is not None and self.is_over):
-            return self.played, self.played
+            return self.book.played, self.book.played
         if self.competition.state is CompetitionState.FINISHED:
             return expected, expected
         if self._bracket is not None:
-            return self.played, max(expected, self.played)
+            return self.book.played, max(expected, self.book.played)
         # The matches of bots that are out are settled, whether they were played or not.
-        out = self._book.out
+        out = self.book.out
         players = tuple(name for name in self.plan.players if name not in out)
         among = msgspec.structs.replace(self.plan, players=players)
         left = sum(count for names, count in self._meetings.items() if out.keys().isdisjoint(names))

@@ -12,7 +12,6 @@ from __future__ import annotations
 import contextlib
 import os
 import socket
-import sys
 import threading
 from pathlib import Path
 from typing import Protocol
@@ -23,9 +22,10 @@ from sqlalchemy.exc import OperationalError, SQLAlchemyError
 from arena.sandbox.workdir import LOCK_SUFFIX
 from protocol.errors import StoreFailed, UsageError
 
-__all__ = ["DatabaseInUse", "Lock", "hold", "lock_file"]
+__all__ = ["DatabaseInUse", "Lock", "hold"]
 
-_BYTE = 1 << 30  # the byte that Windows locks: far behind the pid, which stays readable
+_WAIT_S = 0.1  # one that is being released is free in a moment
+_LOOK_S = 0.01
 _ARENA = 0x63617264  # "card": the first half of PostgreSQL's key, the second is the schema
 
 
@@ -66,24 +66,33 @@ def _taken(name: str, holder: str) -> str:
 
 
 class _FileLock:
-    """A file beside the database, with the holder's pid in it; it exists only while it is held."""
+    """A file beside the database, with the holder's pid in it; it is removed with the lock."""
 
     def __init__(self, database: Path, name: str) -> None:
+        from filelock import FileLock, Timeout  # only an arena needs it
+
         database = database.resolve()  # a link to the database leads to the same lock
         self._file = database.with_name(database.name + LOCK_SUFFIX)
+        self._lock = FileLock(
+            self._file,
+            _WAIT_S,
+            mode=0o644,
+            thread_local=False,
+            poll_interval=_LOOK_S,
+            on_acquired=self._write_pid,
+        )
         try:
-            self._fd: int | None = self._take(name)
+            self._lock.acquire()
+        except Timeout:
+            raise DatabaseInUse(_taken(name, _pid_in(self._file))) from None
         except OSError as error:
             reason = error.strerror or error
             raise UsageError(f"cannot lock the database {name}: {self._file}: {reason}") from error
 
     def keep(self) -> None:
         """The lock is lost with its file: the next arena would make another file, and lock that."""
-        fd = self._fd
-        if fd is None:
-            return
         try:
-            is_there = self._is_there(fd)
+            is_there = not self._lock.is_locked or self._is_there()
         except OSError as error:
             reason = error.strerror or error
             raise StoreFailed(f"cannot see the lock {self._file}: {reason}") from error
@@ -94,79 +103,32 @@ class _FileLock:
             )
 
     def release(self) -> None:
-        fd, self._fd = self._fd, None
-        if fd is None:
-            return
-        is_ours = False  # a lost lock's file is another arena's by now
-        with contextlib.suppress(OSError):
-            is_ours = self._is_there(fd)
-            os.ftruncate(fd, 0)
-        if sys.platform == "win32":  # an open file cannot be removed there
-            os.close(fd)
-            fd = None
-        # A new holder that has this file open by now sees that it is gone, and makes another.
-        if is_ours:
-            with contextlib.suppress(OSError):
-                self._file.unlink()
-        if fd is not None:
-            os.close(fd)
+        if self._lock.is_locked:
+            with contextlib.suppress(OSError):  # Windows removes no open file: it stays
+                if self._is_there():  # the file of a lock that was lost is another arena's
+                    self._file.unlink()
+            self._lock.release()
 
-    def _take(self, name: str) -> int:
-        while True:
-            fd = os.open(self._file, os.O_RDWR | os.O_CREAT, 0o644)
-            try:
-                if not lock_file(fd):
-                    raise DatabaseInUse(_taken(name, _pid_in(fd)))
-                if self._is_there(fd):
-                    os.ftruncate(fd, 0)
-                    os.lseek(fd, 0, os.SEEK_SET)
-                    os.write(fd, b"%d\n" % os.getpid())
-                    return fd
-            except BaseException:
-                os.close(fd)
-                raise
-            os.close(fd)
+    def _write_pid(self, fd: int) -> None:
+        os.ftruncate(fd, 0)
+        os.write(fd, b" %d\n" % os.getpid())  # on Windows nobody else reads the first byte
+        self._held = os.fstat(fd)
 
-    def _is_there(self, fd: int) -> bool:
+    def _is_there(self) -> bool:
         """Whether the locked file is still the one that others find."""
         try:
-            return os.path.samestat(os.fstat(fd), os.stat(self._file))
+            return os.path.samestat(self._held, self._file.stat())
         except FileNotFoundError:
             return False
 
 
-def _pid_in(fd: int) -> str:
-    os.lseek(fd, 0, os.SEEK_SET)
+def _pid_in(file: Path) -> str:
     try:
-        return f"process {int(os.read(fd, 20))}"
+        with file.open("rb", buffering=0) as text:
+            text.seek(1)
+            return f"process {int(text.read(20))}"
     except (OSError, ValueError):
         return ""
-
-
-if sys.platform == "win32":
-    import msvcrt
-
-    def lock_file(fd: int) -> bool:
-        """Lock an open file until it is closed, by us or by our end; False if somebody has it."""
-        os.lseek(fd, _BYTE, os.SEEK_SET)
-        try:
-            msvcrt.locking(fd, msvcrt.LK_NBLCK, 1)
-        except OSError:
-            return False
-        finally:
-            os.lseek(fd, 0, os.SEEK_SET)
-        return True
-
-else:
-    import fcntl
-
-    def lock_file(fd: int) -> bool:
-        """Lock an open file until it is closed, by us or by our end; False if somebody has it."""
-        try:
-            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            return False
-        return True
 
 
 class _ServerLock:

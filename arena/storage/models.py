@@ -11,9 +11,11 @@ import msgspec
 from arena.engine.match import Result
 from arena.engine.statistics import UnitSums
 from arena.formats.intervals import IntervalUnit
-from arena.formats.schedule import RankingPlace
+from arena.formats.schedule import Pairing, RankingPlace
+from arena.formats.scorebook import Scorebook
 from arena.formats.spec import Form, Plan
 from arena.records.luck import LuckSums
+from arena.sandbox.manifest import ProgramManifest
 from protocol.messages import Action, Ending, Termination, Verdict
 
 __all__ = [
@@ -26,12 +28,17 @@ __all__ = [
     "CompetitionRow",
     "CompetitionState",
     "Imported",
+    "InPlay",
     "Issued",
     "MatchRow",
+    "MatchStderr",
     "MatchSums",
     "Member",
     "Outage",
+    "Submission",
+    "SubmissionState",
     "VersionChange",
+    "add_to",
     "in_order",
     "removed",
     "seated_versions",
@@ -97,7 +104,7 @@ class MatchRow(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     result: Result
     started_at: float  # when the seats were invited
     finished_at: float  # when the result was known
-    digest: str  # its seal (`arena/records/digest.py`)
+    digest: str  # its seal (`arena/records/document.py`)
     sums: MatchSums | None = None  # None: an arena of before wrote it (`arena luck` adds them)
     # By seat, as in the record, and None where that has none; empty if no seat has one.
     versions: tuple[str | None, ...] = ()
@@ -215,6 +222,73 @@ class Imported(msgspec.Struct, frozen=True, kw_only=True):
     revoked: tuple[str, ...]
 
 
+class SubmissionState(StrEnum):
+    """The states of a submission."""
+
+    WAITING = "waiting"
+    BUILDING = "building"
+    CHECKING = "checking"
+    ACCEPTED = "accepted"
+    REFUSED = "refused"
+
+    @property
+    def is_decided(self) -> bool:
+        return self in (SubmissionState.ACCEPTED, SubmissionState.REFUSED)
+
+
+class Submission(msgspec.Struct, frozen=True, kw_only=True):
+    """A submission.
+
+    Attributes:
+        number: in this arena, in the order of arrival.
+        owner: a name on the roster; `ann/left` of somebody who was taken off.
+        version: its number among the owner's, from the day it was accepted.
+        name: of the file that was handed in.
+        program: its SHA-256.
+        size: of the program's tar.
+        games: what it plays, once it was accepted.
+        manifest: None until it was accepted.
+        text: why it was refused, or what was found.
+        disabled_at: when an instructor took it out of play; else None.
+    """
+
+    number: int
+    owner: str
+    version: int | None
+    name: str
+    message: str
+    arrived_at: float
+    program: str
+    size: int
+    state: SubmissionState
+    games: tuple[str, ...]
+    manifest: ProgramManifest | None
+    text: str
+    decided_at: float | None
+    disabled_at: float | None
+
+
+class InPlay(msgspec.Struct, frozen=True):
+    """A version that is in play in a game, since when, and who has put it there."""
+
+    owner: str
+    game: str
+    submission: int  # its number
+    version: int
+    at: float
+    who: str
+
+
+class MatchStderr(msgspec.Struct, frozen=True):
+    """The end of what a submission wrote on stderr in a match."""
+
+    match: str
+    at: float
+    submission: int  # its number
+    version: int | None
+    text: str
+
+
 def in_order(
     matches: Iterable[MatchRow], changes: Sequence[VersionChange]
 ) -> Iterator[MatchRow | VersionChange]:
@@ -226,6 +300,15 @@ def in_order(
             made += 1
         yield played
     yield from changes[made:]
+
+
+def add_to(book: Scorebook, each: MatchRow | VersionChange) -> None:
+    """Add a match that counts, or a version change, to what a competition adds up to."""
+    if isinstance(each, MatchRow):
+        pairing, ended_at = Pairing(each.pairing, each.players), each.finished_at
+        book.add(each.id, pairing, each.result, ended_at, each.units, each.versions)
+    else:
+        book.version_changed(each.bot)
 
 
 def seated_versions(versions: Iterable[str | None]) -> tuple[str | None, ...]:

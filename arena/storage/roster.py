@@ -1,11 +1,10 @@
 """The roster: who may play here, in which team, and with which token; and who instructs.
 
-It is in the arena's database, and `arena roster` may change it while an arena runs on that. Each
-change is one short transaction in the calling thread and raises the roster's revision, which
-`arena/storage/roster_watch.py` polls. A token is shown once, when it is made, as only its hash is
-stored. Revoking a token reserves the name. A name can also be changed or removed: results keep the
-old name, and the acts written with the change say whose they are
-(`arena/storage/name_history.py`). What was submitted goes with it
+It is in the arena's database, and `arena roster` may change it while an arena runs on that, which
+it then has read it again (`arena/storage/arena_contact.py`). Each change is one short transaction
+in the calling thread. A token is shown once, when it is made, as only its hash is stored. Revoking
+a token reserves the name. A name can also be changed or removed: results keep the old name, and the
+acts written with the change say whose they are (`NameHistory`). What was submitted goes with it
 (`arena/storage/submissions.py`).
 """
 
@@ -14,8 +13,7 @@ from __future__ import annotations
 import secrets
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 import msgspec
 import sqlalchemy as sa
@@ -23,22 +21,50 @@ import sqlalchemy as sa
 from arena.engine.names import alike, owner_of, spelled
 from arena.formats.spec import Form, Plan
 from arena.storage.models import Act, CompetitionState, Imported, Issued, Member
-from arena.storage.name_history import Change, NameHistory
 from arena.storage.roster_csv import Student, check_name
-from arena.storage.schema import ACTIONS, COMPETITIONS, INSTRUCTORS, MATCHES, META, ROSTER, SEATS
+from arena.storage.schema import ACTIONS, COMPETITIONS, INSTRUCTORS, MATCHES, ROSTER, SEATS
 from arena.storage.submissions import owner_removed, owner_renamed
 from arena.storage.tokens import Access, hashed
 from arena.storage.writer import reading, writing
 from protocol.errors import UsageError
 from protocol.messages import Action
 
-__all__ = ["BY_HAND", "Imported", "Issued", "Member", "Roster", "raise_revision"]
+__all__ = ["BY_HAND", "Change", "Imported", "Issued", "Member", "NameHistory", "Roster"]
 
 BY_HAND = "arena roster"
 """Who acts by that command, which needs no token: it writes the database itself."""
 
+Person = TypeVar("Person")
+
 _TOKEN_BYTES = 24  # random ones, in 32 letters
 _REVISION = "roster"  # of the table `meta`
+
+
+class Change(msgspec.Struct, frozen=True):
+    """Somebody was renamed, or with `new` None left the roster; `at` in Unix seconds."""
+
+    at: float
+    name: str
+    new: str | None
+
+
+class NameHistory(Generic[Person]):
+    """The people on a roster now, by name, and all changes of names in their order."""
+
+    def __init__(self, people: Mapping[str, Person], changes: Sequence[Change] = ()) -> None:
+        self._people = dict(people)
+        self._alike = {alike(name): people[name] for name in reversed(tuple(people))}
+        self._changes = changes
+
+    def owner(self, bot: str, at: float) -> Person | None:
+        """Who owned the bot of that name at that time; None if nobody who is on the roster now."""
+        name = owner_of(bot)
+        for change in self._changes:
+            if change.at > at and alike(change.name) == alike(name):
+                if change.new is None:
+                    return None
+                name = change.new
+        return self._people.get(name) or self._alike.get(alike(name))
 
 
 class Roster:
@@ -66,7 +92,7 @@ class Roster:
         new: list[Issued] = []
         revoked: list[str] = []
         changed = 0
-        with self._changes() as connection:
+        with writing(self.engine, _REVISION) as connection:
             rows = connection.execute(sa.select(ROSTER).order_by(ROSTER.c.name.desc())).all()
             known = {alike(row.name): row for row in rows}
             known |= {row.name: row for row in rows}
@@ -90,7 +116,7 @@ class Roster:
     def rotate(self, name: str) -> Issued:
         """Give somebody a new token in place of the old or revoked one."""
         token = _new_token()
-        with self._changes() as connection:
+        with writing(self.engine, _REVISION) as connection:
             row = self._known(connection, name)
             given = {"token_hash": hashed(token), "made_at": self._now()}
             self._set(connection, row.name, {**given, "revoked_at": None})
@@ -98,7 +124,7 @@ class Roster:
 
     def revoke(self, name: str) -> str:
         """Revoke somebody's token; raises UsageError if that has been done already."""
-        with self._changes() as connection:
+        with writing(self.engine, _REVISION) as connection:
             row = self._known(connection, name)
             if row.revoked_at is not None:
                 raise UsageError(f"the token of {row.name!r} is revoked already")
@@ -112,7 +138,7 @@ class Roster:
         competition that is not over.
         """
         check_name(new)
-        with self._changes() as connection:
+        with writing(self.engine, _REVISION) as connection:
             row = self._idle(connection, name)
             names = connection.execute(sa.select(ROSTER.c.name)).scalars()
             others = {alike(other): other for other in names if other != row.name}
@@ -132,7 +158,7 @@ class Roster:
         """Delete somebody; raises UsageError for a name in a competition that is not over, unless
         `from_running`.
         """
-        with self._changes() as connection:
+        with writing(self.engine, _REVISION) as connection:
             row = self._known(connection, name) if from_running else self._idle(connection, name)
             connection.execute(ROSTER.delete().where(ROSTER.c.name == row.name))
             owner_removed(connection, row.name, self._now())
@@ -147,7 +173,7 @@ class Roster:
         check_name(name)
         token = _new_token()
         query = sa.select(INSTRUCTORS.c.name).order_by(INSTRUCTORS.c.name)
-        with self._changes() as connection:
+        with writing(self.engine, _REVISION) as connection:
             known = connection.execute(query).scalars().all()
             same = [other for other in known if alike(other) == alike(name)]
             connection.execute(INSTRUCTORS.delete().where(INSTRUCTORS.c.name.in_(same)))
@@ -170,10 +196,6 @@ class Roster:
     def teams(self) -> dict[str, str]:
         return {member.name: member.team for member in self.members() if member.team}
 
-    def revision(self) -> int:
-        with reading(self.engine) as connection:
-            return _revision(connection)
-
     def history(self) -> NameHistory[Member]:
         """The members and the changes of their names, which tell whose a name in results is."""
         changed = ACTIONS.c.what.in_((Action.RENAME.value, Action.UNLIST.value))
@@ -185,11 +207,9 @@ class Roster:
 
     def access(self) -> Access:
         with reading(self.engine) as connection:
-            revision = _revision(connection)  # first: a change from now on is read once more
             rows = connection.execute(sa.select(ROSTER)).all()
             instructors = connection.execute(sa.select(INSTRUCTORS)).all()
         return Access(
-            revision=revision,
             names=frozenset(row.name for row in rows),
             players={row.token_hash: row.name for row in rows if row.revoked_at is None},
             instructors={row.token_hash: row.name for row in instructors},
@@ -245,28 +265,12 @@ class Roster:
             raise UsageError(f"expected a name on the roster, got {name!r}")
         return row
 
-    @contextmanager
-    def _changes(self) -> Iterator[sa.Connection]:
-        with writing(self.engine) as connection:
-            raise_revision(connection)
-            yield connection
-
 
 def _new_token() -> str:
     """A random token that no spreadsheet takes for a formula: it does not begin with `-`."""
     while (token := secrets.token_urlsafe(_TOKEN_BYTES)).startswith("-"):
         pass
     return token
-
-
-def raise_revision(connection: sa.Connection) -> None:
-    """Have the arena that runs on the database read its roster again.
-
-    The row is locked, so that the changes of several processes come one after another.
-    """
-    is_revision = META.c.key == _REVISION
-    row = connection.execute(sa.select(META.c.value).where(is_revision).with_for_update()).one()
-    connection.execute(META.update().where(is_revision).values(value=str(int(row.value) + 1)))
 
 
 def _unfinished(connection: sa.Connection, owner: str) -> Iterator[tuple[str, str]]:
@@ -298,8 +302,3 @@ def _taking_part(connection: sa.Connection, competition: sa.Row[Any]) -> Sequenc
         for bot in bots
         if bot not in removed and not (plan.form is Form.LADDER and owner_of(bot) in removed)
     ]
-
-
-def _revision(connection: sa.Connection) -> int:
-    query = sa.select(META.c.value).where(META.c.key == _REVISION)
-    return int(connection.execute(query).scalar_one())

@@ -123,7 +123,7 @@ MATCHES = sa.Table(
     sa.Column("started_at", sa.Double, nullable=False),
     sa.Column("finished_at", sa.Double, nullable=False),
     sa.Column("record", _Compressed, nullable=False),  # JSON: Record, `compressed`
-    sa.Column("digest", sa.Text, nullable=False),  # see arena/records/digest.py
+    sa.Column("digest", sa.Text, nullable=False),  # see arena/records/document.py
     # JSON: MatchSums, which follow from the record and are not under the digest. Null where an
     # arena of before has written the match; `arena luck` writes them.
     sa.Column("sums", sa.Text),

@@ -20,8 +20,7 @@ from arena.engine.match import MatchResult, Result
 from arena.formats.schedule import RankingPlace
 from arena.formats.spec import Plan
 from arena.games import game_named
-from arena.records.digest import sealed
-from arena.records.document import stored_text
+from arena.records.document import sealed, stored_text
 from arena.storage.models import (
     Act,
     CompetitionRow,

@@ -3,7 +3,7 @@
 A submission is written when its program (`arena/storage/programs.py`) is there in whole; from then
 on it is known and survives a power cut. Once it is accepted it is a version of its owner. One
 version of an owner is in play in a game. Each change is one short transaction in the calling
-thread, and one of what is in play raises a revision that others poll.
+thread.
 
 An owner is a name on the roster. Submissions follow when it is renamed. When it is taken off, they
 stay, for instructors, under a name that nobody can have: whoever comes later under the old one must
@@ -13,8 +13,8 @@ not find them.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections import Counter
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -22,13 +22,11 @@ import sqlalchemy as sa
 
 from arena.records.document import stored_text
 from arena.sandbox.manifest import ProgramManifest
-from arena.storage.models import Act
+from arena.storage.models import Act, InPlay, MatchStderr, Submission, SubmissionState
 from arena.storage.programs import Programs
-from arena.storage.quota import StoredSubmission, surplus
 from arena.storage.schema import (
     ACTIONS,
     IN_PLAY,
-    META,
     PROGRAMS,
     ROSTER,
     STDERR,
@@ -37,20 +35,23 @@ from arena.storage.schema import (
     has_submissions,
     shown,
 )
-from arena.storage.submission_rows import InPlay, MatchStderr, Submission, SubmissionState
-from arena.storage.writer import failed, reading, writing
+from arena.storage.writer import failed, raise_revision, reading, writing
 from protocol.errors import UsageError
 
 __all__ = [
     "InPlay",
     "MatchStderr",
+    "StoredSubmission",
     "Submission",
     "SubmissionState",
     "Submissions",
     "owner_removed",
     "owner_renamed",
+    "surplus",
 ]
 
+MOST_STORED = 64 << 20  # bytes of an owner's programs, compressed
+MOST_VERSIONS = 50  # of an owner, what was refused included
 MOST_STDERR = 20  # matches of an owner
 STDERR_BYTES = 64 << 10  # of a match
 
@@ -156,7 +157,7 @@ class Submissions:
         keeps its number. A later submission that is in play in a game remains there, and one that
         is disabled already is not put in play.
         """
-        with self._changes() as connection:
+        with writing(self._engine, _REVISION) as connection:
             was = self._known(connection, number)
             if was.state.is_decided:
                 return was
@@ -187,7 +188,7 @@ class Submissions:
 
         A version that was reopened is in play no longer.
         """
-        with self._changes() as connection:
+        with writing(self._engine, _REVISION) as connection:
             if self._known(connection, number).state.is_decided:
                 return
             connection.execute(IN_PLAY.delete().where(IN_PLAY.c.submission == number))
@@ -221,12 +222,6 @@ class Submissions:
         fields = InPlay.__struct_fields__
         return tuple(InPlay(**{field: row[field] for field in fields}) for row in self._read(query))
 
-    def revision(self) -> int:
-        """A number that is higher after every change of what is in play."""
-        for row in self._read(sa.select(META.c.value).where(META.c.key == _REVISION)):
-            return int(row["value"])
-        return 0
-
     def use(
         self, owner: str, version: int, game: str | None, who: str, at: float
     ) -> tuple[InPlay, ...]:
@@ -235,7 +230,7 @@ class Submissions:
         Raises UsageError if it cannot be: unknown, not accepted, disabled, or not for that game.
         """
         is_it = (SUBMISSIONS.c.owner == owner) & (SUBMISSIONS.c.version == version)
-        with self._changes() as connection:
+        with writing(self._engine, _REVISION) as connection:
             found = connection.execute(_SELECT.where(is_it)).mappings().first()
             if found is None:
                 raise UsageError(f"expected a version of {owner}, got v{version}")
@@ -261,7 +256,7 @@ class Submissions:
 
     def disable(self, number: int, at: float | None, who: str) -> Submission:
         """Take a submission out of play, or with `at` None let it back."""
-        with self._changes() as connection:
+        with writing(self._engine, _REVISION) as connection:
             was = self._known(connection, number)
             if (was.disabled_at is None) != (at is None):
                 self._set(connection, number, disabled_at=at)
@@ -324,7 +319,7 @@ class Submissions:
         mine = SUBMISSIONS.c.owner == owner
         playing = sa.select(IN_PLAY.c.submission).where(IN_PLAY.c.owner == owner)
         query = sa.select(SUBMISSIONS, PROGRAMS.c.stored).join(PROGRAMS).where(mine)
-        with self._changes() as connection:
+        with writing(self._engine, _REVISION) as connection:
             rows = connection.execute(query.order_by(SUBMISSIONS.c.number)).all()
             needed = {*in_use, *connection.execute(playing).scalars()}
             needed |= {row.number for row in rows if row.state in _UNDECIDED}
@@ -390,13 +385,6 @@ class Submissions:
     def _no_submission(self, number: int) -> UsageError:
         return UsageError(f"expected the number of a submission in {self._where}, got {number}")
 
-    @contextmanager
-    def _changes(self) -> Iterator[sa.Connection]:
-        """A transaction that may change what is in play."""
-        with writing(self._engine) as connection:
-            _raise_revision(connection)
-            yield connection
-
 
 _SELECT = sa.select(*(SUBMISSIONS.c[name] for name in Submission.__struct_fields__))
 
@@ -404,7 +392,7 @@ _SELECT = sa.select(*(SUBMISSIONS.c[name] for name in Submission.__struct_fields
 def owner_renamed(connection: sa.Connection, owner: str, new: str) -> None:
     """Have an owner's submissions follow its new name."""
     if has_submissions(connection):
-        _raise_revision(connection)
+        raise_revision(connection, _REVISION)
         for table in (SUBMISSIONS, IN_PLAY, STDERR):
             connection.execute(table.update().where(table.c.owner == owner).values(owner=new))
 
@@ -412,7 +400,7 @@ def owner_renamed(connection: sa.Connection, owner: str, new: str) -> None:
 def owner_removed(connection: sa.Connection, owner: str, at: float) -> None:
     """Take the submissions of somebody who has left out of play, and out of the way of others."""
     if has_submissions(connection):
-        _raise_revision(connection)
+        raise_revision(connection, _REVISION)
         mine = SUBMISSIONS.c.owner == owner
         connection.execute(IN_PLAY.delete().where(IN_PLAY.c.owner == owner))
         refused = {
@@ -426,16 +414,6 @@ def owner_removed(connection: sa.Connection, owner: str, at: float) -> None:
             connection.execute(
                 table.update().where(table.c.owner == owner).values(owner=owner + _LEFT)
             )
-
-
-def _raise_revision(connection: sa.Connection) -> None:
-    """Have others look again at what is in play.
-
-    The row is locked, so that the changes of several processes come one after another.
-    """
-    is_revision = META.c.key == _REVISION
-    row = connection.execute(sa.select(META.c.value).where(is_revision).with_for_update()).one()
-    connection.execute(META.update().where(is_revision).values(value=str(int(row.value) + 1)))
 
 
 def _acted(connection: sa.Connection, what: str, bot: str, text: str, who: str, at: float) -> None:
@@ -456,3 +434,29 @@ def _stored(text: str) -> str:
 
 def _json(value: object) -> str:
     return msgspec.json.encode(value).decode()
+
+
+class StoredSubmission(msgspec.Struct, frozen=True):
+    """A submission, its program, and the bytes of that, compressed."""
+
+    number: int
+    program: str  # its SHA-256
+    stored: int
+    is_needed: bool  # it must stay
+
+
+def surplus(stored: Sequence[StoredSubmission]) -> tuple[int, ...]:
+    """Which of an owner's submissions, of which the oldest comes first, are to go by the quota."""
+    uses = Counter(one.program for one in stored)
+    size = sum({one.program: one.stored for one in stored}.values())
+    left = len(stored)
+    gone = []
+    for one in stored:
+        if left <= MOST_VERSIONS and size <= MOST_STORED:
+            break
+        if not one.is_needed:
+            gone.append(one.number)
+            left -= 1
+            uses[one.program] -= 1
+            size -= 0 if uses[one.program] else one.stored
+    return tuple(gone)

@@ -19,7 +19,6 @@ __all__ = ["Access", "hashed"]
 class Access(msgspec.Struct, frozen=True, kw_only=True):
     """The names on the roster and the valid tokens, at one moment."""
 
-    revision: int = 0  # goes up with every change of the roster
     names: frozenset[str] = frozenset()  # all on the roster; revoking a token reserves the name
     players: Mapping[str, str] = {}  # names by the hash of a valid token
     instructors: Mapping[str, str] = {}  # likewise

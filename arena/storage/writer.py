@@ -31,7 +31,18 @@ from arena.storage.lock import Lock
 from arena.storage.schema import META, changing, shown
 from protocol.errors import StoreFailed, UsageError, one_line
 
-__all__ = ["Backlog", "Change", "Row", "Rows", "Writer", "can_pass", "failed", "reading", "writing"]
+__all__ = [
+    "Backlog",
+    "Change",
+    "Row",
+    "Rows",
+    "Writer",
+    "can_pass",
+    "failed",
+    "raise_revision",
+    "reading",
+    "writing",
+]
 
 log = logging.getLogger(__name__)
 
@@ -297,10 +308,22 @@ def reading(engine: sa.Engine) -> Iterator[sa.Connection]:
 
 
 @contextmanager
-def writing(engine: sa.Engine) -> Iterator[sa.Connection]:
-    """One transaction; raises StoreFailed if it fails, or if a row cannot be decoded."""
+def writing(engine: sa.Engine, revision: str | None = None) -> Iterator[sa.Connection]:
+    """One transaction; raises StoreFailed if it fails, or if a row cannot be decoded.
+
+    With `revision`, a key of the table `meta`, it raises that, as `raise_revision` does.
+    """
     try:
         with changing(engine) as connection:
+            if revision is not None:
+                raise_revision(connection, revision)
             yield connection
     except (SQLAlchemyError, msgspec.DecodeError) as error:
         raise failed("write", shown(engine.url), error) from error
+
+
+def raise_revision(connection: sa.Connection, key: str) -> None:
+    """Raise a revision, whose row is locked: changes of several processes wait for each other."""
+    is_it = META.c.key == key
+    row = connection.execute(sa.select(META.c.value).where(is_it).with_for_update()).one()
+    connection.execute(META.update().where(is_it).values(value=str(int(row.value) + 1)))

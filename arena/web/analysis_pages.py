@@ -21,7 +21,7 @@ from arena.formats.spec import Form
 from arena.games import game_named
 from arena.records.habits import habits_of
 from arena.records.mistakes import JudgedDecision, mistakes_of
-from arena.records.seat_matches import seat_match
+from arena.records.seat_document import seat_match
 from arena.records.visibility import LADDER_S, Viewer, is_open_to
 from arena.storage.reader import StoreReader
 from arena.strength.extra import need_analysis

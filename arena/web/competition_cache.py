@@ -96,7 +96,7 @@ class CachedCompetition:
 
     @property
     def cross_table(self) -> dict[str, dict[str, Any]]:
-        return self.cached("cross table", lambda: self.results.cross_table)
+        return self.cached("cross table", lambda: self.results.book.cross_table)
 
     def luck(self, until: float | None = None) -> LuckTable:
         """What the bots won without luck; with `until`, in matches that were over by then."""

@@ -24,8 +24,8 @@ from arena.formats.formats import expected_matches
 from arena.formats.intervals import PairingScores, interval_of, unit_kind
 from arena.formats.schedule import Pairing
 from arena.formats.spec import Form
-from arena.games import game_title
-from arena.games.replay import reopened
+from arena.games import game_named, game_title
+from arena.games.replay import SeatAnswered, events_of
 from arena.records.visibility import LADDER_S, Viewer, ViewerKind, is_open_to, sees_luck
 from arena.results.luck_table import LuckLine
 from arena.storage.models import CompetitionRow, CompetitionState, MatchRow
@@ -97,12 +97,12 @@ def overview(cached: CachedCompetition, viewer: Viewer, now: float) -> documents
         matches=plan.matches,
         started_at=results.competition.started_at,
         finished_at=results.competition.finished_at,
-        played=results.played,
+        played=results.book.played,
         settled=progress.settled,
         scheduled=None if plan.form is Form.LADDER or plan.settle else progress.scheduled,
         left_s=progress.left_s,
         measure=measure,
-        unit=results.unit,
+        unit=results.book.unit,
         standings=tuple(_row_for(cached, row, viewer) for row in cached.standings),
         ranking=tuple(
             documents.RankedBots(place.rank, place.names, place.stage, place.score, place.offence)
@@ -115,7 +115,7 @@ def overview(cached: CachedCompetition, viewer: Viewer, now: float) -> documents
         not_there=plan.not_there,
         luck=_luck(cached, viewer, now),
         luck_unit=None if measured is None else measured.unit,
-        versions=results.versions,
+        versions=results.book.versions,
         settle=plan.settle,
     )
 
@@ -127,7 +127,7 @@ def cross_table(cached: CachedCompetition) -> documents.CrossTablePage:
         raise Refusal(404, f"expected a round robin, {cached.id} is a {form}")
     table = cached.cross_table
     names = tuple(row.name for row in cached.standings if row.name in table)
-    cells, unit = tuple(_cells(names, table)), cached.results.unit
+    cells, unit = tuple(_cells(names, table)), cached.results.book.unit
     if not cached.results.plan.settle:
         return documents.CrossTablePage(names, cells, unit)
     marks = (cell.mark.value for name in names for cell in table[name].values())
@@ -143,7 +143,7 @@ def pairing(cached: CachedCompetition, a: str, b: str, viewer: Viewer) -> docume
     return documents.PairingPage(
         a=a,
         b=b,
-        unit=cached.results.unit,
+        unit=cached.results.book.unit,
         cell=None if cell is None else _opponent(b, cell),
         matches=tuple(map(_outline, played[:MOST_MATCHES])),
         matches_more=len(played) > MOST_MATCHES,
@@ -177,6 +177,7 @@ def bot(
     plan = cached.results.plan
     if not played and name not in (*plan.players, *plan.not_there):
         raise Refusal(404, f"expected a bot that is in {cached.id}, got {name!r}")
+    history = cached.results.history
     row = next((row for row in cached.standings if row.name == name), None)
     return documents.BotPage(
         name=name,
@@ -184,6 +185,8 @@ def bot(
         row=None if row is None else _row_for(cached, row, viewer),
         opponents=_opponents(cached, name),
         curve=documents.thinned(cached.curve(name), _POINTS),
+        ratings=documents.thinned(history.ratings.get(name, ()), _POINTS),
+        versions=tuple(history.versions.get(name, ())),
         times=_histogram(cached.reader, stopwatch, name, played),
         verdicts=_rulings(cached, viewer, name),
         matches=tuple(map(_outline, played[:MOST_MATCHES])),
@@ -384,14 +387,12 @@ def _bars(taken: Sequence[int]) -> Iterator[int]:
 
 
 def _times(record: Record) -> tuple[array[int], ...]:
-    match = reopened(record)
-    seats = tuple(array("q") for _ in range(match.game.seats))
+    game = game_named(record.game, record.package)
+    seats = tuple(array("q") for _ in range(game.seats))
     if len(seats) == 1:
         seats[0].extend(record.times_ms)
         return seats
-    steps = match.steps(record.answers)
-    for step, took_ms in zip(steps, record.times_ms, strict=False):
-        if step.asked is None:
-            break
-        seats[step.asked.seat].append(took_ms)
+    for event in events_of(record):
+        if type(event) is SeatAnswered and event.took_ms is not None:
+            seats[event.seat].append(event.took_ms)
     return seats

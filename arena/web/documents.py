@@ -294,13 +294,19 @@ class DecisionTimes(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class BotPage(msgspec.Struct, frozen=True, kw_only=True):
-    """`…/bot.json`; `curve` is (when, score so far) after matches that count, at most 500."""
+    """`…/bot.json`; `curve` is (when, score so far) after matches that count, at most 500.
+
+    On a ladder `ratings` is (when, rating), at most 500, and `versions` (when, version) from when
+    each version played.
+    """
 
     name: str
     team: str | None
     row: Any
     opponents: tuple[Opponent, ...]
     curve: tuple[tuple[float, int], ...]
+    ratings: tuple[tuple[float, float], ...] = ()
+    versions: tuple[tuple[float, str], ...] = ()
     times: DecisionTimes
     verdicts: tuple[Ruling | RulingWithEvidence, ...]
     matches: tuple[Outline, ...]

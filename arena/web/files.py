@@ -32,6 +32,7 @@ from arena.server.reply import (
     text,
     unchanged,
 )
+from protocol.messages import Limits
 from protocol.schema.docstrings import of_class
 from protocol.vocabulary import News
 
@@ -114,7 +115,9 @@ def game_files() -> dict[str, bytes]:
     """The modules that draw games, and `games.js`: what the page says of each game."""
     views = {f"games/{name}": body for name, body in view_files().items()}
     described = msgspec.json.encode({name: _described(game) for name, game in GAMES.items()})
-    return {**views, "games/games.js": b"export const GAMES = %b;\n" % described}
+    limits = msgspec.json.encode(_said(Limits))
+    script = b"export const GAMES = %b;\nexport const LIMITS = %b;\n" % (described, limits)
+    return {**views, "games/games.js": script}
 
 
 def _described(game: Game) -> dict[str, object]:
@@ -128,11 +131,16 @@ def _described(game: Game) -> dict[str, object]:
         "about": game.about,
         "summary": game.summary,
         "points": game.points,
+        "unit": "" if game.unit is None else game.unit.name,
+        "is_count": game.is_count,
+        "judges": _judges(game),
+        "settings": _said(words.settings),
         "view": view_path(game),
         "style": style_path(game),
         "closes": words.closes.__struct_config__.tag,
         "follows": [news.__struct_config__.tag for news in words.follows],
-        "by_seat": {} if game.view else {k: _by_seat(news) for k, news in words.news.items()},
+        "by_seat": {kind: _by_seat(news) for kind, news in words.news.items()},
+        "seat_fields": sorted(_seat_fields(game)),
         "private": [news.__struct_config__.tag for news in words.private],
         "choices": [
             {
@@ -148,10 +156,29 @@ def _described(game: Game) -> dict[str, object]:
     }
 
 
+def _judges(game: Game) -> str:
+    """How soon the mistakes of a match are known: `quick`, `slow`, or empty for never."""
+    if game.judging is None:
+        return ""
+    return "slow" if game.judging.is_slow else "quick"
+
+
 def _by_seat(news: type[News]) -> list[str]:
     """The fields that are lists by seat, as the news' own description says."""
-    fields = of_class(news).fields if news.__doc__ else {}
-    return [name for name in news.__struct_fields__ if "by seat" in fields.get(name, "")]
+    said = _said(news)
+    return [name for name in news.__struct_fields__ if "by seat" in said.get(name, "")]
+
+
+def _seat_fields(game: Game) -> set[str]:
+    """The fields of questions and news that are a seat, as their own descriptions say."""
+    kinds = [*game.vocabulary.questions.values(), *game.vocabulary.news.values()]
+    said = [item for kind in kinds for item in _said(kind).items()]
+    return {name for name, text in said if text.startswith("the seat")}
+
+
+def _said(cls: type) -> Mapping[str, str]:
+    """What a docstring says of each field; Python -OO leaves nothing."""
+    return of_class(cls).fields if vars(cls).get("__doc__") else {}
 
 
 def _read(folder: Traversable, within: str = "") -> Iterator[tuple[str, bytes]]:

@@ -64,9 +64,9 @@ class LobbyGame(msgspec.Struct, frozen=True):
 class LobbyArena(msgspec.Struct, frozen=True, kw_only=True):
     """The arena itself; `page_since` changes when it is restarted.
 
-    `submissions` says whether programs can be handed in at `/submit`, `hosts` whether bots may run
-    on other machines. `unwritten` is a line while results do not reach the disk, `filling`
-    while that will be full within a day.
+    `submissions` says whether programs can be handed in at `/submit`, and `submissions_close` until
+    when, `hosts` whether bots may run on other machines. `unwritten` is a line while results do not
+    reach the disk, `filling` while that will be full within a day.
     """
 
     version: str
@@ -75,6 +75,7 @@ class LobbyArena(msgspec.Struct, frozen=True, kw_only=True):
     games: tuple[LobbyGame, ...]
     requires_token: bool
     submissions: bool
+    submissions_close: float | None = None
     hosts: bool
     unwritten: str = ""
     filling: str = ""
@@ -214,6 +215,7 @@ def lobby(
         for competition in competitions
         for pairing in competition.queue(_QUEUE)
     ]
+    service = arena.submissions
     waiting = sum(competition.waiting for competition in competitions)
     document = Lobby(
         arena=LobbyArena(
@@ -222,7 +224,8 @@ def lobby(
             page_since=_SINCE,
             games=_games(),
             requires_token=arena.gateway.admission.requires_token,
-            submissions=arena.gateway.entrance.submitters is not None,
+            submissions=service is not None,
+            submissions_close=None if service is None else service.settings.closes,
             hosts=arena.host_directory is not None,
             unwritten=arena.storage.state,
             filling=arena.storage.filling,

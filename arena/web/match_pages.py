@@ -19,7 +19,7 @@ from arena.formats.spec import Form
 from arena.games import game_named, game_title
 from arena.records.captions import Captioner, captions_for
 from arena.records.luck import luck_of
-from arena.records.replay_events import Round, rounds_of
+from arena.records.rounds import Round, rounds_of
 from arena.records.seat_document import seat_document
 from arena.records.visibility import LADDER_S, Viewer, seen, view_of
 from arena.storage.models import MatchRow

@@ -12,8 +12,9 @@ from itertools import chain
 import msgspec
 
 from arena.engine.match import MatchState
+from arena.games.replay import Event, Playback
 from arena.records.captions import captions_for
-from arena.records.replay_events import Event, EventReplay, Round
+from arena.records.rounds import Round, RoundPlayback
 from arena.records.visibility import Viewer, seen, view_of
 from arena.referee.live_match import LiveMatch
 from protocol.watching import Events, Scene, Turn, View, encode_to_viewer
@@ -54,7 +55,7 @@ class WatchedMatch:
         self.is_ready = False
         self._captions = captions_for(table.game, table.names)
         self._since = now
-        self._replay: EventReplay | None = None
+        self._replay: RoundPlayback | None = None
         self._rounds: list[Round] = []  # complete, and not yet in a frame to the end
         self._sent = 0  # events of the first of them, or of the present round
         is_new = table.match is None or not table.match.answers
@@ -207,7 +208,7 @@ class WatchedMatch:
 
     # --- within ---
 
-    def _begin(self) -> EventReplay:
+    def _begin(self) -> RoundPlayback:
         table = self.table
         match = MatchState(
             table.game,
@@ -217,10 +218,10 @@ class WatchedMatch:
             start=all(table.nonces),  # else the match was over before it began
             tells_deals=True,
         )
-        return EventReplay(match)
+        return RoundPlayback(Playback(match))
 
     def _pass_over(
-        self, replay: EventReplay, match: MatchState, until: int, goes_on: Callable[[], bool]
+        self, replay: RoundPlayback, match: MatchState, until: int, goes_on: Callable[[], bool]
     ) -> bool:
         """Replay the answers up to a number without events; False if time has run out."""
         answers, number = match.answers, replay.decisions
@@ -234,7 +235,7 @@ class WatchedMatch:
                 return False
         return True
 
-    def _feed(self, replay: EventReplay, match: MatchState, goes_on: Callable[[], bool]) -> bool:
+    def _feed(self, replay: RoundPlayback, match: MatchState, goes_on: Callable[[], bool]) -> bool:
         """Replay all answers that there are; False if time has run out."""
         answers, times = match.answers, match.times_ms
         while (number := replay.decisions) < len(answers):
@@ -252,7 +253,7 @@ class WatchedMatch:
             return notes[self._notes][1]
         return None
 
-    def _gather(self, replay: EventReplay) -> None:
+    def _gather(self, replay: RoundPlayback) -> None:
         """Take the rounds that are complete, and drop those that fit no frame."""
         rounds = replay.take()
         if rounds:

@@ -24,7 +24,7 @@ pytestmark = pytest.mark.e2e
 GAME = "ace_king_queen"
 TIMEOUT_S = 120.0
 WAITS = "waits while bots play that the arena has launched"
-ACCESS = Access(revision=1, players={hashed("anns"): "ann", hashed("bens"): "ben"})
+ACCESS = Access(players={hashed("anns"): "ann", hashed("bens"): "ben"})
 MISTAKES = "/api/matches/m/mistakes.json?seat=1"
 STRENGTH = "/api/competitions/c/strength.json?bot=ann"
 

@@ -168,7 +168,7 @@ async def test_what_came_with_a_request_that_waits_is_heard() -> None:
         arena.open("blackjack", "ann", hands=1)
         for _ in range(10):
             throttle.blame(FARTHER)
-        throttle._credit_s = -0.005  # 100 ms of waiting
+        throttle._share.spend(asyncio.get_running_loop().time(), 0.015)  # 100 ms of waiting
         reader, writer = await asyncio.open_connection("127.0.0.1", arena.port)
         writer.write(says(FARTHER, HELLO))
         while not throttle._line:

@@ -11,6 +11,7 @@ import tempfile
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
+from unittest.mock import Mock
 from uuid import uuid4
 
 import pytest
@@ -19,10 +20,12 @@ from arena.authoring.starter import starter
 from arena.competitions.live_arena import LiveArena
 from arena.engine.verdict import Finding
 from arena.games import GAMES
+from arena.referee.timers import Timers
 from arena.sandbox.command import sealed_program
 from arena.sandbox.languages import Language
 from arena.sandbox.launcher import Launcher
 from arena.sandbox.manifest import ProgramManifest
+from arena.server.stdio import Pipe
 from arena.storage.store import Store
 from protocol.messages import Ending, Limits
 from tests.e2e.test_build import LEAVE, LOOK
@@ -65,12 +68,11 @@ async def launched(
     manifest = ProgramManifest("python", (sys.executable, "bot.py", *arguments), stdio=False)
     try:
         bot = await launcher.start(name, sealed_program(folder, manifest))
-        assert bot.stdin_fd is not None
-        assert bot.stdout_fd is not None
+        assert bot.pipes is not None
+        timers = Timers(asyncio.get_running_loop())
+        await Pipe.open(Mock(), Limits(), timers, name, bot.pipes)
         async with asyncio.timeout(TIMEOUT_S):
             yield await findings.get()
-        os.close(bot.stdin_fd)
-        os.close(bot.stdout_fd)
     finally:
         await launcher.close()
         assert living(name) == []
@@ -133,6 +135,22 @@ async def test_the_relay_is_not_one_of_its_processes(folder: Path) -> None:
     async with launched(folder, script, limits=Limits(processes=1)) as finding:
         assert finding.text == "crashed: exit status 1"
         assert finding.stderr == "enough\n"
+
+
+async def test_a_close_with_1011_is_a_crash_whatever_its_exit_status_is(
+    tmp_path: Path, folder: Path
+) -> None:
+    skip_without("bwrap")
+    script = CONNECT.replace('websocket.send("{}")', "websocket.close(1011, 'failed: by zero')")
+    (folder / "bot.py").write_text(script)
+    manifest = ProgramManifest("python", (sys.executable, "bot.py"), stdio=False)
+    with Store(tmp_path / "arena.db") as store:
+        async with asyncio.timeout(TIMEOUT_S), LiveArena(store) as host:
+            await host.supervisor.launch_program(sealed_program(folder, manifest), "ann")
+            while "ann" not in host.supervisor.ended:
+                await asyncio.sleep(0.01)
+
+    assert host.supervisor.ended["ann"] == "crashed: by zero"
 
 
 async def test_one_that_leaves_processes_takes_them_along(folder: Path) -> None:

@@ -16,14 +16,13 @@ from websockets.asyncio.client import ClientConnection, connect
 from arena.competitions.live_arena import LiveArena
 from arena.formats.spec import plan_of
 from arena.games import GAMES
-from arena.records.check_transcript import check
-from arena.records.seat_transcript import conversation
-from arena.records.transcript import Side
+from arena.records.transcript import Side, conversation
 from arena.storage.store import Store
 from protocol.messages import Limits
 from tests.support.gateway_bots import Message, RawBot
 from tests.support.sample_database import SHORT
 from tests.support.scenes import SCENES
+from tests.support.transcript_check import check
 from tests.tools import vectors
 from tests.tools.transcripts import FOLDER, main
 
@@ -126,7 +125,7 @@ async def test_what_is_made_of_a_record_is_what_was_said(game: str, tmp_path: Pa
                 made = conversation(record, played.players, seat, chair, limits=one.plan.limits)
                 lines = [(line.side, json.loads(line.text)) for line in made.lines]
 
-                assert check(made) == ()
+                check(made)
                 assert lines[2:] == bots[name].lines[chair]
                 compared += 1
     assert compared >= len(bots)

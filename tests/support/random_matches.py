@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from arena.engine.match import Record
-from arena.games import GAMES
-from arena.records.replay_events import Event, rounds_of
+from arena.games import GAMES, replay
 from tests.support import sample_database
 
 __all__ = ["SETTINGS", "endless", "events_of", "played"]
@@ -32,5 +31,5 @@ def played(game: str, number: int = 1, **more: Any) -> Record:
     return sample_database.play(game, number, settings=SETTINGS[game], **more).record
 
 
-def events_of(record: Record) -> list[Event]:
-    return [event for each in rounds_of(record) for event in each.events]
+def events_of(record: Record) -> list[replay.Event]:
+    return [*replay.events_of(record)]

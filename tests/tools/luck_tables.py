@@ -24,12 +24,13 @@ import msgspec
 
 from arena.engine.drive import drive
 from arena.engine.match import MatchState, Record
-from arena.engine.rules import NOBODY, LuckMeter
+from arena.engine.rules import LuckMeter
 from arena.engine.shuffle import seed_from_int
 from arena.games import game_named
 from arena.games.gin_rummy_luck import TERMS, GinRummyMeter
-from arena.games.replay import reopened
+from arena.games.replay import events_of
 from arena.lab.in_process import entrant
+from arena.records.luck import measure
 
 __all__ = [
     "TABLES",
@@ -106,21 +107,12 @@ TABLES = (
 
 
 def meter_of(record: Record) -> LuckMeter:
-    """The luck of a finished match; raises what `reopened` raises."""
-    luck = game_named(record.game).luck
-    assert luck is not None, "only games whose luck is measured are asked for"
-    match = reopened(record, tells_deals=True)
-    meter = luck.meter(match.settings)
-    for step in match.steps(record.answers):
-        if step.answered is not None:
-            meter.answered(step.answered, step.answer)
-        for told in step.news:
-            if told.seat == NOBODY:
-                meter.dealt(told.news)
-            else:
-                meter.told(told)
-        if step.asked is not None:
-            meter.asked(step.asked)
+    """The luck of a finished match; raises what `events_of` raises."""
+    game = game_named(record.game)
+    assert game.luck is not None, "only games whose luck is measured are asked for"
+    meter = game.luck.meter(game.vocabulary.read_settings(record.settings))
+    for event in events_of(record):
+        measure(meter, event)
     return meter
 
 

@@ -29,8 +29,8 @@ from websockets.exceptions import ConnectionClosed
 from arena.engine.drive import drive
 from arena.engine.match import MatchResult, MatchState
 from arena.games import GAMES
-from arena.records.seat_transcript import heading_of, told
-from arena.records.transcript import Event, Line, Side, Transcript, canonical
+from arena.records.seat_document import seat_match
+from arena.records.transcript import Event, Line, Side, Transcript, canonical, heading_of
 from arena.referee.referee import Referee
 from arena.server.gateway import Gateway
 from protocol import messages
@@ -75,7 +75,7 @@ def wanted_seed(scene: RecordedScene) -> tuple[int, bytes]:
         seed = seed_of(scene, number)
         match = MatchState(game, settings, seed=seed, nonces=nonces(scene))
         drive(match, [strategy(scene, seat, seed) for seat in range(game.seats)])
-        if scene.wanted(told(match.result().record, scene.seat)):
+        if scene.wanted(seat_match(match.result().record, scene.seat)):
             return number, seed
     raise LookupError(f"{scene.name}: none of {_SEARCH:,} seeds gives what is wanted")
 

@@ -20,8 +20,7 @@ import msgspec
 
 from arena.engine.shuffle import Stream, commitment, match_key
 from arena.games import GAMES
-from arena.records.digest import sealed
-from arena.records.document import MatchDocument, read
+from arena.records.document import MatchDocument, read, sealed
 from arena.records.verify import check
 from protocol.schema import __main__ as schema
 from tests.support.sample_database import play

@@ -161,13 +161,9 @@ class _Lines(Pipe):
 
     async def deliver(self, frame: bytes, encoding: Encoding, how: Delivery) -> None:
         if how is Delivery.SLOWLY:
-            await _in_pieces(frame + b"\n", self._write)
+            await _in_pieces(self._framed(frame, encoding), self._write)
         else:
             self.send(frame, encoding)
-
-    def _write(self, data: bytes) -> None:
-        if self._outward is not None and not self._outward.is_closing():
-            self._outward.write(data)
 
 
 Line: TypeAlias = _Socket | _Lines

@@ -6,6 +6,7 @@ import { count, number, time } from "./format.js";
 
 const HEIGHT = 240;
 const MARGIN = { top: 8, right: 12, bottom: 26, left: 58 };
+const NO_MARKS = /** @type {[number, string][]} */ ([]);
 const BARS_REM = 11; // the highest bar; its figures stand above and below
 const DAY_S = 86_400;
 const STEPS_S = [1, 5, 15, 60, 300, 900, 1800, 3600, 7200, 21_600, 43_200, DAY_S, 2 * DAY_S, 7 * DAY_S, 30 * DAY_S, 365 * DAY_S];
@@ -20,8 +21,9 @@ const STEPS_S = [1, 5, 15, 60, 300, 900, 1800, 3600, 7200, 21_600, 43_200, DAY_S
  * @param {string} [props.xTitle]  what x counts
  * @param {number} [props.height]  in pixels
  * @param {{low: (number | null)[], high: (number | null)[]}} [props.band]  around the first curve
+ * @param {[number, string][]} [props.marks]  what began at an x
  */
-export function Chart({ label, x, series, times = false, xTitle = "", height = HEIGHT, band }) {
+export function Chart({ label, x, series, times = false, xTitle = "", height = HEIGHT, band, marks = NO_MARKS }) {
   const place = useRef(null);
   const [width, setWidth] = useState(0);
   const [on, setOn] = useState(null);
@@ -31,7 +33,7 @@ export function Chart({ label, x, series, times = false, xTitle = "", height = H
     return () => sized.disconnect();
   }, []);
   const drawn = useMemo(() => width > 0 && x.length > 0 && frameOf(x, band ? [...series, { y: band.low }, { y: band.high }] : series, width, height, times), [x, series, band, width, height]);
-  const picture = useMemo(() => drawn && html`<${Axes} ...${drawn} />${band && html`<path class="band" d=${areaOf(x, band, drawn)} />`}${series.map(({ y }, index) => html`<path class=${`curve line-${index + 1}`} d=${pathOf(x, y, drawn)} />`)}`, [drawn]);
+  const picture = useMemo(() => drawn && html`<${Axes} ...${drawn} />${band && html`<path class="band" d=${areaOf(x, band, drawn)} />`}${series.map(({ y }, index) => html`<path class=${`curve line-${index + 1}`} d=${pathOf(x, y, drawn)} />`)}${marks.map(([at, text]) => html`<g class="mark-line"><line x1=${drawn.px(at)} x2=${drawn.px(at)} y1=${MARGIN.top} y2=${height - MARGIN.bottom} /><text x=${drawn.px(at) + 4} y=${MARGIN.top + 10}>${text}</text></g>`)}`, [drawn, marks]);
   const at = (event) => nearest(x, drawn.valueAt(event.clientX - place.current.getBoundingClientRect().left));
   const is = drawn && on !== null && on < x.length;
   return html`<figure class="chart">

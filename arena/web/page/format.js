@@ -124,6 +124,21 @@ export function time(at, timeStyle = "short") {
   return when.toLocaleString("en-GB", today ? { timeStyle } : { dateStyle: "medium", timeStyle });
 }
 
+/** A Unix time with its day: "Fri, 4 Dec, 18:00". @param {number} at */
+export function dated(at) {
+  return new Date(at * 1000).toLocaleString("en-GB", { weekday: "short", day: "numeric", month: "short", hour: "2-digit", minute: "2-digit" });
+}
+
+/** Whose bot it is: "ann" of "ann/two". @param {string} name */
+export function ownerOf(name) {
+  return name.split("/")[0];
+}
+
+/** Bots in the order of their names, so that those of an owner stand together. @param {string} one @param {string} other */
+export function byName(one, other) {
+  return one.localeCompare(other, "en", { numeric: true });
+}
+
 /** The title of a game; of one that is not here any more, its name in words. */
 export function title(game) {
   return GAMES[game]?.title ?? spaced(game);

@@ -352,7 +352,7 @@ class PeopleTables:
 
     def _dismiss(self, name: str, text: str) -> None:
         finding = Finding(kind=Ending.DISCONNECT, text=text, mechanism=Mechanism.SESSION)
-        self._arena.gateway.dismissals.dismiss(name, finding)
+        self._arena.gateway.dismiss(name, finding)
 
     def _house_bot_failed(self, name: str, text: str) -> None:
         for booking in tuple(self._bookings.values()):

@@ -169,7 +169,7 @@ def test_the_commands_can_be_used(game: str) -> None:
     made = other_language(GAMES[game], "mine")
     lines = {command.purpose: command.line for command in made.commands}
 
-    assert [*lines] == ["try", "check", "connect"]
+    assert [*lines] == ["try", "check", "connect", "connect lines"]
     for purpose in ("try", "check"):
         words = shlex.split(lines[purpose])
         assert words[0] == "arena"

@@ -8,8 +8,9 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from arena.cli._analysis_report import show
-from arena.cli._charts import show_charts
+from arena.cli import _output as output
+from arena.cli._analysis_report import lines_of
+from arena.cli._charts import lines_of_charts
 from arena.engine.analysis import Analysis, Chart, Figure, Weakness
 from tests.support.cases import CaseFile
 
@@ -27,10 +28,11 @@ def test_what_is_printed(title: str, capsys: pytest.CaptureFixture[str]) -> None
             return  # the document goes on in the next line
         lines.clear()
         if "figures" in msgspec.json.decode(text):
-            show(msgspec.json.decode(text, type=Analysis), "ann", "ann in a game")
+            analysis = msgspec.json.decode(text, type=Analysis)
+            output.print_lines(lines_of(analysis, "ann", "ann in a game"))
         else:
             charts = msgspec.json.decode(text, type=dict[str, list[Chart]])
-            show_charts([*charts], [*charts.values()])
+            output.print_lines(lines_of_charts([*charts], [*charts.values()]))
         for said in capsys.readouterr().out.splitlines():
             if not said or said[0] not in "┏┡└├":
                 yield " ".join(said.split()) or "(nothing)"
@@ -46,7 +48,8 @@ def test_mistakes_are_summed_and_only_the_dearest_shown(capsys: pytest.CaptureFi
         for n in range(15)
     )
     figure = Figure(name="value", value=1.0, unit="chips")
-    show(Analysis(figures=(figure,), weaknesses=weaknesses), "ann", "ann in a game")
+    analysis = Analysis(figures=(figure,), weaknesses=weaknesses)
+    output.print_lines(lines_of(analysis, "ann", "ann in a game"))
     text = " ".join(capsys.readouterr().out.split())
 
     assert "what it gives away, in chips" in text

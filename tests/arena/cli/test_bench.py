@@ -33,7 +33,7 @@ def measured(monkeypatch: pytest.MonkeyPatch) -> Measured:
             if not ends:
                 raise KeyboardInterrupt
 
-        monkeypatch.setattr("arena.cli.bench.measure", measure)
+        monkeypatch.setattr("arena.lab.capacity.measure", measure)
         monkeypatch.setattr("arena.lab.capacity.most_files", lambda: files)
 
     return set_to

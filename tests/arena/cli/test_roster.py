@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from arena.storage.arena_contact import ArenaContact, publish
 from arena.storage.store import Store
 from arena.storage.tokens import hashed
 from tests.support.databases import rows
@@ -107,16 +108,21 @@ def test_a_token_is_shown_whole_however_narrow_the_terminal_is(
 
 
 def test_an_arena_that_runs_and_does_not_answer_is_told_and_nothing_has_changed(
-    at: Run, class_csv: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    at: Run, class_csv: str, tmp_path: Path
 ) -> None:
     at("import", class_csv)
     before = hashes(tmp_path)
-    monkeypatch.setattr("arena.storage.roster_requests._PATIENCE_S", 0.0)
-    with Store(tmp_path / "arena.db", exclusive=True):
-        line = at("remove", "ann").refusal(1)
+    with Store(tmp_path / "arena.db", exclusive=True) as store:
+        for said in (None, ArenaContact("ws://127.0.0.1:1", "token")):
+            if said is not None:
+                publish(store.engine, said)
+                assert at("revoke", "ann").refusal(1) == at("remove", "ann").refusal(1)
+            line = at("remove", "ann").refusal(1)
+            where = tmp_path / "arena.db"
+            assert line == f"the arena on {where} does not answer; nothing has changed"
+            assert hashes(tmp_path) == before
 
-    assert line == (f"the arena on {tmp_path / 'arena.db'} does not answer; nothing has changed")
-    assert hashes(tmp_path) == before
+    assert at("revoke", "ann").text.startswith("ann's token is no longer valid"), "it was killed"
 
 
 # --- instructor ---

@@ -151,6 +151,18 @@ def test_until_when_it_waits_is_said_by_the_clock_of_then() -> None:
     assert text == "cup waits until 02:30 UTC+01:00: 0 here, it starts with 2"
 
 
+def test_a_run_that_can_never_start_says_why_and_what_starts_it() -> None:
+    by_roster = Wait(a_run(Participants.ROSTER, least=3), None)
+    by_roster.came = attendance(by_roster.came.run, ("ann",), ("ann", "ben"))
+    handed_in = Wait(a_run(Participants.ROSTER, least=2, take=Take.SUBMITTED), None)
+    handed_in.came = attendance(handed_in.came.run, (), ("ann", "ben"), {"ann"})
+    handed_in.closed = "submissions were closed at 18:00"
+
+    how = "`arena start cup` starts it now"
+    assert f"with 3, which cannot be reached (2 on the roster; {how})" in by_roster.text
+    assert f"with 2, which cannot be reached ({handed_in.closed}; {how})" in handed_in.text
+
+
 # --- submissions ---
 
 VERSIONS = ("ann", "ben", "cem")

@@ -127,6 +127,18 @@ async def test_those_who_have_just_met_wait_for_somebody_else_but_not_for_ever(
     assert len(host.book.matches) == 2
 
 
+async def test_two_pairs_that_rest_by_turns_do_not_meet_each_other_for_ever(host: FakeHost) -> None:
+    host.come("ann", "ben")
+    await host.begin("ann", pause_s=5.0, **LADDER)
+    await asyncio.sleep(2.5)
+    host.come("cem", "dora")
+    await asyncio.sleep(50)
+
+    met = Counter(frozenset(row.players) for row in host.book.results())
+    assert len(met) == 6, "everybody has met everybody"
+    assert max(met.values()) <= 6
+
+
 def looks_of(competition: Competition, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """From now on, a word for every look at all who are on the ladder."""
     looks: list[str] = []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from contextlib import suppress
 
 import pytest
@@ -66,6 +67,7 @@ async def test_J10_who_leaves_a_ladder_twenty_times_in_a_match_has_never_offende
 
             assert on >= 1
             assert leaver.events[-1] == "leaving a ladder costs nothing"
+            assert re.search(r"goes on · rank \d of 3 · rating .* after \d+ ", leaver.events[-2])
         competition.close()
         report = await playing
         await arena.store.flushed()

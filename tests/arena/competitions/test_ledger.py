@@ -519,7 +519,7 @@ def test_K4_ratings_are_the_same_while_it_is_played_after_a_restart_and_for_read
 
     assert again.book.rows == ladder.live.book.rows
     assert fresh.standings == ladder.results.standings == again.book.rows
-    assert fresh.versions == ladder.results.versions == again.book.versions
+    assert fresh.book.versions == ladder.results.book.versions == again.book.versions
     assert not ladder.results.update()
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import itertools
 import sqlite3
+import stat
+import sys
 from collections import Counter
 from contextlib import suppress
 from pathlib import Path
@@ -15,10 +17,13 @@ from websockets.exceptions import ConnectionClosed
 
 from arena.formats.spec import Form, Take
 from arena.results.audit_database import examine
+from arena.storage.arena_contact import contact_file, find
 from arena.storage.live_results import LiveResults
 from arena.storage.models import Act
 from arena.storage.roster import Roster
+from arena.storage.roster_csv import Student
 from arena.storage.store import Store
+from arena.storage.tokens import Access
 from protocol.messages import Done, Ending, Limits, Verdict
 from tests.support.arena_in_memory import HostArena, in_host, plan_for
 from tests.support.fake_submissions import FakeSeatPool, FakeVersionService
@@ -50,6 +55,29 @@ async def test_who_comes_back_in_other_letters_is_who_it_was(tmp_path: Path) -> 
         assert (await bot.hello())["bot"] == "Ann", "in a later arena, too"
 
 
+async def test_who_administers_the_database_finds_the_arena_and_nobody_else_reads_how(
+    tmp_path: Path,
+) -> None:
+    with Store(tmp_path / "arena.db") as store:
+        roster, engine = Roster(store.engine), store.engine
+        [ann] = roster.take([Student(name="ann")]).new
+        async with in_host(tmp_path) as arena, arena.stranger("ann") as bot:
+            file, contact = contact_file(engine), find(engine)
+            assert file is not None
+            assert contact is not None
+            assert file in arena.host.hidden
+            if sys.platform != "win32":
+                assert stat.S_IMODE(file.stat().st_mode) == 0o600
+            await bot.hello(token=ann.token)
+            roster.revoke("ann")
+            async with arena.stranger() as command:
+                told = {"type": "instruct", "protocol": 1, "token": contact.token}
+                await command.say(**told, action="status")
+                await command.hears("done")
+            assert await bot.refused() == ("token", "its token was revoked", 4001)
+        assert find(engine) is None
+
+
 async def test_who_connects_beside_a_version_of_its_own_is_told_that_it_plays_instead() -> None:
     async with in_host() as arena:
         arena.host.take_submissions(cast(Any, FakeVersionService(ann=13)), no_processes(), 1)
@@ -59,6 +87,12 @@ async def test_who_connects_beside_a_version_of_its_own_is_told_that_it_plays_in
     games = "blackjack, gin_rummy"
     text = f"where connected bots and submissions both play, it replaces your v3 ({games})"
     assert notes == [text, None]
+
+
+async def test_who_gives_no_token_where_there_is_a_roster_is_told_for_whom_it_plays() -> None:
+    async with in_host() as arena, arena.stranger("dan") as dan:
+        arena.host.gateway.roster_changed(Access(names=frozenset({"ann"})))
+        assert "for nobody on the roster" in (await dan.hello())["note"]
 
 
 async def test_who_plays_is_told_how_it_stands_and_not_who_has_a_version_there() -> None:

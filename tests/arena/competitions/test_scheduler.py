@@ -148,6 +148,8 @@ class EveningHost:
     def versions_in_play(self, game: str) -> dict[str, int]:
         return self.versions
 
+    submissions_closed = ""
+
     def undecided_before(self, at: float) -> tuple[str, ...]:
         return tuple(who for who, when in self.undecided.items() if when.timestamp() < at)
 

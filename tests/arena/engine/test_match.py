@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as some
 
-from arena.engine.match import MatchResult, MatchState, Record, questions_of
-from arena.engine.rules import EVERYONE, NOBODY, AskSeat, TellSeat
+from arena.engine.match import MatchResult, MatchState, Record
+from arena.engine.rules import EVERYONE, AskSeat, TellSeat
 from arena.engine.statistics import UnitSums
 from arena.games import GAMES
 from arena.games.replay import replay
@@ -283,41 +283,6 @@ def test_a_forged_result_does_not_survive_a_replay() -> None:
 
     assert replay(record).scores == (0, 0)
     assert replay(record).record != record
-
-
-# ---- Played again, step by step
-
-
-def test_a_match_is_played_again_a_step_at_a_time() -> None:
-    first, then, last = deal("AK").steps(["bet", "fold"])
-
-    assert first.asked is not None
-    assert (first.asked.seat, first.answered) == (0, None)
-    assert (then.answered, then.answer) == (first.asked, "bet")
-    assert (last.answered, last.answer, last.asked) == (then.asked, "fold", None)
-    assert [type(tell.news) for tell in last.news] == [HandOver]
-
-
-def test_an_answer_that_does_not_fit_ends_the_steps_where_it_stands() -> None:
-    match = deal("AK")
-    steps = match.steps(["bet", "raise"])
-    next(steps), next(steps)
-
-    with pytest.raises(IllegalAnswer, match='seat 2 answered "raise"'):
-        next(steps)
-    with pytest.raises(IllegalAnswer, match="answer 3 comes after the end"):
-        [match.step(value) for value in ("fold", "fold")]
-
-
-def test_deals_are_told_to_nobody_and_no_seat_hears_them() -> None:
-    answers = ["check", "check"]
-    steps = [*deal("AK", "QK", tells_deals=True).steps(answers)]
-
-    told: list[object] = [tell.news for step in steps for tell in step.news if tell.seat == NOBODY]
-    assert told == [("A", "K"), ("Q", "K")]
-    for seat in (0, 1):
-        plain = deal("AK", "QK").steps(answers)
-        assert [*questions_of(seat, steps)] == [*questions_of(seat, plain)]
 
 
 # ---- The past, for a bot that has forgotten it

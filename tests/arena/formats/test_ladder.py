@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from arena.engine.match import Result
 from arena.formats import ladder as ladder_module
-from arena.formats.ladder import Ladder, LadderRow, pairings
+from arena.formats.ladder import Ladder, LadderRow, RatingHistory, pairings
 from arena.formats.schedule import Outcome, Pairing
 from protocol.messages import Ending, Termination
 from tests.support.cases import CaseFile, StepByStep
@@ -362,3 +362,16 @@ def test_the_names_of_one_owner_are_not_all_tried_when_nobody_else_is_free(
     made = list(pairings(free(names), 2, Ladder()))
 
     assert len(made) == len(tried) == len(others)
+
+
+def test_the_history_of_a_ladder_is_thinned_and_marks_versions() -> None:
+    history = RatingHistory()
+    for match in range(5000):
+        history.add("ann", float(match), match / 100, "v1" if match < 700 else "v2")
+
+    points = history.ratings["ann"]
+    assert len(points) <= 1000
+    assert points == sorted(points)
+    assert points[0] == (0.0, 0.0)
+    assert points[-1] == (4999.0, 49.99)
+    assert history.versions["ann"] == [(0.0, "v1"), (700.0, "v2")]

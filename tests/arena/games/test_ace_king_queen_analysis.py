@@ -19,7 +19,7 @@ from arena.games.ace_king_queen_analysis import HANDS, SCRIPTS, analysed, watch
 from arena.games.ace_king_queen_tally import Tally
 from arena.games.ace_king_queen_values import EQUILIBRIUM, exploitability, value
 from arena.lab.probe import analyse_here
-from arena.records.seat_matches import seat_match
+from arena.records.seat_document import seat_match
 from bots.ace_king_queen import Bluffer, Honest, Learner, Nash, PlayerStrategy
 from bots.ace_king_queen import Random as RandomBot
 from protocol.ace_king_queen import AceKingQueenSettings, Card, Open, Respond

@@ -8,7 +8,7 @@ import arena
 from arena.engine.analysis import heard_by
 from arena.games import GAMES
 from arena.games.ace_king_queen_habits import frequencies
-from arena.records.seat_matches import seat_match
+from arena.records.seat_document import seat_match
 from bots.ace_king_queen import Bluffer, Honest
 
 DECKS = ["QK", "AQ", "QA", "KQ", "AK", "QK"]

@@ -26,7 +26,7 @@ from arena.games.blackjack_analysis import watch
 from arena.games.blackjack_probe import FreshHands, HandAnswer, starts
 from arena.games.blackjack_values import Place, fresh_deck
 from arena.lab.probe import analyse_here
-from arena.records.seat_matches import seat_match
+from arena.records.seat_document import seat_match
 from bots.blackjack import PlayerStrategy, Simple
 from protocol.blackjack import NEW_DECK, Bet, BlackjackSettings, Draw, HandOver, Side, hand_value
 from protocol.cards import Card

@@ -10,7 +10,7 @@ import arena
 from arena.engine.analysis import Judgement, SeatMatch
 from arena.engine.match import MatchState
 from arena.games.blackjack import GAME
-from arena.records.seat_matches import seat_match
+from arena.records.seat_document import seat_match
 from bots.blackjack import Simple
 from protocol.blackjack import NEW_DECK, POINTS, Bet, BlackjackSettings, Draw, Exposed, Shuffled
 from protocol.vocabulary import Range

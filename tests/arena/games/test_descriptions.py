@@ -12,11 +12,12 @@ import pytest
 import arena.games
 from arena.authoring.conformance.table import AnyLegal
 from arena.engine.drive import drive
-from arena.engine.match import MatchState, MatchStep
-from arena.engine.rules import EVERYONE, NOBODY, Variation
+from arena.engine.match import MatchState
+from arena.engine.rules import EVERYONE, NOBODY, AskSeat, TellSeat, Variation
 from arena.engine.shuffle import seed_from_int
 from arena.games import GAMES, competition_settings, style_path
 from arena.games.blackjack_script import BlackjackScript
+from arena.games.replay import Event, SeatAnswered, events_of
 from arena.lab.in_process import play
 from arena.records.luck import luck_of
 from protocol.blackjack import BlackjackSettings
@@ -34,21 +35,22 @@ from protocol.words import Told
 NAMES = tuple("abcdefghij")
 
 
-def told(words: Vocabulary, step: MatchStep) -> list[str]:
-    """All that can be said of a step."""
-    lines: list[str] = []
-    for tell in step.news:
-        if tell.seat != NOBODY:
-            who = "all" if tell.seat == EVERYONE else NAMES[tell.seat]
-            said = words.told_words(tell.news)
-            lines += said.lines(tell.news, NAMES[: words.seats], who)
-            lines.append(f"round{said.opened(tell.news, NAMES)}")
-    if step.answered is not None:
-        asked = step.answered.question
-        said_of = words.asked_words(asked)
-        lines += [said_of.asked("ann", asked), said_of.answered(asked, step.answer)]
-        lines.append(said_of.choices(asked))
-    return lines
+def told(words: Vocabulary, event: Event) -> list[str]:
+    """All that can be said of an event."""
+    match event:
+        case TellSeat(seat, news):
+            who = "all" if seat == EVERYONE else NAMES[seat]
+            said = words.told_words(news)
+            lines = said.lines(news, NAMES[: words.seats], who)
+            return [*lines, f"round{said.opened(news, NAMES)}"]
+        case SeatAnswered(question=asked, value=value):
+            said_of = words.asked_words(asked)
+            return [
+                said_of.asked("ann", asked),
+                said_of.answered(asked, value),
+                said_of.choices(asked),
+            ]
+    return []
 
 
 @pytest.mark.parametrize("name", GAMES)
@@ -63,18 +65,15 @@ def test_every_step_of_random_matches_has_words_shapes_and_payoffs(name: str) ->
         prefer = variation.chooses or (lambda legal: legal)
         match = MatchState(game, settings, seed=seed_from_int(number))
         drive(match, [AnyLegal(random.Random(number), prefer)] * game.seats)
-        again = MatchState(game, settings, seed=seed_from_int(number))
-        for step in again.steps(match.answers):
-            assert all(told(words, step))
-            if step.asked is not None:
-                found |= {
-                    shape.name for shape in words.legal_shapes if shape.is_of(step.asked.question)
-                }
-            for tell in step.news:
-                if type(tell.news) is words.closes:
-                    assert len(words.payoffs(tell.news)) == game.seats
-                if game.unit is not None and type(tell.news) is game.unit.closes:
-                    assert len(game.unit.payoffs(tell.news)) == game.seats
+        for event in events_of(match.result().record):
+            assert all(told(words, event))
+            if isinstance(event, AskSeat):
+                found |= {shape.name for shape in words.legal_shapes if shape.is_of(event.question)}
+            if isinstance(event, TellSeat) and type(event.news) is words.closes:
+                assert len(words.payoffs(event.news)) == game.seats
+            unit = game.unit
+            if isinstance(event, TellSeat) and unit and type(event.news) is unit.closes:
+                assert len(unit.payoffs(event.news)) == game.seats
 
     assert found
 

@@ -6,7 +6,7 @@ import arena
 from arena.engine.analysis import Chart, ChartCell, SeatMatch
 from arena.games import GAMES
 from arena.records.habits import habits_of
-from arena.records.seat_matches import seat_match
+from arena.records.seat_document import seat_match
 from bots.gin_rummy import Patient, Simple
 from protocol.gin_rummy import Draw, Offer, Offered, RoundOver, Turn
 

@@ -12,7 +12,7 @@ import arena
 from arena.engine.analysis import Judge, Judgement
 from arena.games import GAMES
 from arena.games.high_low import payoffs
-from arena.records.seat_matches import seat_match
+from arena.records.seat_document import seat_match
 from bots.high_low import Counter, Random
 from protocol.cards import PACK, Card
 from protocol.errors import NoAnalysis

@@ -22,7 +22,7 @@ from arena.games.three_card_poker_goal import best_figures, no_chain
 from arena.games.three_card_poker_luck import DEALERS_HANDS, HANDS
 from arena.games.three_card_poker_table import CLASSES, LINE, class_of, hand_classes, members
 from arena.lab.probe import analyse_here
-from arena.records.seat_matches import seat_match
+from arena.records.seat_document import seat_match
 from bots.three_card_poker import Q64, Always, Doubler, PlayerStrategy, Random
 from protocol.cards import PACK
 from protocol.errors import NoAnalysis

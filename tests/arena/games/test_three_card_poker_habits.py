@@ -6,7 +6,7 @@ import arena
 from arena.engine.analysis import Chart, ChartCell, heard_by
 from arena.games.three_card_poker import GAME
 from arena.games.three_card_poker_table import GROUPS, LINE, group_of, hand_classes
-from arena.records.seat_matches import seat_match
+from arena.records.seat_document import seat_match
 from bots.three_card_poker import Q64, Always, PlayerStrategy
 from protocol.three_card_poker import Decision, Hand, Play, ThreeCardPokerSettings
 

@@ -11,7 +11,7 @@ from arena.engine.analysis import Judgement, SeatMatch
 from arena.games.three_card_poker import GAME
 from arena.games.three_card_poker_chain import best_for_goal
 from arena.games.three_card_poker_luck import play_values
-from arena.records.seat_matches import seat_match
+from arena.records.seat_document import seat_match
 from bots.three_card_poker import Q64, Always, Random
 from protocol.cards import PACK
 from protocol.three_card_poker import (

@@ -9,6 +9,7 @@ import subprocess
 import sys
 from pathlib import Path
 from typing import TypeAlias
+from unittest.mock import Mock
 
 import pytest
 
@@ -17,11 +18,13 @@ from arena.engine.verdict import Finding
 from arena.hosts import program_cache
 from arena.hosts.messages import Bundle, HouseBot, SeatProgram, Source
 from arena.hosts.program_cache import NotFetched, ProgramCache
+from arena.referee.timers import Timers
 from arena.sandbox.archive import canonical
 from arena.sandbox.build_cache import BuildFailed
 from arena.sandbox.bundle import pack_bundle
 from arena.sandbox.command import Program, bot_command, over_pipes
 from arena.sandbox.launcher import Launcher
+from arena.server.stdio import Pipe
 from protocol.errors import ArenaError, UsageError
 from protocol.messages import Limits
 from tests.support.submitting import bot_zip, strategy
@@ -118,15 +121,17 @@ def output_of(program: Program) -> bytes:
 
 
 async def hello_of(program: Program) -> bytes:
-    """The first line of a bot that is started where there is no network."""
+    """The first message of a bot that is started where there is no network."""
     launcher = Launcher(Limits(), (), lambda name, finding: None)
+    loop = asyncio.get_running_loop()
+    hello, owner = loop.create_future(), Mock()
+    owner.received = lambda wire, frame, encoding, arrived: hello.set_result(frame)
     try:
-        bot = await launcher.start("rex", program)
-        assert bot.stdin_fd is not None
-        assert bot.stdout_fd is not None
-        os.set_blocking(bot.stdout_fd, True)
-        with os.fdopen(bot.stdin_fd, "wb"), os.fdopen(bot.stdout_fd, "rb") as stdout:
-            return await asyncio.to_thread(stdout.readline)
+        pipes = (await launcher.start("rex", program)).pipes
+        assert pipes is not None
+        await Pipe.open(owner, Limits(), Timers(loop), "rex", pipes)
+        frame: bytes = await hello
+        return frame
     finally:
         await launcher.close()
 

@@ -27,7 +27,7 @@ from arena.games import GAMES
 from arena.lab import estimate
 from arena.lab.analyse import begun, watched
 from arena.lab.probe import analyse_here, play_probe
-from arena.records.seat_matches import seat_match
+from arena.records.seat_document import seat_match
 from protocol import strategy as strategies
 from protocol.errors import NoAnalysis
 from protocol.strategy import find

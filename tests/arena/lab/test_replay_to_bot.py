@@ -126,7 +126,7 @@ async def test_a_seats_document_puts_the_same_questions() -> None:
     record = play("gin_rummy", 6).record
     document = seat_document(record, 1, "m", NAMES[:2])
     of_record = RecordedSeat(record, 1, NAMES[:2])
-    of_document = RecordedSeat(document.record, 1, NAMES[:2], document.steps())
+    of_document = RecordedSeat(document.record, 1, NAMES[:2], document)
 
     assert told(of_document) == told(of_record)
     assert of_document.differences == of_record.differences

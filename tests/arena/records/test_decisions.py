@@ -1,18 +1,13 @@
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
-
 import pytest
 from msgspec.structs import replace
 
 import arena
-from arena.engine.analysis import Judgement, Judging
-from arena.engine.match import Record
 from arena.games import GAMES
 from arena.records.luck import luck_of
 from arena.records.mistakes import judged
-from arena.records.seat_matches import seat_match
+from arena.records.seat_document import seat_match
 from protocol.errors import IllegalAnswer, NoAnalysis, NoLuck
 from tests.support.random_matches import played
 
@@ -90,46 +85,6 @@ def test_a_record_is_replayed_a_round_at_a_time() -> None:
         list(made)
 
 
-class CountingJudge:
-    """Says how much it has heard, as the cost."""
-
-    def __init__(self, settings: Any, seat: int) -> None:
-        self.seat, self.news = seat, 0
-
-    def heard(self, news: Any) -> None:
-        self.news += 1
-
-    def decided(self, question: Any, answer: Any) -> None:
-        pass
-
-    def judged(self, question: Any, answer: Any) -> Judgement | None:
-        return Judgement(cost=self.news, best=answer, unit=f"seat {self.seat}")
-
-
-@pytest.fixture
-def counted(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Record]:
-    """A record of a game whose judges count what they heard, perhaps with a refusal."""
-
-    def with_judging(reason: str | None = None) -> Record:
-        judging = Judging(version=1, judge=CountingJudge, refuses=lambda settings: reason)
-        game = replace(GAMES["high_low"], judging=judging)
-        monkeypatch.setitem(GAMES, "high_low", game)
-        return played("high_low")
-
-    return with_judging
-
-
-def test_costs_are_judged_by_seat_and_only_if_asked_for(counted: Callable[..., Record]) -> None:
-    record = counted()
-    heard = dict.fromkeys(range(4), 0)
-    for each in arena.decisions(record, costs=True):
-        heard[each.seat] += len(each.news)
-        assert each.cost is not None
-        assert (each.cost.cost, each.cost.unit) == (heard[each.seat], f"seat {each.seat}")
-
-    assert {each.cost for each in arena.decisions(record)} == {None}
-
-
 def test_costs_are_those_of_the_mistakes() -> None:
     record = played("ace_king_queen")
     made = [*arena.decisions(record, costs=True)]
@@ -138,14 +93,11 @@ def test_costs_are_those_of_the_mistakes() -> None:
         assert [(each.number, each.cost) for each in made if each.seat == seat] == [
             (each.number, each.judgement) for each in judged(record, seat)
         ]
+    assert {each.cost for each in arena.decisions(record)} == {None}
 
 
-def test_costs_that_a_game_cannot_say_are_refused_at_once(
-    counted: Callable[..., Record], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    with pytest.raises(NoAnalysis, match="not with these settings"):
-        arena.decisions(counted("not with these settings"), costs=True)
-    game = replace(GAMES["high_low"], judging=None)
-    monkeypatch.setitem(GAMES, "high_low", game)
+def test_costs_that_a_game_cannot_say_are_refused_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(GAMES, "high_low", replace(GAMES["high_low"], judging=None))
+
     with pytest.raises(NoAnalysis, match="high_low does not say what decisions cost"):
         arena.decisions(played("high_low"), costs=True)

@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 import arena
 from arena.records.habits import habits_of
-from arena.records.seat_matches import seat_match
+from arena.records.seat_document import seat_match
 from protocol.errors import NoAnalysis
 from tests.support.judged_toys import ToyBids, install_judged_toy
 

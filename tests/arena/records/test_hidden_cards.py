@@ -20,12 +20,13 @@ from msgspec.structs import replace
 
 from arena.engine.analysis import SeatMatch
 from arena.engine.match import MatchState, Record
+from arena.engine.rules import AskSeat, TellSeat
 from arena.engine.shuffle import Stream, match_key, seed_from_int
 from arena.games import GAMES, gin_rummy_judge
-from arena.games.replay import reopened
+from arena.games.replay import Playback, reopened
 from arena.records.habits import habits_of
 from arena.records.mistakes import judged
-from arena.records.seat_matches import seat_match
+from arena.records.seat_document import seat_match
 from bots.strategy import choose
 from protocol.cards import PACK
 from protocol.errors import ArenaError, OutOfDecks
@@ -154,12 +155,14 @@ def test_cards_are_changed_that_another_seat_or_the_dealer_has(game: str) -> Non
 
 def played_on(record: Record) -> list[Any]:
     """All that is told and asked in a match, and in the answers after it was stopped."""
-    match = reopened(record)
-    steps = list(match.steps(record.answers))
+    playback = Playback(reopened(record))
+    events, match = playback.take_events(), playback.match
+    for value in record.answers:
+        events += playback.feed(value)
     with suppress(OutOfDecks):
-        while match.pending is not None and len(steps) < len(record.answers) + 10:
-            steps.append(match.step(choose(match.pending.question.choices, Random(1))))
-    return [(step.news, step.asked) for step in steps]
+        while match.pending is not None and len(match.answers) < len(record.answers) + 9:
+            events += playback.feed(choose(match.pending.question.choices, Random(1)))
+    return [event for event in events if isinstance(event, AskSeat | TellSeat)]
 
 
 @pytest.mark.parametrize("game", JUDGED)

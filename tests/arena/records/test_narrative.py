@@ -12,7 +12,9 @@ import arena
 from arena.engine.match import Record
 from arena.games import GAMES
 from arena.games.blackjack_script import drive
-from arena.records.narrative import seat_names, tell
+from arena.games.replay import SeatAnswered, events_of
+from arena.records.captions import seat_names
+from arena.records.narrative import tell
 from bots.blackjack import Simple
 from protocol.errors import ArenaError, UsageError
 from tests.support.sample_database import SHORT, from_outside, missing, play, verdict_of, void
@@ -153,19 +155,12 @@ def test_one_seat_is_told_what_its_bot_was_told(game: str, seat: int) -> None:
     assert all(line.startswith(f"  {own} has ") for line in decided)
     assert len(decided) < len(record.answers)
     assert any("secret" in line for line in text(record))
-    assert any("secret" in line for line in lines) == (seat == _first(record))
+    first = next(event for event in events_of(record) if isinstance(event, SeatAnswered))
+    assert any("secret" in line for line in lines) == (seat == first.seat)
     for other in players(record):
         if other != own:
             assert not any(line.startswith(f"  {other} is dealt") for line in lines)
             assert not any(line.startswith(f"{other} took") for line in lines)
-
-
-def _first(record: Record) -> int:
-    from arena.games.replay import reopened
-
-    asked = reopened(record).pending
-    assert asked is not None
-    return asked.seat
 
 
 def test_what_others_did_is_told_by_the_news() -> None:
@@ -237,13 +232,6 @@ def test_B6_a_reshuffle_comes_after_the_line_of_its_hand() -> None:
     assert again
     assert all(lines[n - 1].startswith("Hand ") for n in again)
     assert all(lines[n + 1].startswith("Player bets ") for n in again)
-
-
-def test_one_hand_of_blackjack() -> None:
-    record = play("blackjack", 2).record
-
-    assert text(record, round_number=1)[:2] == ["Shuffling the deck", "Hand 1 bankroll 100"]
-    assert text(record, round_number=2)[0].startswith("Hand 2 bankroll ")
 
 
 # ---- How it ended

@@ -11,8 +11,7 @@ from msgspec.structs import replace
 from arena.games import GAMES
 from arena.records.document import read
 from arena.records.mistakes import judged
-from arena.records.seat_document import SeatDocument, seat_document
-from arena.records.seat_matches import seat_match
+from arena.records.seat_document import SeatDocument, seat_document, seat_match
 from protocol.errors import UsageError
 from protocol.messages import Ending
 from tests.support.sample_database import play
@@ -35,7 +34,10 @@ def handed_on(game: str, seat: int = -1, **more: Any) -> tuple[Any, int, SeatDoc
 def test_it_has_what_the_seat_was_asked_and_told(game: str) -> None:
     record, seat, document = handed_on(game)
 
-    assert seat_match(document, seat) == seat_match(record, seat)
+    of_record = seat_match(record, seat)
+    counted = [replace(each, index=at) for at, each in enumerate(of_record.decisions)]
+
+    assert seat_match(document, seat) == replace(of_record, decisions=counted)
     assert len(document.record.times_ms) == len(document.record.answers)
 
 
@@ -75,4 +77,4 @@ def test_a_question_that_the_game_does_not_have_is_refused() -> None:
     odd = replace(first, question={"kind": "why"})
 
     with pytest.raises(UsageError, match="expected what a seat is asked or told"):
-        [*replace(document, asked=(odd, *rest)).steps()]
+        [*replace(document, asked=(odd, *rest)).events()]

@@ -1,101 +1,163 @@
-"""Transcripts as files: reading gives what was written, and an error names the wrong line."""
+"""The conversation of a seat, from the record of its match; and the transcripts of ours are true."""
 
 from __future__ import annotations
 
 import json
+from pathlib import Path
+from typing import Any
 
+import msgspec
 import pytest
+from msgspec.structs import replace
 
-from arena.records.transcript import Event, Line, Side, Transcript, canonical, is_transcript, read
-from protocol.errors import UsageError
-from protocol.messages import Answer, Goodbye, Hello, Ready
+import arena
+from arena.engine.match import Record
+from arena.games import GAMES
+from arena.records.seat_document import seat_match
+from arena.records.transcript import Event, Side, Transcript, canonical, conversation
+from bots.ace_king_queen import Honest, Random
+from protocol.errors import IllegalAnswer, UsageError
+from protocol.messages import Answer, Ending, Goodbye, Hello, Limits, Ready, Termination
+from tests.support.sample_database import play, verdict_of, void
+from tests.support.transcript_check import check, read
 
-HEADING = (
-    b'{"transcript":1,"about":"A hand.","game":"ace_king_queen","settings":{"hands":1},'
-    b'"players":["ann","ben"],"seat":0,"seed":null,"nonces":[],"decks":[["A","K"]],'
-    b'"answers":["check"],"scores":[1,-1],'
-    b'"termination":{"kind":"completed","seat":null,"text":""}}'
-)
-SAID = b'{"bot":{"type":"goodbye"}}'
-
-
-def refusal(*lines: bytes) -> str:
-    with pytest.raises(UsageError) as refused:
-        read(lines)
-    return str(refused.value)
+FOLDER = Path(__file__).parents[3] / "protocol" / "vectors" / "transcripts"
+FILES = sorted(FOLDER.glob("*.jsonl"))
+NAMES = ("ann", "ben", "cem", "Zoë")
+EACH_SEAT = [(game, seat) for game, rules in GAMES.items() for seat in range(rules.seats)]
 
 
-def test_what_is_read_is_written_the_same() -> None:
-    text = b"\n".join([HEADING, SAID, b'{"event":"connection lost"}']) + b"\n"
+def made(record: Record, seat: int = 0, **more: Any) -> Transcript:
+    """A conversation, of which every message is checked."""
+    players = NAMES[: len(record.scores)]
+    transcript = conversation(record, players, seat, f"7-1.{seat}", limits=Limits(), **more)
+    check(transcript)
+    return transcript
 
-    transcript = read(text.splitlines(keepends=True))
 
-    assert transcript.heading.players == ("ann", "ben")
-    assert transcript.lines == (
-        Line(Side.BOT, b'{"type":"goodbye"}'),
-        Line(Side.EVENT, b'"connection lost"'),
+def said(transcript: Transcript, side: Side) -> list[Any]:
+    return [msgspec.json.decode(line.text) for line in transcript.lines if line.side is side]
+
+
+@pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
+def test_every_transcript_of_ours_is_true_and_written_as_it_is_read(file: Path) -> None:
+    transcript = read(file.read_bytes().splitlines())
+
+    check(transcript)
+    assert transcript.to_bytes() == file.read_bytes()
+
+
+@pytest.mark.parametrize("file", [file for file in FILES if file.stem.endswith("-1")], ids=str)
+def test_no_line_can_be_left_out(file: Path) -> None:
+    heading, *lines = file.read_bytes().splitlines()
+
+    for number in range(len(lines)):
+        with pytest.raises(Exception):  # noqa: B017, PT011 - whatever does not fit
+            check(read([heading, *lines[:number], *lines[number + 1 :]]))
+
+
+@pytest.mark.parametrize(("game", "seat"), EACH_SEAT)
+def test_a_match_over_the_network(game: str, seat: int) -> None:
+    record = play(game, note="a note of mine").record
+    transcript = made(record, seat)
+    asks = [one for one in said(transcript, Side.ARENA) if one["type"] == "ask"]
+    hello, ready, *answers = said(transcript, Side.BOT)
+
+    assert hello == {"type": "hello", "protocol": 1, "name": NAMES[seat], "games": [game]}
+    assert ready["nonce"] == record.nonces[seat]
+    assert [one["ask"] for one in answers] == [one["ask"] for one in asks]
+    assert said(transcript, Side.ARENA)[-1]["scores"] == list(record.scores)
+    assert sum("note" in one for one in answers) == (
+        seat_match(record, seat).decisions[0].index == 0
     )
-    assert json.loads(transcript.lines[1].text) == Event.LOST
-    assert transcript.to_bytes() == text
 
 
-def test_white_space_and_empty_lines_mean_nothing() -> None:
-    spaced = b'  { "bot" : { "type" : "goodbye" } }  '
+@pytest.mark.parametrize(("game", "seat"), EACH_SEAT)
+def test_a_match_that_ended_by_an_offence(game: str, seat: int) -> None:
+    result = play(game, offender=0)
+    verdict = verdict_of("7-1", NAMES[: GAMES[game].seats], result)
+    transcript = made(result.record, seat, verdict=verdict)
+    over = said(transcript, Side.ARENA)[-1]
 
-    assert read([HEADING, b"\n", spaced, b""]) == read([HEADING, SAID])
+    assert over["termination"]["kind"] == "illegal"
+    assert (over["verdict"] is None) == (seat != 0)
+    assert bool(over["termination"]["text"]) == (seat == 0)
+    assert said(transcript, Side.EVENT) == [Event.UNKNOWN] * (seat == 0)
+
+
+@pytest.mark.parametrize("game", GAMES)
+def test_a_match_in_which_no_card_was_dealt(game: str) -> None:
+    transcript = made(void(game).record)
+
+    assert transcript.heading.decks == ()
+    assert [one["type"] for one in said(transcript, Side.ARENA)] == [*("welcome", "match", "over")]
+    assert [one["type"] for one in said(transcript, Side.BOT)] == ["hello"]
+
+
+def test_a_match_in_process_with_a_seed_or_with_stacked_decks() -> None:
+    seeded = arena.play("akq", [Honest(), Random()], settings={"hands": 9}, seed=3)
+    transcript = conversation(seeded.record, NAMES[:2], 1, "7-1.1", limits=Limits())
+    assert (transcript.heading.nonces, len(transcript.heading.decks)) == ((), 9)
+    assert said(transcript, Side.ARENA)[-1]["reveal"]["nonces"] == []
+
+    decks = [["A", "K"], ["Q", "A"]]
+    stacked = arena.play("akq", [Honest(), Honest()], settings={"hands": 2}, decks=decks)
+    transcript = conversation(stacked.record, NAMES[:2], 0, "7-1.0", limits=Limits())
+    assert (transcript.heading.seed, transcript.heading.decks) == (None, (("A", "K"), ("Q", "A")))
+    assert said(transcript, Side.ARENA)[-1]["reveal"] is None
+
+
+def test_a_match_that_was_left_is_told_up_to_there() -> None:
+    record = play("high_low").record
+    ended = replace(record.termination, kind=Ending.DISCONNECT, seat=2, text="said goodbye")
+    left = replace(record, answers=record.answers[:4], termination=ended, scores=(0, 0, 0, 0))
+    [*_, ask, over] = said(made(left), Side.ARENA)
+
+    assert (ask["kind"], over["termination"]["kind"]) == ("bid", "disconnect")
+    assert over["news"] == []
+
+
+def test_there_is_no_such_seat() -> None:
+    with pytest.raises(UsageError, match="expected a seat of 2, got 3"):
+        made(play("ace_king_queen").record, 2)
+
+
+WHOLE = play("ace_king_queen").record.answers
+ILLEGAL = Termination(Ending.ILLEGAL, 1, "x")
+OTHERWISE = "but the answers play it to its end"
+
+
+@pytest.mark.parametrize(
+    ("offender", "changes", "why"),
+    [
+        (None, {"answers": WHOLE[:1]}, "has only 1 answers"),
+        (None, {"answers": (*WHOLE, "check")}, "comes after the end"),
+        (None, {"answers": ("raise",)}, 'answered "raise"'),
+        (None, {"seed": None}, "with a seed or decks"),
+        (None, {"termination": Termination(Ending.VOID)}, f"it says void, {OTHERWISE}"),
+        (None, {"termination": Termination(Ending.CRASH, 1)}, f"crash of seat 2, {OTHERWISE}"),
+        (None, {"termination": ILLEGAL}, f"it says illegal of seat 2, {OTHERWISE}"),
+        (0, {"termination": ILLEGAL}, "illegal of seat 2, but seat 1 was asked"),
+    ],
+)
+def test_a_record_that_its_answers_do_not_make_is_refused(
+    offender: int | None, changes: dict[str, Any], why: str
+) -> None:
+    record = play("ace_king_queen", offender=offender).record
+
+    with pytest.raises((IllegalAnswer, UsageError), match=why):
+        made(replace(record, **changes))
 
 
 def test_what_says_nothing_is_left_out_of_a_bots_message() -> None:
     assert canonical(Goodbye()) == b'{"type":"goodbye"}'
     assert canonical(Ready("1.0", "n")) == b'{"type":"ready","match":"1.0","nonce":"n"}'
-    assert canonical(Answer("1.0", "1.0:1", None)) == (
-        b'{"type":"answer","match":"1.0","ask":"1.0:1","value":null}'
-    )
+    assert json.loads(canonical(Answer("1.0", "1.0:1", None))) == {
+        "type": "answer",
+        "match": "1.0",
+        "ask": "1.0:1",
+        "value": None,
+    }
     assert canonical(Hello(1, "ann", ("akq",), tables=2, from_=0)) == (
         b'{"type":"hello","protocol":1,"name":"ann","games":["akq"],"tables":2,"from":0}'
     )
-
-
-@pytest.mark.parametrize(
-    ("line", "is_one"),
-    [
-        (HEADING, True),
-        (b'{"transcript":null}', True),
-        (b'{"game":"blackjack"}', False),
-        (b"[1]", False),
-        (b"SQLite format 3\0", False),
-        (b"\xff\xfe", False),
-        (b"[" * 10_000, False),
-    ],
-)
-def test_a_transcript_is_known_by_its_first_line(line: bytes, is_one: bool) -> None:
-    assert is_transcript(line) == is_one
-
-
-@pytest.mark.parametrize(
-    ("line", "why"),
-    [
-        (b"{", "line 2: input data was truncated"),
-        (b"[]", "line 2: expected `object`, got `array`"),
-        (b"{}", "line 2: expected one of arena, bot and event, got 0"),
-        (b'{"bot":1,"arena":2}', "line 2: expected one of arena, bot and event, got 2"),
-        (b'{"ann":{}}', "line 2: invalid enum value 'ann'"),
-        (b'{"b\xff":1}', "line 2: "),
-    ],
-)
-def test_a_line_that_is_none(line: bytes, why: str) -> None:
-    assert refusal(HEADING, line).startswith(why)
-
-
-def test_a_heading_that_is_none() -> None:
-    assert refusal(b"", b"  ") == "expected a transcript, got an empty file"
-    assert "line 1: object missing required field `about`" in refusal(b'{"transcript":1}')
-    assert refusal(HEADING.replace(b":1,", b":2,", 1)) == (
-        "expected a transcript of version 1, got 2"
-    )
-
-
-def test_an_empty_conversation_is_only_a_heading() -> None:
-    heading = read([HEADING]).heading
-
-    assert Transcript(heading, ()).to_bytes() == HEADING + b"\n"

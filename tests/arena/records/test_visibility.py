@@ -11,10 +11,11 @@ import msgspec
 import pytest
 
 from arena.engine.match import MatchState, Record
-from arena.engine.rules import EVERYONE
+from arena.engine.rules import EVERYONE, AskSeat, TellSeat
 from arena.games import GAMES
-from arena.records import seat_transcript
-from arena.records.replay_events import EventReplay, SeatAsked, SeatTold, rounds_of
+from arena.games.replay import CardsDealt, MatchOver, Playback, SeatAnswered
+from arena.records.rounds import RoundPlayback, rounds_of
+from arena.records.seat_document import seat_match
 from arena.records.visibility import Viewer, ViewerKind, is_open_to, seen, sees_luck, view_of
 from bots.strategy import choose
 from protocol.watching import View
@@ -65,7 +66,7 @@ def test_J8_an_owner_is_shown_what_its_seat_was_told_and_no_more(game: str, numb
     """Compared with what the seat's transcript has."""
     record = played(game, number)
     for seat in range(GAMES[game].seats):
-        heard = seat_transcript.told(record, seat)
+        heard = seat_match(record, seat)
         told, asked, others = [], [], []
         for event in shown(record, View("seat", (seat,))):
             if event["event"] == "told":
@@ -75,19 +76,15 @@ def test_J8_an_owner_is_shown_what_its_seat_was_told_and_no_more(game: str, numb
             else:
                 others.append(event)
 
-        news = [one for each in heard.asked for one in each.news] + [*heard.news]
+        news = [one for each in heard.decisions for one in each.news] + [*heard.news]
         assert told == msgspec.to_builtins(news)
-        assert asked == [msgspec.to_builtins(each.question) for each in heard.asked]
+        assert asked == [msgspec.to_builtins(each.question) for each in heard.decisions]
         answers = [
             event["value"]
             for event in others
             if event["event"] == "answered" and event["seat"] == seat
         ]
-        assert answers == [
-            msgspec.to_builtins(record.answers[each.answer])
-            for each in heard.asked
-            if each.answer is not None
-        ]
+        assert answers == [msgspec.to_builtins(each.answer) for each in heard.decisions]
         for event in others:
             if event.get("seat") != seat:
                 assert not cards(event)
@@ -99,7 +96,7 @@ def test_J8_spectators_see_no_card_that_not_every_seat_has_seen(game: str, numbe
     """After every answer: no card of the round that some seat does not know of."""
     record = played(game, number)
     rules = GAMES[game]
-    telling = EventReplay.of(record)
+    telling = RoundPlayback(Playback.of(record))
     match = MatchState(
         rules,
         rules.vocabulary.read_settings(SETTINGS[game]),
@@ -130,9 +127,9 @@ def test_J8_spectators_hear_what_all_are_told_and_of_questions_the_kind(game: st
     record = played(game, note="a thought")
     rules = GAMES[game]
     public = [
-        msgspec.to_builtins(event)
+        msgspec.to_builtins(event.news)
         for event in events_of(record)
-        if isinstance(event, SeatTold) and event.seat is None
+        if isinstance(event, TellSeat) and event.seat == EVERYONE
     ]
     told, merged = [], 0
     for event in shown(record, PUBLIC):
@@ -142,7 +139,7 @@ def test_J8_spectators_hear_what_all_are_told_and_of_questions_the_kind(game: st
                 if None in (event["news"].get("hand", 0), event["news"].get("card", 0)):
                     merged += event["news"]["kind"] == "dealt"
                 if event["news"]["kind"] != "dealt":
-                    told.append(event)
+                    told.append(event["news"])
             case "asked":
                 assert set(event["question"]) == {"kind"}
             case "answered":
@@ -172,14 +169,14 @@ def test_J8_what_all_seats_are_told_one_by_one_is_one_thing_to_spectators() -> N
 
 
 def test_J8_what_not_all_seats_are_told_is_for_no_spectator() -> None:
-    events = [e for e in events_of(played("gin_rummy")) if isinstance(e, SeatTold)]
+    events = [e for e in events_of(played("gin_rummy")) if isinstance(e, TellSeat)]
     first, second, *_ = events
 
     assert len(seen([first, second], PUBLIC, 2)) == 1
     assert seen([first], PUBLIC, 2) == []
     assert seen([second], PUBLIC, 2) == []
     assert seen([second, first], PUBLIC, 2) == []
-    assert seen([first, SeatTold(1, events[-1].news)], PUBLIC, 2) == []
+    assert seen([first, TellSeat(1, events[-1].news)], PUBLIC, 2) == []
 
 
 @pytest.mark.parametrize("game", AGAINST_THE_DEALER)
@@ -198,12 +195,17 @@ def test_J8_against_the_dealer_everybody_sees_what_the_player_does(game: str) ->
 @EACH_GAME
 def test_H10_J8_the_instructor_sees_everything(game: str) -> None:
     record = played(game, note="a thought")
-    whole = [msgspec.to_builtins(event) for event in events_of(record)]
-    for event in whole:
-        if event["event"] == "answered":
-            del event["question"]  # the one before
-            if event["note"] is None:
-                del event["note"]
+    names = {CardsDealt: "dealt", TellSeat: "told", AskSeat: "asked", MatchOver: "over"}
+    whole = []
+    for event in events_of(record):
+        fields = msgspec.to_builtins(event)
+        if isinstance(event, SeatAnswered):
+            del fields["question"], fields["index"]  # the one before; how many there were before
+            if event.note is None:
+                del fields["note"]
+        elif fields.get("seat") == EVERYONE:
+            fields["seat"] = None
+        whole.append({"event": names.get(type(event), "answered"), **fields})
 
     assert shown(record, ALL) == whole
 
@@ -236,7 +238,7 @@ def test_a_view_of_parts_is_the_parts_of_the_view(game: str) -> None:
     seats = GAMES[game].seats
     events = events_of(record)
     rng = random.Random(game)
-    asked = [number for number, event in enumerate(events) if type(event) is SeatAsked]
+    asked = [number for number, event in enumerate(events) if type(event) is AskSeat]
     cuts = sorted({0, *choose_some(rng, asked), len(events)})
 
     for view in (PUBLIC, View("seat", (0,)), ALL):

@@ -22,7 +22,7 @@ from arena.formats.formats import schedule_of
 from arena.formats.schedule import Pairing, RankingPlace
 from arena.formats.spec import Form, Plan, Settling
 from arena.games import game_named
-from arena.records.verify import OpenQuestion
+from arena.records.verify import OpenQuestion, RecordCheck
 from arena.results.audit import audit, remarks
 from arena.storage.store import Act, CompetitionRow, CompetitionState, MatchRow
 from arena.strength.settle import Goal
@@ -44,7 +44,7 @@ class PlayedCompetition:
         self.state = CompetitionState.FINISHED
         self.finished_at: float | None = 99.0
         self.plan = of
-        self.options: dict[str, Any] = {}
+        self.checks: dict[str, RecordCheck] = {}
         self.ranking = play_out(of, self.add, offender_in)
 
     def add(self, pairing: Pairing, result: MatchResult, **more: Any) -> None:
@@ -84,7 +84,7 @@ class PlayedCompetition:
             finished_at=self.finished_at,
             ranking=self.ranking,
         )
-        found = audit(row, self.matches, self.verdicts, self.acts, **self.options)
+        found = audit(row, self.matches, self.verdicts, self.acts, self.checks)
         notes = [
             ("note", note.partition(": ")[0]) for note in remarks(row, self.matches, self.acts)
         ]
@@ -172,17 +172,18 @@ class PlayedCompetition:
                 kept = self.verdicts if words[0] == "more" else self.verdicts[:-1]
                 self.verdicts = [*kept, replace(self.verdicts[-1], **fields)]
             case "undealt", _:
-                self.options["undealt"] = words
+                self.checks |= {match: RecordCheck() for match in words}
             case "asked", _:
                 [verdict] = self.verdicts
                 asked = OpenQuestion(verdict.seat, verdict.asked or "", verdict.legal or "")
                 found = None if words == ("none",) else replace(asked, **fields)
-                self.options["asked"] = {verdict.match: found}
+                self.checks[verdict.match] = RecordCheck(is_dealt=True, asked=found)
             case "sealed", _:
-                self.options["events"] = {
-                    verdict.match: (word,)
-                    for verdict, word in zip(self.verdicts, words, strict=False)
-                }
+                for verdict, word in zip(self.verdicts, words, strict=False):
+                    asked = OpenQuestion(verdict.seat, verdict.asked or "", verdict.legal or "")
+                    self.checks[verdict.match] = RecordCheck(
+                        is_dealt=True, asked=asked, events=(word,)
+                    )
             case _:
                 assert (what, *words) == ("state", self.state), what
 

@@ -8,7 +8,7 @@ from arena.engine.match import MatchResult
 from arena.formats.spec import plan_of
 from arena.games import GAMES
 from arena.records.luck import luck_of
-from arena.results import match_sums
+from arena.results import match_sums, workers
 from arena.results.match_sums import Recomputed, recompute
 from arena.storage.models import MatchSums
 from arena.storage.schema import MATCHES
@@ -74,7 +74,7 @@ def test_whoever_is_interrupted_goes_on_where_that_was(
 ) -> None:
     results = written(database, 5)
     rows(database, "UPDATE matches SET sums = NULL")
-    monkeypatch.setattr(match_sums, "_BATCH", 2)
+    monkeypatch.setattr(workers, "_CHUNK_MATCHES", 2)
     ticks = iter((None, None, KeyboardInterrupt()))
 
     def tick() -> None:
@@ -93,9 +93,9 @@ def test_whoever_is_interrupted_goes_on_where_that_was(
 def test_many_are_shared_out_to_processes(database: str, monkeypatch: pytest.MonkeyPatch) -> None:
     results = written(database, 6)
     rows(database, "UPDATE matches SET sums = NULL")
-    for name, value in {"_BATCH": 2, "_ALONE": 2}.items():
-        monkeypatch.setattr(match_sums, name, value)
-    monkeypatch.setattr(match_sums, "usable_cores", lambda: 2)
+    for name, value in {"_CHUNK_MATCHES": 2, "_ALONE_BYTES": 1}.items():
+        monkeypatch.setattr(workers, name, value)
+    monkeypatch.setattr(workers, "usable_cores", lambda: 2)
 
     with Store(database, exclusive=True) as store:
         assert recompute(store) == Recomputed(6, {})

@@ -369,7 +369,7 @@ def test_a_large_file_is_refused_before_it_is_read(folder: Path) -> None:
 
 def test_files_gone_or_without_a_name(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with monkeypatch.context() as patch:
-        patch.setattr(bundle, "_content", lambda path, size: (path / "gone").open())
+        patch.setattr(bundle, "_opened", lambda path: (path / "gone").open())
         with pytest.raises(UsageError, match="expected files that can be read"):
             pack(Program(PYTHON, folder=folder))
     (folder / "ann" / os.fsdecode(b"\xff.txt")).write_text("x")

@@ -24,9 +24,9 @@ def entry(name: str = "bot", data: bytes = b"x", **fields: object) -> tuple[tarf
     return info, data
 
 
-def tarred(*entries: tuple[tarfile.TarInfo, bytes], form: int = tarfile.GNU_FORMAT) -> bytes:
+def tarred(*entries: tuple[tarfile.TarInfo, bytes]) -> bytes:
     out = io.BytesIO()
-    with tarfile.open(fileobj=out, mode="w", format=form) as tar:
+    with tarfile.open(fileobj=out, mode="w", format=tarfile.GNU_FORMAT) as tar:
         for info, data in entries:
             tar.addfile(info, io.BytesIO(data))
     return out.getvalue()
@@ -42,8 +42,7 @@ def unpacked(tar: bytes, folder: Path) -> Mapping[str, bytes]:
     }
 
 
-@pytest.mark.parametrize("form", [tarfile.USTAR_FORMAT, tarfile.GNU_FORMAT, tarfile.PAX_FORMAT])
-def test_what_tarfile_packs_of_a_folder_is_unpacked(tmp_path: Path, form: int) -> None:
+def test_what_tarfile_packs_of_a_folder_is_unpacked(tmp_path: Path) -> None:
     long = "/".join(["folder" * 5] * 5)
     tree = {"bot": b"\x7fELF", ".hidden/x": b"", f"{long}/größe.py": b"x" * 100_000}
     for name, data in tree.items():
@@ -51,8 +50,9 @@ def test_what_tarfile_packs_of_a_folder_is_unpacked(tmp_path: Path, form: int) -
         (tmp_path / "in" / name).write_bytes(data)
     (tmp_path / "in/bot").chmod(0o700)
     out = io.BytesIO()
-    with tarfile.open(fileobj=out, mode="w", format=form) as tar:
-        tar.add(tmp_path / "in", ".")
+    with tarfile.open(fileobj=out, mode="w", format=tarfile.GNU_FORMAT) as tar:
+        for path in (tmp_path / "in").iterdir():
+            tar.add(path, path.name)
 
     assert unpacked(out.getvalue(), tmp_path / "out") == tree
     assert os.access(tmp_path / "out/bot", os.X_OK)
@@ -75,19 +75,6 @@ def test_a_pipe_gives_a_tar_in_pieces(tmp_path: Path) -> None:
     assert (tmp_path / "bot").read_bytes() == b"x" * 700
 
 
-def pax(records: bytes, name: str = "bot") -> bytes:
-    """An entry with a pax header of those records."""
-    info, data = entry(data=records, type=tarfile.XHDTYPE)
-    header = info.tobuf(tarfile.USTAR_FORMAT) + data + bytes(-len(data) % 512)
-    return header + tarred(entry(name))
-
-
-def record(key: str, value: str) -> bytes:
-    rest = f" {key}={value}\n"
-    size = len(rest) + 1
-    return f"{size + len(str(size)) - 1}{rest}".encode()
-
-
 def signed(size: int) -> bytes:
     """A header with a size in base 256, which may be negative."""
     block = bytearray(tarred(entry())[:512])
@@ -97,29 +84,27 @@ def signed(size: int) -> bytes:
     return bytes(block)
 
 
+def of_type(kind: bytes) -> Callable[[], bytes]:
+    return lambda: tarred(entry(data=b"", type=kind, linkname="/etc"))
+
+
 HOSTILE: Mapping[str, tuple[Callable[[], bytes], str]] = {
-    "a link": (lambda: tarred(entry(data=b"", type=tarfile.SYMTYPE, linkname="/etc")), "a link"),
-    "a hard link": (
-        lambda: tarred(entry(), entry("b", b"", type=tarfile.LNKTYPE, linkname="bot")),
-        "a hard link",
-    ),
-    "a device": (lambda: tarred(entry(data=b"", type=tarfile.CHRTYPE)), "a device"),
-    "a block device": (lambda: tarred(entry(data=b"", type=tarfile.BLKTYPE)), "a device"),
-    "a pipe": (lambda: tarred(entry(data=b"", type=tarfile.FIFOTYPE)), "a pipe"),
-    "a sparse file": (lambda: tarred(entry(type=tarfile.GNUTYPE_SPARSE)), "a sparse file"),
-    "a sparse file by pax": (lambda: pax(record("GNU.sparse.size", "9")), 'GNU.sparse.size" in'),
-    "a size by pax": (lambda: pax(record("size", "99999999999")), 'size" in a pax header'),
-    "a global header": (lambda: tarred(entry(type=tarfile.XGLTYPE)), "something else"),
-    "a type that nobody knows": (lambda: tarred(entry(type=b"Z")), "something else"),
+    "a link": (of_type(tarfile.SYMTYPE), "plain files"),
+    "a hard link": (of_type(tarfile.LNKTYPE), "plain files"),
+    "a device": (of_type(tarfile.CHRTYPE), "plain files"),
+    "a block device": (of_type(tarfile.BLKTYPE), "plain files"),
+    "a pipe": (of_type(tarfile.FIFOTYPE), "plain files"),
+    "a sparse file": (of_type(tarfile.GNUTYPE_SPARSE), "plain files"),
+    "a long target of a link": (of_type(tarfile.GNUTYPE_LONGLINK), "plain files"),
+    "a pax header": (of_type(tarfile.XHDTYPE), "plain files"),
+    "a global header": (of_type(tarfile.XGLTYPE), "plain files"),
+    "a type that nobody knows": (of_type(b"Z"), "plain files"),
     "a path that leads out": (lambda: tarred(entry("../bot")), "part that is empty"),
-    "a path by pax that leads out": (lambda: pax(record("path", "../bot")), "part that is empty"),
     "an absolute path": (lambda: tarred(entry("/tmp/bot")), "absolute"),
-    "an absolute path after a dot": (lambda: tarred(entry(".//tmp/bot")), "absolute"),
     "a newline": (lambda: tarred(entry("a\nb")), "printed"),
-    "a name in no UTF-8": (lambda: pax(record("path", "~").replace(b"~", b"\xff")), "not UTF-8"),
     "a long name that is no UTF-8": (
         lambda: tarred(entry("y" * 200)).replace(b"y" * 200, b"\xff" * 200),
-        "not UTF-8",
+        "printed",
     ),
     "a header that is no UTF-8": (lambda: tarred(entry("\udcff")), "whole tar|checksum"),
     "the same name twice": (lambda: tarred(entry(), entry()), "twice"),
@@ -141,12 +126,9 @@ HOSTILE: Mapping[str, tuple[Callable[[], bytes], str]] = {
         "too long",
     ),
     "two names for an entry": (
-        lambda: pax(record("path", "a"))[:1024] + pax(record("path", "b")),
+        lambda: tarred(entry("y" * 200))[:1024] + tarred(entry("z" * 200)),
         "second one",
     ),
-    "a pax header that is no record": (lambda: pax(b"9 path=ab"), "cannot be read"),
-    "a pax header whose length is wrong": (lambda: pax(b"99 path=a\n"), "cannot be read"),
-    "a pax header without a length": (lambda: pax(b"path=a\n"), "cannot be read"),
     "a wrong checksum": (lambda: b"x" + tarred(entry())[1:], "checksum"),
     "an end too early": (lambda: tarred(entry())[:700], "too early"),
     "no end": (lambda: tarred(entry())[:1024], "too early"),

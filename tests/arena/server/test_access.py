@@ -11,7 +11,6 @@ import json
 import logging
 from collections.abc import AsyncIterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -19,10 +18,6 @@ import msgspec
 import pytest
 
 from arena.referee.live_match import LiveMatch
-from arena.storage.roster import Roster
-from arena.storage.roster_csv import Student
-from arena.storage.roster_watch import RosterWatch
-from arena.storage.schema import open_database
 from arena.storage.tokens import Access, hashed
 from protocol.errors import TOKEN_NEEDED, UsageError
 from protocol.messages import Done, Instruct, Progress
@@ -146,32 +141,6 @@ async def test_who_is_away_when_its_token_is_revoked_does_not_come_back() -> Non
         assert result.termination.kind == "removed"
         said = {"name": "ann", "token": ANN, "resume": ann.session}
         assert await refuses(arena, **said) == (REFUSED, 4001)
-
-
-async def test_what_another_program_does_to_the_roster_takes_effect(tmp_path: Path) -> None:
-    engine, _ = open_database(tmp_path / "arena.db", create=True)
-    roster = Roster(engine)
-    new = roster.take([Student(name="ann"), Student(name="ben")]).new
-    tokens = {student.name: student.token for student in new}
-
-    try:
-        async with opened(access=roster.access(), requires_token=True) as arena:
-            watch = RosterWatch(roster, arena.gateway.roster_changed, roster.revision())
-            watching = asyncio.create_task(watch.run())
-            async with arena.stranger("ann") as ann, arena.stranger("ben") as ben:
-                await ann.hello(token=tokens["ann"])
-                await ben.hello(token=tokens["ben"])
-                began_s = virtual_loop().time()
-                await asyncio.to_thread(roster.revoke, "ann")
-                said = await ann.hear()
-
-                assert (said["type"], said["code"]) == ("refused", "token")
-                assert await ann.closed() == 4001
-                assert virtual_loop().time() - began_s < 5
-                assert list(arena.gateway.players) == ["ben"]
-            watching.cancel()
-    finally:
-        engine.dispose()
 
 
 # --- instructors ---

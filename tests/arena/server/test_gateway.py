@@ -195,7 +195,7 @@ async def test_a_name_is_anothers_until_its_bot_says_goodbye(arena: GatewayArena
 
 async def test_who_leaves_late_does_not_take_its_successor_along(arena: GatewayArena) -> None:
     async with arena.bot("ann") as ann:
-        arena.gateway.dismissals.dismiss(
+        arena.gateway.dismiss(
             "ann", Finding(kind=Ending.CRASH, text="ended", mechanism=Mechanism.EXIT)
         )
         async with arena.bot("ann") as successor:
@@ -251,6 +251,11 @@ async def floods_with_large_messages(asked: AskedBot) -> None:
     ready = json.dumps({"type": "ready", "match": asked.ask["match"], "nonce": "n"})
     for _ in range(30):
         await asked.bot.websocket.send(ready + " " * 12_000)
+
+
+async def pads_its_answer(asked: AskedBot) -> None:
+    """A legal one, which takes the arena as long as a thousand."""
+    await asked.bot.websocket.send(json.dumps(asked.bot.an_answer(asked.ask)) + " " * (1 << 19))
 
 
 async def does_nothing(asked: AskedBot) -> None:
@@ -324,6 +329,9 @@ OFFENCES: dict[str, WireOffence] = {
     },
     "a flood of large messages, which is one sooner": WireOffence(
         floods_with_large_messages, "malformed", "100 messages a second", FEW
+    ),
+    "a flood of spaces around legal answers": WireOffence(
+        pads_its_answer, "malformed", "100 messages a second", {**FEW, "frame_bytes": 1 << 20}
     ),
     "in practice a flood of nonsense": WireOffence(
         floods_with_nonsense, "malformed", limits={"unanswered": 10}, practice=True, closed=1002

@@ -19,7 +19,7 @@ from protocol.messages import VERSION, Action, Done, Instruct, Limits, Refused
 
 pytestmark = pytest.mark.virtual_time
 
-ACCESS = Access(revision=1, instructors={hashed("secret"): "Eva"})
+ACCESS = Access(instructors={hashed("secret"): "Eva"})
 WORD = Instruct(VERSION, "secret", Action.IMPORT)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from websockets.datastructures import Headers
 
-from arena.server.origin import Origins, below, is_loopback, read_base_path, read_origin
+from arena.server.origins import Origins, below, is_loopback, read_base_path, read_origin
 from protocol.errors import UsageError
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from websockets.datastructures import Headers
 
-from arena.server.proxies import Proxies, read_network
+from arena.server.origins import Proxies, read_network
 from protocol.errors import UsageError
 
 

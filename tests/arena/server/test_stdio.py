@@ -11,6 +11,12 @@ from pathlib import Path
 
 import msgspec
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from websockets.client import ClientProtocol
+from websockets.frames import Frame, Opcode
+from websockets.http11 import Response
+from websockets.uri import parse_uri
 
 from arena.referee.timers import Timers
 from arena.referee.transport import Wire
@@ -18,7 +24,7 @@ from arena.sandbox.process import BotPipes
 from arena.server import stdio as pipes
 from arena.server.stdio import Pipe
 from protocol.codec import Encoding
-from protocol.errors import Oversize, ProtocolError
+from protocol.errors import Malformed, Oversize, ProtocolError
 from protocol.messages import Limits
 
 TIMEOUT_S = 20.0  # nothing here takes more than a moment
@@ -34,6 +40,7 @@ class RecordingOwner:
         self.frames: list[bytes] = []
         self.errors: list[ProtocolError] = []
         self.on_frame: Callable[[Wire], None] = lambda wire: None
+        self.on_trivial: Callable[[Wire], None] = lambda wire: None
         self._changed = asyncio.Event()
 
     async def until(self, word: str, times: int = 1) -> None:
@@ -54,7 +61,8 @@ class RecordingOwner:
         raise AssertionError("that is for strangers, and who is at a pipe is known")
 
     def received(self, connection: Wire, frame: bytes, encoding: Encoding, arrived: float) -> None:
-        assert encoding is connection.encoding is Encoding.JSON
+        connection.encoding = connection.encoding or encoding  # as the gateway
+        assert encoding is connection.encoding
         assert 0 <= asyncio.get_running_loop().time() - arrived < TIMEOUT_S
         self.frames.append(frame)
         self._note("received")
@@ -75,6 +83,7 @@ class RecordingOwner:
 
     def on_trivial_frame(self, connection: Wire) -> None:
         self._note("on_trivial_frame")
+        self.on_trivial(connection)
 
     def drained(self, connection: Wire) -> None:
         self._note("drained")
@@ -416,3 +425,151 @@ async def test_a_close_ends_a_rest() -> None:
         pipe.close(1000)
         bot.close_stdout()
         await owner.until("lost")
+
+
+# --- a WebSocket over the pipes, as the byte pump in a sandbox carries it ---
+
+
+class FakeWebSocketBot:
+    """A client of the library at the bot's ends of the pipes."""
+
+    def __init__(self, bot: FakePipeEnds) -> None:
+        self._bot = bot
+        self.protocol = ClientProtocol(parse_uri("ws://127.0.0.1:1"), max_size=None)
+
+    @property
+    def close_code(self) -> int | None:
+        """The one that it was closed with."""
+        close = self.protocol.close_rcvd
+        return None if close is None else close.code
+
+    async def connect(self) -> None:
+        self.protocol.send_request(self.protocol.connect())
+        self.flush()
+        self.protocol.receive_data(await asyncio.to_thread(os.read, self._bot.stdin, 65536))
+        [answer] = self.protocol.events_received()
+        assert isinstance(answer, Response)
+
+    def flush(self) -> None:
+        self._bot.say(b"".join(self.protocol.data_to_send()))
+
+    async def hear(self) -> list[bytes]:
+        """What it has heard at the end of its input."""
+        self.protocol.receive_data(await self._bot.hear())
+        return [
+            bytes(event.data)
+            for event in self.protocol.events_received()
+            if isinstance(event, Frame) and event.opcode is not Opcode.CLOSE
+        ]
+
+
+@pytest.mark.parametrize("encoding", Encoding)
+async def test_who_asks_for_a_websocket_has_one(encoding: Encoding) -> None:
+    async with connected() as (owner, pipe, bot):
+        client = FakeWebSocketBot(bot)
+        await client.connect()
+        send = (
+            client.protocol.send_text if encoding is Encoding.JSON else client.protocol.send_binary
+        )
+        send(b"[1]")
+        send(b"[", fin=False)
+        client.protocol.send_ping(b"between")
+        client.protocol.send_continuation(b"2]", fin=True)
+        client.flush()
+        await owner.until("received", 2)
+        assert pipe.encoding is encoding
+        pipe.send(b"[3]", encoding)
+        pipe.close(1002, "for those who can be told")
+
+        assert await client.hear() == [b"between", b"[3]"]
+        assert client.close_code == 1000
+    assert owner.frames == [b"[1]", b"[2]"]
+    assert owner.told.count("on_trivial_frame") == 2
+    assert pipe.crash is None
+
+
+@pytest.mark.parametrize(
+    ("sent", "error", "code"),
+    [
+        (b"\x81\xfe\x04\x01abcd" + bytes(1025), Oversize, 1009),
+        (b"\x81\x01x", Malformed, 1002),
+        (b"\xc1\x81abcdx", Malformed, 1002),
+        (b"\x80\x81abcdx", Malformed, 1002),
+    ],
+    ids=["too long", "not masked", "compressed", "goes on with nothing"],
+)
+async def test_what_is_no_frame_is_refused(
+    sent: bytes, error: type[ProtocolError], code: int
+) -> None:
+    async with connected() as (owner, pipe, bot):
+        client = FakeWebSocketBot(bot)
+        await client.connect()
+        bot.say(sent)
+        await owner.until("misbehaved")
+
+        assert not pipe.is_open
+        assert await client.hear() == [b'"refused"']
+        assert client.close_code == code
+    assert [type(one) for one in owner.errors] == [error]
+
+
+@pytest.mark.parametrize(("code", "crash"), [(1000, None), (1011, "by zero")])
+async def test_who_closes_its_websocket_hears_the_end(code: int, crash: str | None) -> None:
+    async with connected() as (owner, pipe, bot):
+        client = FakeWebSocketBot(bot)
+        await client.connect()
+        client.protocol.send_close(code, "by zero")
+        client.flush()
+
+        assert await client.hear() == []
+        assert (pipe.is_open, pipe.crash, pipe.close_code) == (False, crash, None)
+    assert owner.errors == []
+
+
+async def test_a_request_that_is_none_is_answered_and_the_input_ends() -> None:
+    async with connected() as (_owner, pipe, bot):
+        bot.say(b"GET / HTTP/1.1\r\nHost: x\r\nSec-WebSocket-Key: x\r\n\r\n")
+
+        assert (await bot.hear()).startswith(b"HTTP/1.1 426 ")
+        assert not pipe.is_open
+
+
+async def test_who_pings_and_does_not_read_is_cut() -> None:
+    async with connected() as (owner, pipe, bot):
+        client = FakeWebSocketBot(bot)
+        await client.connect()
+        client.protocol.send_ping(bytes(125))
+        [ping] = client.protocol.data_to_send()
+        while pipe.is_open:
+            pipe.data_received(ping)
+        await owner.until("lost")
+
+    assert "overflowed" in owner.told
+
+
+async def test_a_flood_of_tiny_frames_takes_no_longer_than_its_budget() -> None:
+    async with connected() as (owner, pipe, bot):
+        client = FakeWebSocketBot(bot)
+        await client.connect()
+        loop = asyncio.get_running_loop()
+        owner.on_trivial = lambda wire: wire.rest(loop.time() + 1000)
+        pipe.data_received(b"\x8a\x80abcd" * 10_000 + b"\x81\x81abcd\0")
+
+        assert 0 < owner.told.count("on_trivial_frame") < 400
+        owner.on_trivial = lambda wire: None
+        pipe.rest(loop.time())
+        await owner.until("received")
+
+    assert owner.told.count("on_trivial_frame") == 10_000
+    assert owner.frames == [b"a"]
+
+
+@given(st.binary(max_size=200))
+def test_any_bytes_of_a_websocket_are_frames_or_are_refused(data: bytes) -> None:
+    async def say() -> None:
+        async with connected() as (owner, pipe, bot):
+            await FakeWebSocketBot(bot).connect()
+            pipe.data_received(data)
+            assert all(isinstance(error, ProtocolError) for error in owner.errors)
+
+    asyncio.run(say())

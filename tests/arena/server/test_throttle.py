@@ -13,6 +13,7 @@ from tests.support.cases import step_cases
 
 TICK_S = 0.01
 COST_S = 0.000_5  # of one thing that a stranger says
+HALF_S = 0.000_1  # of half a request
 SHARE = 0.05
 
 
@@ -22,8 +23,6 @@ class FakeUnknownConnection:
     def __init__(self, door: ThrottledArena, address: str = "10.0.0.1") -> None:
         self.address = address
         self.handshake_s = 0.0
-        self.shakes_s = 0.002
-        self.shaken = 0
         self.is_read = False
         self.is_cut = False
         self._door = door
@@ -35,31 +34,24 @@ class FakeUnknownConnection:
     def resume_reading(self) -> None:
         self.is_read = True
 
-    def shake(self) -> float:
-        self.shaken += 1
-        self._door.spent_s += self.shakes_s
-        return self.shakes_s
-
-    def greets(self) -> None:
-        """A part of a TLS handshake has come from it."""
-        self._door.throttle.shakes(self)
-
     def cut(self) -> None:
         self.is_cut = True
         self.is_read = False
         self._door.throttle.disconnected(self)
 
-    def says(self, what: str = "something") -> None:
+    def says(self, what: str = "something", cost_s: float = COST_S) -> None:
         """It sends something in its turn."""
         assert self.is_read, "it waits"
         if what == "a request":
             self._door.throttle.asked(self)
+        elif what == "a whole request":
+            self._door.throttle.requested(self)
         elif what == "a good hello":
             self._door.throttle.known(self)
         elif what == "a bad hello":
             self._door.throttle.failed(self)
-        self._door.spent_s += COST_S
-        self._door.throttle.was_read(self, COST_S)
+        self._door.spent_s += cost_s
+        self._door.throttle.was_read(self, cost_s)
 
     def goes(self) -> None:
         self._door.throttle.disconnected(self)
@@ -286,71 +278,7 @@ def test_all_turns_together_take_no_more_than_their_share_of_the_time(door: Thro
                 door.now += COST_S
 
     share = door.spent_s / (door.now - began)
-    assert 0.8 * SHARE < share <= SHARE
-
-
-def test_of_all_handshakes_so_many_steps_are_worked_off_in_a_tick(door: ThrottledArena) -> None:
-    guests = [FakeUnknownConnection(door, f"10.0.0.{number}") for number in range(30)]
-    steps: list[int] = []
-    for guest in guests:
-        guest.shakes_s = 0.000_4
-        guest.greets()
-    while sum(steps) < len(guests):
-        steps.append(sum(guest.shaken for guest in guests) - sum(steps))
-        assert [guest.shaken for guest in guests] == sorted(
-            (guest.shaken for guest in guests), reverse=True
-        ), "in the order in which they came"
-        door.tick()
-
-    assert steps == [8, 8, 8, 6]
-
-
-@pytest.mark.parametrize("is_busy", [True, False])
-@pytest.mark.parametrize(
-    ("step_s", "steps"),
-    [(0.0004, [8, 1, 0]), (0.0015, [3, 3, 3]), (0.0037, [2, 2, 2]), (0.13, [1, 1, 1])],
-)
-def test_steps_of_handshakes_end_for_this_tick_when_they_have_taken_long(
-    door: ThrottledArena, is_busy: bool, step_s: float, steps: list[int]
-) -> None:
-    """As with a key of RSA-4096."""
-    door.is_busy = is_busy
-    guests = [FakeUnknownConnection(door, f"10.0.0.{number}") for number in range(9)]
-    for guest in guests:
-        guest.shakes_s = step_s
-        guest.greets()
-    counts = [sum(guest.shaken for guest in guests)]
-    for _ in range(2):
-        door.tick()
-        counts.append(sum(guest.shaken for guest in guests) - sum(counts))
-
-    assert counts == steps
-
-
-def test_who_goes_while_its_handshake_waits_is_forgotten(door: ThrottledArena) -> None:
-    guests = [FakeUnknownConnection(door) for _ in range(9)]
-    for guest in guests:
-        guest.shakes_s = 0.000_4
-        guest.greets()
-    guests[-1].goes()
-    door.tick()
-
-    assert guests[-1].shaken == 0
-    assert not door.throttle._shaking
-
-
-def test_handshakes_after_failures_take_no_more_than_the_share(door: ThrottledArena) -> None:
-    door.fails()
-    began, door.spent_s = door.now, 0.0
-    while door.now - began < 10.0:
-        if len(door.throttle) < 100:
-            FakeUnknownConnection(door).greets()
-        for place in list(door.throttle._turn):
-            if isinstance(guest := place.stranger, FakeUnknownConnection) and guest.shaken:
-                guest.goes()
-        door.tick()
-
-    assert 0.5 * SHARE < door.spent_s / (door.now - began) <= SHARE
+    assert 0.8 * SHARE < share <= 1.03 * SHARE, "with what was saved up at first"
 
 
 def test_a_long_turn_is_paid_back(door: ThrottledArena) -> None:
@@ -383,6 +311,36 @@ def test_time_that_nobody_wanted_is_no_burst_later(door: ThrottledArena) -> None
                 turns += 1
 
     assert turns * COST_S <= 0.01 + 10 * TICK_S * SHARE + 8 * COST_S
+
+
+@pytest.mark.parametrize("per_s", [100, 250, 450])
+def test_half_requests_without_end_keep_no_newcomer_of_their_address_out(per_s: int) -> None:
+    door = ThrottledArena(most=512)
+
+    def passes() -> None:
+        """A tick in which more of them come; each has all its time."""
+        door.tick()
+        for _ in range(int(door.now * per_s) - int((door.now - TICK_S) * per_s)):
+            FakeUnknownConnection(door)
+        for stranger in [entry.stranger for entry in door.throttle._turn]:
+            if stranger is not newcomer and isinstance(stranger, FakeUnknownConnection):
+                stranger.says("half a request", HALF_S)
+
+    newcomer = None
+    for _ in range(2_000):
+        passes()
+    waits_s = []
+    for _ in range(20):
+        began = door.now
+        newcomer = FakeUnknownConnection(door)
+        for said in ("a whole request", "a good hello"):
+            while not newcomer.is_read:
+                assert not newcomer.is_cut
+                passes()
+            newcomer.says(said)
+        waits_s.append(door.now - began)
+    assert len(door.throttle) == 511, "all places but the one of who has just logged in"
+    assert max(waits_s) < 3.0
 
 
 def test_in_a_full_line_the_newest_has_no_place() -> None:

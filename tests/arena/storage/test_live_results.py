@@ -42,9 +42,9 @@ def seen(results: LiveResults) -> tuple[Any, ...]:
     """All results."""
     return (
         results.competition,
-        results.played,
+        results.book.played,
         results.standings,
-        results.cross_table,
+        results.book.cross_table,
         results.ranking,
         results.out,
         results.verdicts,
@@ -107,7 +107,7 @@ def test_an_elimination_that_goes_on_has_no_bracket_without_its_rules(store: Sto
     with missing("high_low"):
         results = LiveResults(store, course.id)
 
-        assert (results.played, results.standings, results.stages) == (1, (), ())
+        assert (results.book.played, results.standings, results.stages) == (1, (), ())
         assert (results.progress.settled, results.progress.scheduled) == (1, 1)
         assert results.missing is not None
         assert results.missing.startswith("high_low of package leduc 1.0 is not installed")
@@ -155,7 +155,7 @@ class FollowedCompetition(StepByStep):
 
     def does(self, *words: str) -> Iterator[str]:
         if words == ("cross",):
-            table = self.results.cross_table
+            table = self.results.book.cross_table
             yield (
                 ", ".join(f"{a} v {b} {table[a][b].score}" for a in table for b in table[a])
                 or "none"
@@ -171,7 +171,7 @@ class FollowedCompetition(StepByStep):
         assert seen(results) == seen(LiveResults(self.store, self.course.id))
         progress = results.progress
         yield "; ".join(map(told, results.standings))
-        state = f"{results.competition.state}, {results.played} played"
+        state = f"{results.competition.state}, {results.book.played} played"
         left = "" if progress.left_s is None else f", {progress.left_s} s left"
         yield f"{state}, {progress.settled} of {progress.scheduled}{left}"
         if results.verdicts:
@@ -225,7 +225,7 @@ def test_an_update_reads_what_is_new_and_no_more(
     assert sum(busy) == 4  # and a match with two seats
     assert len(idle) <= len(busy) <= 4
     assert sum(counted) > 120
-    assert results.played == 60
+    assert results.book.played == 60
 
 
 # ---- Whatever happens
@@ -289,7 +289,7 @@ def test_following_comes_to_the_same_as_adding_up_at_the_end(
     results.update()
 
     assert seen(results) == seen(LiveResults(store, course.id))
-    assert results.played == len(store.results(course.id))
+    assert results.book.played == len(store.results(course.id))
     assert course.numbers > 3
 
 
@@ -323,7 +323,7 @@ def test_the_sums_of_units_reach_the_standings(database: str) -> None:
         ledger = Ledger("akq-9", of, store, store.results("akq-9"))
 
         assert results.standings == expected.rows() == ledger.book.rows
-        assert results.cross_table == expected.cross_table()
-        assert results.unit == ledger.book.unit == results.summary().unit
-    assert results.unit == IntervalUnit("hand", 50, 0)
+        assert results.book.cross_table == expected.cross_table()
+        assert results.book.unit == ledger.book.unit == results.summary().unit
+    assert results.book.unit == IntervalUnit("hand", 50, 0)
     assert all(row.method == "Student" for row in results.standings)

@@ -6,13 +6,16 @@ import signal
 import subprocess
 import sys
 import threading
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+import sqlalchemy as sa
 
 from arena.sandbox.workdir import LOCK_SUFFIX, with_companions
+from arena.storage.lock import hold
 from arena.storage.store import Act, Store
 from protocol.errors import StoreFailed, UsageError
 from tests.support.databases import anybody
@@ -101,7 +104,7 @@ def test_what_cannot_be_opened_is_not_held(empty_database: str) -> None:
 def test_the_file_is_a_lock_and_there_only_while_it_is_held(tmp_path: Path, was_left: bool) -> None:
     beside = tmp_path / f"arena.db{LOCK_SUFFIX}"
     if was_left:  # by a dead arena
-        beside.write_text("1\n")
+        beside.write_text(" 1\n")
 
     with Store(tmp_path / "arena.db", exclusive=True):
         assert int(beside.read_text()) == os.getpid()
@@ -117,25 +120,27 @@ def test_a_link_to_the_database_leads_to_the_same_lock(tmp_path: Path) -> None:
             Store(link, exclusive=True)
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="it cannot be removed there")
-def test_who_waits_with_a_file_that_was_removed_takes_the_new_one(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    from arena.storage import lock
+def test_those_who_take_it_from_each_other_hold_it_one_at_a_time(tmp_path: Path) -> None:
+    engine = sa.create_engine(f"sqlite:///{tmp_path / 'arena.db'}")
+    holders, most, taken = set[int](), list[int](), Counter[int]()
 
-    file = tmp_path / "arena.db"
-    first = Store(file, exclusive=True)
-    locked = lock.lock_file
+    def take(number: int) -> None:
+        while taken[number] < 25:
+            with contextlib.suppress(UsageError):
+                lock = hold(engine, "arena.db")
+                holders.add(number)
+                most.append(len(holders))
+                lock.keep()
+                taken[number] += 1
+                holders.remove(number)
+                lock.release()
 
-    def late(fd: int) -> bool:
-        first.close()  # just after the file was opened: it is removed now
-        return locked(fd)
-
-    monkeypatch.setattr(lock, "lock_file", late)
-    with Store(file, exclusive=True):
-        monkeypatch.undo()
-        with pytest.raises(UsageError, match="is in use"):
-            Store(file, exclusive=True)
+    threads = [threading.Thread(target=take, args=(number,)) for number in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert (len(most), max(most)) == (100, 1)
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="it cannot be removed there")

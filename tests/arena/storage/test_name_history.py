@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from arena.storage.name_history import Change, NameHistory
+from arena.storage.roster import Change, NameHistory
 
 PEOPLE = {"anna": "Anna", "ben": "Ben"}
 

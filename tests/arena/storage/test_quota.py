@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from arena.storage.quota import MOST_STORED, MOST_VERSIONS, StoredSubmission, surplus
+from arena.storage.submissions import MOST_STORED, MOST_VERSIONS, StoredSubmission, surplus
 
 KEPT = st.tuples(st.integers(0, 30), st.booleans())
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import threading
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -13,10 +12,9 @@ import sqlalchemy as sa
 from arena.formats.spec import Form
 from arena.storage.roster import Issued, Roster
 from arena.storage.roster_csv import Student
-from arena.storage.roster_watch import RosterWatch
 from arena.storage.schema import ROSTER, open_database
 from arena.storage.store import CompetitionState, Store
-from arena.storage.tokens import Access, hashed
+from arena.storage.tokens import hashed
 from protocol.errors import StoreFailed, UsageError
 from tests.support.cases import CaseFile, StepByStep
 from tests.support.databases import rows
@@ -78,10 +76,9 @@ class RosterDesk(StepByStep):
 
     def shows(self) -> Iterator[str]:
         access = self.roster.access()
-        assert access.revision == self.roster.revision()
         good = {**access.players, **access.instructors}
         tokens = [good.get(hashed(token), "nobody") for token in self.issued]
-        yield f"{access.revision}: tokens of {', '.join(tokens)}"
+        yield f"tokens of {', '.join(tokens)}"
         if access.instructors:
             yield f"instructors {', '.join(sorted(access.instructors.values()))}"
         members = self.roster.members()
@@ -115,15 +112,12 @@ def test_only_hashes_are_kept(roster: Roster, database: str) -> None:
 
 
 def test_tokens_that_cannot_be_handed_out_are_not_made(roster: Roster) -> None:
-    before = roster.revision()
-
     def fails(issued: Sequence[Issued]) -> None:
         raise UsageError("no room")
 
     with pytest.raises(UsageError, match="no room"):
         roster.take([ANN], fails)
     assert roster.members() == ()
-    assert roster.revision() == before
 
 
 def test_nothing_is_handed_out_if_nobody_is_new(roster: Roster) -> None:
@@ -153,7 +147,6 @@ def test_two_alike_that_have_long_been_on_the_roster_stay_two(
 
 def test_changes_at_the_same_time_wait_for_each_other(engine: sa.Engine, database: str) -> None:
     Roster(engine).take([ANN])
-    revision = Roster(engine).revision()
     failures: list[Exception] = []
 
     def rotate() -> None:
@@ -173,7 +166,7 @@ def test_changes_at_the_same_time_wait_for_each_other(engine: sa.Engine, databas
         thread.join()
 
     assert failures == []
-    assert Roster(engine).revision() == revision + 40
+    assert rows(database, "SELECT value FROM meta WHERE key = 'roster'") == [("41",)]
     assert len(Roster(engine).access().players) == 1
 
 
@@ -235,77 +228,3 @@ def test_no_token_is_a_formula_to_a_spreadsheet(
     monkeypatch.setattr("secrets.token_urlsafe", lambda _: next(drawn))
 
     assert roster.instructor() == "token"
-
-
-# --- somebody watches ---
-
-
-async def test_a_change_is_seen_once(roster: Roster) -> None:
-    seen: list[Access] = []
-
-    watch = RosterWatch(roster, seen.append, seen=roster.revision())
-    await watch.look()
-    assert seen == []
-    roster.take([ANN])
-    await watch.look()
-    await watch.look()
-    assert seen == [roster.access()]
-
-
-async def test_it_looks_again_and_again(roster: Roster) -> None:
-    seen: asyncio.Queue[Access] = asyncio.Queue()
-    watch = RosterWatch(roster, seen.put_nowait, 0, every_s=0.01)
-    watching = asyncio.create_task(watch.run())
-    for _ in range(2):
-        await asyncio.to_thread(roster.instructor)
-        assert await seen.get() == roster.access()
-    watching.cancel()
-
-
-async def test_a_change_that_could_not_take_effect_hides_no_later_one(
-    roster: Roster, caplog: pytest.LogCaptureFixture
-) -> None:
-    seen: list[Access] = []
-    first, later = threading.Event(), threading.Event()
-
-    def on_change(access: Access) -> None:
-        seen.append(access)
-        if not first.is_set():
-            first.set()
-            raise KeyError("a fault of the arena")
-        later.set()
-
-    watch = RosterWatch(roster, on_change, roster.revision(), every_s=0.01)
-    watching = asyncio.create_task(watch.run())
-    roster.take([ANN])
-    assert await asyncio.to_thread(first.wait, 10)
-    roster.revoke("ann")
-    assert await asyncio.to_thread(later.wait, 10)
-    watching.cancel()
-    assert [list(access.players.values()) for access in seen] == [["ann"], []]
-    [record] = caplog.records
-    assert record.exc_info is not None
-    assert "the roster" in record.getMessage()
-
-
-async def test_while_the_database_is_out_of_reach_everything_stays_as_it_was(
-    roster: Roster, engine: sa.Engine, caplog: pytest.LogCaptureFixture
-) -> None:
-    seen: list[Access] = []
-    roster.take([ANN])
-
-    watch = RosterWatch(roster, seen.append, roster.revision())
-    _execute(engine, "ALTER TABLE meta RENAME TO gone")
-    await watch.look()
-    await watch.look()
-    _execute(engine, "ALTER TABLE gone RENAME TO meta")
-    roster.revoke("ann")
-    await watch.look()
-    assert [access.players for access in seen] == [{}]
-    [record] = caplog.records
-    assert record.getMessage().startswith("the roster stays as it was: cannot read")
-
-
-def _execute(engine: sa.Engine, statement: str) -> None:
-    with engine.begin() as connection:
-        connection.exec_driver_sql(statement)

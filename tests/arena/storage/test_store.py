@@ -26,7 +26,7 @@ from arena.formats.schedule import RankingPlace
 from arena.formats.spec import Form, Plan, RelaunchSpec
 from arena.games import GAMES
 from arena.games.replay import replay
-from arena.records.digest import sealed
+from arena.records.document import sealed
 from arena.storage import schema as opening
 from arena.storage.models import VERSION, MatchSums, VersionChange
 from arena.storage.reader import document_of

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import sqlalchemy as sa
 
-from arena.storage import quota
+from arena.storage import submissions as quota
 from arena.storage.programs import Programs
 from arena.storage.roster import Roster
 from arena.storage.schema import open_database
@@ -61,7 +61,6 @@ class SubmissionDesk(StepByStep):
         self.roster = Roster(engine, lambda: NOW)
         self.submissions = Submissions(engine, lambda: NOW)
         self.at, self.programs = 0.0, list[str]()
-        self.seen = 0, list[str]()
 
     def shows(self) -> Iterator[str]:
         for one in sorted(self.submissions.of(None), key=lambda one: one.number):
@@ -74,9 +73,6 @@ class SubmissionDesk(StepByStep):
             f"{one.owner} {SHORT[one.game]} v{one.version} (#{one.submission} at {one.at} {one.who})"
             for one in self.submissions.in_play()
         ]
-        seen = self.submissions.revision(), in_play
-        assert (seen[0] > self.seen[0]) >= (in_play != self.seen[1]), "those who poll see it"
-        self.seen = seen
         yield f"in play: {', '.join(in_play) or 'none'}"
 
     def does(self, *words: str) -> Iterator[str]:
@@ -307,7 +303,7 @@ def test_a_database_of_before_is_read_as_empty_and_not_changed(before: str) -> N
     assert submissions.of(None) == submissions.undecided() == ()
     assert submissions.in_play() == ()
     assert submissions.stderr("ann") == ()
-    assert (submissions.logs(1), submissions.revision()) == ({}, 0)
+    assert submissions.logs(1) == {}
     with pytest.raises(UsageError, match="expected the number of a submission"):
         submissions.get(1)
     assert "00" not in Programs(engine)
@@ -335,5 +331,4 @@ def test_an_arena_adds_the_tables_to_a_database_of_before(before: str) -> None:
 
     engine, _ = open_database(before, create=False)
     assert [one.version for one in Submissions(engine).of("ann")] == [2, 1]
-    assert Submissions(engine).revision() == 2
     engine.dispose()

@@ -15,7 +15,7 @@ import pytest
 
 from arena.sandbox.build import LOG_BYTES
 from arena.server import peer_sockets
-from arena.storage import quota
+from arena.storage import submissions as quota
 from arena.storage.roster import Roster
 from arena.storage.submissions import MOST_STDERR, STDERR_BYTES, Submission
 from arena.submissions import socket, uploads

@@ -16,7 +16,7 @@ from arena.engine.match import Record
 from arena.formats.schedule import Pairing
 from arena.formats.spec import Form
 from arena.games import GAMES
-from arena.records import seat_transcript
+from arena.records.seat_document import seat_match
 from arena.records.visibility import LADDER_S, Viewer
 from arena.storage.store import Store
 from arena.web import analysis_pages
@@ -88,11 +88,11 @@ def plain(what: object) -> Any:
 
 def told_to(record: Record, seat: int) -> list[Any]:
     """All that a seat was told and asked, in order, as its bot got it."""
-    transcript = seat_transcript.told(record, seat)
+    match = seat_match(record, seat)
     heard: list[Any] = []
-    for asked in transcript.asked:
+    for asked in match.decisions:
         heard += [*asked.news, asked.question]
-    return [plain(what) for what in (*heard, *transcript.news)]
+    return [plain(what) for what in (*heard, *match.news)]
 
 
 # ---- Mistakes

@@ -14,12 +14,13 @@ from typing import Any
 import msgspec
 import pytest
 
-from arena.engine.match import Record, questions_of
+from arena.engine.match import Record
+from arena.engine.rules import EVERYONE, AskSeat, TellSeat
 from arena.formats.formats import schedule_of
 from arena.formats.spec import Form
 from arena.games import GAMES
-from arena.games.replay import reopened
-from arena.records.replay_events import Round, rounds_of
+from arena.games.replay import SeatAnswered, events_of
+from arena.records.rounds import Round, rounds_of
 from arena.records.seat_document import SeatDocument
 from arena.records.visibility import seen
 from arena.results.match_sums import recompute
@@ -299,7 +300,7 @@ def test_the_cross_table_is_in_the_order_of_the_standings(file: Path) -> None:
     with Store(file) as store:
         SampleWriter(store, plan("ace_king_queen"), "c").to_the_end()
         store.flush()
-        table = LiveResults(store, "c").cross_table
+        table = LiveResults(store, "c").book.cross_table
     library = InProcessReader(file)
     cross = library.get("competitions/c/cross.json")
     rows = library.get("competitions/c.json")["standings"]
@@ -410,13 +411,9 @@ def test_the_histogram_has_a_bots_own_decisions(file: Path, game: str) -> None:
         name = store.results("c")[0].players[0]
         taken: list[int] = []
         for played in store.results("c"):
-            for round_ in rounds_of(store.record(played.id)):
-                answers = msgspec.to_builtins(round_.events)
-                taken += [
-                    event["took_ms"]
-                    for event in answers
-                    if event["event"] == "answered" and played.players[event["seat"]] == name
-                ]
+            for event in events_of(store.record(played.id)):
+                if isinstance(event, SeatAnswered) and played.players[event.seat] == name:
+                    taken.append(event.took_ms or 0)
     library = InProcessReader(file)
     times = library.get("competitions/c/bot.json", name=name)["times"]
 
@@ -468,21 +465,20 @@ def test_J8_the_owner_of_a_seat_gets_what_that_seat_saw(file: Path, game: str) -
         assert (document.match, document.seat) == (played.id, seat + 1)
         whole, own = store.record(played.id), document.record
         assert (own.seed, own.nonces, own.decks) == (None, (), None)
-        assert [*document.steps()] != []
-        told = [(question, news) for question, news in asked_and_told(whole, seat)]
-        assert [
-            (step.asked.question if step.asked else None, tuple(tell.news for tell in step.news))
-            for step in document.steps()
-        ] == told
+        seen = [event for event in document.events() if not isinstance(event, SeatAnswered)]
+        assert seen == asked_and_told(whole, seat) != []
         if seat:
             status, line = library.refused(path, owner(played.players[seat]), seat="1")
             assert (status, line) == (403, f"expected seat {seat + 1}, your own, got 1")
 
 
-def asked_and_told(record: Record, seat: int) -> Iterator[tuple[object, tuple[object, ...]]]:
+def asked_and_told(record: Record, seat: int) -> list[AskSeat | TellSeat]:
     """What a seat is asked and told, by the rules."""
-    for _, question, news in questions_of(seat, reopened(record).steps(record.answers)):
-        yield question, news
+    return [
+        event
+        for event in events_of(record)
+        if isinstance(event, AskSeat | TellSeat) and event.seat in (seat, EVERYONE)
+    ]
 
 
 @EACH_GAME
@@ -590,10 +586,10 @@ def test_what_takes_long_to_make_is_not_made_anew_at_every_match(file: Path) -> 
 
         def slow() -> int:
             now[0] += 2.0
-            return cached.results.played
+            return cached.results.book.played
 
         def fast() -> int:
-            return cached.results.played
+            return cached.results.book.played
 
         assert (cached.cached("slow", slow), cached.cached("fast", fast)) == (3, 3)
         store.taken_back("c", "ace_king_queen-1", act("void"))

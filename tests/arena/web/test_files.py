@@ -16,6 +16,7 @@ from arena.games import GAMES
 from arena.server.reply import Reply
 from arena.web.files import Files, game_files, page_files
 from protocol.high_low import Dealt
+from protocol.messages import Limits
 from protocol.words import Told
 
 SCRIPT = b"export const wide = 1;\n" * 100
@@ -83,7 +84,11 @@ def test_all_that_the_index_of_the_installed_page_names_is_there() -> None:
 def test_the_page_knows_every_game_as_it_describes_itself() -> None:
     files = game_files()
     script = files["games/games.js"].decode()
-    described = json.loads(script.removeprefix("export const GAMES = ").removesuffix(";\n"))
+    first, _, second = script.partition("\n")
+    described = json.loads(first.removeprefix("export const GAMES = ").removesuffix(";"))
+    limits = json.loads(second.removeprefix("export const LIMITS = ").removesuffix(";\n"))
+
+    assert [*limits] == [*Limits.__struct_fields__]
 
     assert list(described) == list(GAMES)
     for name, game in GAMES.items():

@@ -32,7 +32,7 @@ def look(
     latest: Iterable[LobbyResult] = (),
     upcoming: Iterable[Upcoming] = (),
     aside: Iterable[str] = (),
-    submitters: object = None,
+    submissions: object = None,
     host_directory: object = None,
 ) -> Any:
     """The lobby of an arena with this host, decoded."""
@@ -40,13 +40,10 @@ def look(
     real_host = SimpleNamespace(
         competitions=tuple(host.competitions),
         referee=host.house.referee,
-        gateway=SimpleNamespace(
-            players=host.players,
-            admission=admission,
-            entrance=SimpleNamespace(submitters=submitters),
-        ),
+        gateway=SimpleNamespace(players=host.players, admission=admission),
         here=SimpleNamespace(non_competing=set(aside)),
         host_directory=host_directory,
+        submissions=submissions,
         storage=WorkingStorage(),
     )
     spectators = cast(Spectators, SimpleNamespace(viewers=lambda match: 7))
@@ -66,14 +63,16 @@ async def test_an_arena_where_nothing_goes_on_says_what_it_can_play(house: FakeA
 
 
 @pytest.mark.parametrize(
-    ("field", "given"), [("submissions", "submitters"), ("hosts", "host_directory")]
+    ("field", "given"), [("submissions", "submissions"), ("hosts", "host_directory")]
 )
 async def test_the_page_knows_whether_programs_are_taken_and_other_machines_run_bots(
     house: FakeArena, field: str, given: str
 ) -> None:
     assert not look(FakeHost(house))["arena"][field]
-    more: dict[str, Any] = {given: object()}
-    assert look(FakeHost(house), **more)["arena"][field]
+    more: dict[str, Any] = {given: SimpleNamespace(settings=SimpleNamespace(closes=1234.5))}
+    arena = look(FakeHost(house), **more)["arena"]
+    assert arena[field]
+    assert arena["submissions_close"] == (1234.5 if field == "submissions" else None)
 
 
 async def test_a_competition_is_there_with_its_matches_and_who_waits(host: FakeHost) -> None:

@@ -6,10 +6,11 @@ import json
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from arena.games import GAMES
-from arena.records import seat_transcript
+from arena.games.replay import CardsDealt, events_of
 from arena.web import watched_match
 from protocol.messages import Answer
 from protocol.watching import Watch
@@ -264,8 +265,8 @@ def test_who_looks_on_sees_the_whole_match_as_it_is_told(arena: WatchedArena, ga
     answered = [event["value"] for event in shown if event["event"] == "answered"]
     assert answered == json.loads(result.record.to_json())["answers"]
     dealt = [event["deal"] for event in shown if event["event"] == "dealt"]
-    told = seat_transcript.told(result.record, 0)
-    assert json.loads(json.dumps(dealt)) == json.loads(json.dumps(told.decks))
+    deals = [each.deal for each in events_of(result.record) if isinstance(each, CardsDealt)]
+    assert json.loads(json.dumps(dealt)) == json.loads(msgspec.json.encode(deals))
     assert shown[-1]["event"] == "over"
     assert frames[-1]["scores"] == list(result.scores)
     assert all(frame["skipped"] == 0 for frame in frames)

@@ -16,7 +16,7 @@ import pytest
 from arena.engine.match import MatchState, Record
 from arena.games import GAMES, game_named
 from arena.records.captions import Captioner
-from arena.records.replay_events import rounds_of
+from arena.records.rounds import rounds_of
 from arena.records.visibility import seen
 from arena.web.files import game_files
 from protocol.cards import PACK

@@ -226,7 +226,7 @@ async def site(sources: FakeReader, monkeypatch: pytest.MonkeyPatch) -> AsyncIte
     """The page of an arena with one token."""
     with memory_folder() as folder:
         async with in_page_host(folder) as house:
-            access = Access(revision=1, names=frozenset({"ann"}), players={hashed("ann's"): "ann"})
+            access = Access(names=frozenset({"ann"}), players={hashed("ann's"): "ann"})
             house.gateway.roster_changed(access)
             house.web._manual = FakeManual()
             monkeypatch.setattr(house.web.reader, "ask", sources.ask)

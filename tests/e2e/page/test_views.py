@@ -326,7 +326,7 @@ def test_bots_are_shown_with_their_versions(windows: Windows, tmp_path: Path) ->
             versions = "v1", "v2", "v4", ""
             final.finished(table, play("high_low", table.number, versions=versions))
         store.flush()
-        labels = LiveResults(store, "high_low").versions
+        labels = LiveResults(store, "high_low").book.versions
     look = windows.of(AnalysisReader(tmp_path / "arena.db"), is_new=True)
     for where in (route("c", "ace_king_queen", "standings"), route("m", "ace_king_queen-1")):
         page = look.to(where)

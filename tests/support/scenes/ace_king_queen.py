@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from arena.records.seat_transcript import SeatTranscript
+from arena.engine.analysis import SeatMatch
 from bots.ace_king_queen import Bluffer, Honest, Random
 from tests.support.scenes.scene import PAIR, DealtVector, RecordedScene, Says, Twist, asked, news
 
 __all__ = ["DEALT", "SCENES"]
 
 
-def _two_hands(told: SeatTranscript) -> bool:
+def _two_hands(told: SeatMatch) -> bool:
     first, second = news(told, "hand_over")
     return (
         (first.cards[0], first.open, first.response) == ("A", "bet", "fold")
@@ -18,7 +18,7 @@ def _two_hands(told: SeatTranscript) -> bool:
     )
 
 
-def _checked_then_bet(told: SeatTranscript) -> bool:
+def _checked_then_bet(told: SeatMatch) -> bool:
     hands = news(told, "hand_over")
     return (
         [hand.open for hand in hands] == ["check", "check", "bet"]
@@ -27,7 +27,7 @@ def _checked_then_bet(told: SeatTranscript) -> bool:
     )
 
 
-def _called_and_lost(told: SeatTranscript) -> bool:
+def _called_and_lost(told: SeatMatch) -> bool:
     hands = news(told, "hand_over")
     return (
         asked(told) == ["open", "respond", "open"]
@@ -36,12 +36,12 @@ def _called_and_lost(told: SeatTranscript) -> bool:
     )
 
 
-def _checks_and_loses(told: SeatTranscript) -> bool:
+def _checks_and_loses(told: SeatMatch) -> bool:
     [hand] = news(told, "hand_over")
     return bool(hand.open == "check" and hand.payoffs[0] < 0)
 
 
-def _opens_with_an_ace(told: SeatTranscript) -> bool:
+def _opens_with_an_ace(told: SeatMatch) -> bool:
     return bool(news(told, "hand_over")[0].cards[0] == "A")
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from arena.records.seat_transcript import SeatTranscript
+from arena.engine.analysis import SeatMatch
 from bots import blackjack
 from protocol.blackjack import hand_value
 from protocol.messages import Limits
@@ -23,36 +23,36 @@ from tests.support.scenes.scene import (
 __all__ = ["DEALT", "SCENES"]
 
 
-def outcomes(told: SeatTranscript) -> list[str]:
+def outcomes(told: SeatMatch) -> list[str]:
     """How the hands of blackjack ended."""
     return [over.outcome for over in news(told, "hand_over")]
 
 
-def _natural_and_two_more(told: SeatTranscript) -> bool:
+def _natural_and_two_more(told: SeatMatch) -> bool:
     return outcomes(told) == ["natural", "bust", "dealer_busts"]
 
 
-def _one_of_each(told: SeatTranscript) -> bool:
+def _one_of_each(told: SeatMatch) -> bool:
     return len(set(outcomes(told))) == 6
 
 
-def _is_shuffled_twice(told: SeatTranscript) -> bool:
+def _is_shuffled_twice(told: SeatMatch) -> bool:
     totals = [draw.total for draw in questions(told, "draw")]
     return len(news(told, "shuffled")) == 2 and 21 in totals
 
 
-def _loses_all(told: SeatTranscript) -> bool:
+def _loses_all(told: SeatMatch) -> bool:
     return len(outcomes(told)) < 5
 
 
-def _draws_twice(told: SeatTranscript) -> bool:
+def _draws_twice(told: SeatMatch) -> bool:
     return asked(told)[:5] == ["bet", "draw", "draw", "bet", "draw"]
 
 
-def _bets_at_8(told: SeatTranscript) -> bool:
+def _bets_at_8(told: SeatMatch) -> bool:
     """Whether the last bet is asked at a count of +8 or more, and won or lost."""
     counting, count = blackjack.Counting(), 0
-    for one in told.asked:
+    for one in told.decisions:
         for item in one.news:
             counting.hear(item)
         if one.question.kind == "bet":
@@ -60,13 +60,13 @@ def _bets_at_8(told: SeatTranscript) -> bool:
     return count >= 8 and outcomes(told)[-1] in ("win", "lose")
 
 
-def _dealer_has_22(told: SeatTranscript) -> bool:
+def _dealer_has_22(told: SeatMatch) -> bool:
     over = news(told, "hand_over")[-1]
     return hand_value(over.dealer)[0] == 22 and hand_value(over.player)[0] == 20
 
 
 def _blackjack(
-    number: int, about: str, wanted: Callable[[SeatTranscript], bool], **more: Any
+    number: int, about: str, wanted: Callable[[SeatMatch], bool], **more: Any
 ) -> RecordedScene:
     settings = {"shuffle": "uniform", **more.pop("settings", {"hands": 2})}
     bots = (more.pop("bot", blackjack.Simple),)

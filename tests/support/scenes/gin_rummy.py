@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from arena.records.seat_transcript import SeatTranscript
+from arena.engine.analysis import SeatMatch
 from bots import gin_rummy
 from protocol.cards import Card
 from protocol.gin_melds import Meld, arrange
@@ -39,24 +39,24 @@ class Declares(gin_rummy.Simple):
         return tuple(arrange(self.hand)[0])
 
 
-def _round(told: SeatTranscript, reason: str, knocker: int | None, most: int) -> Any:
+def _round(told: SeatMatch, reason: str, knocker: int | None, most: int) -> Any:
     """The first round, if it ended so and the seat was asked no more than so often."""
     over = news(told, "round_over")[0]
-    is_short = len(told.asked) <= most
+    is_short = len(told.decisions) <= most
     return over if is_short and (over.reason, over.knocker) == (reason, knocker) else None
 
 
-def _knocks_at_once(told: SeatTranscript) -> bool:
+def _knocks_at_once(told: SeatMatch) -> bool:
     over = _round(told, "knock", 0, 2)
     return over is not None and len(over.layoffs) > 1 and _is_second(told)
 
 
-def _is_second(told: SeatTranscript) -> bool:
+def _is_second(told: SeatMatch) -> bool:
     """Whether the up-card came to the seat because the other did not want it."""
     return [one.took for one in news(told, "offered")] == [False, True]
 
 
-def _hears_gin(told: SeatTranscript) -> bool:
+def _hears_gin(told: SeatMatch) -> bool:
     over = _round(told, "gin", 1, 12)
     took = {turn.drew for turn in news(told, "turn") if turn.seat == 0}
     return (
@@ -64,7 +64,7 @@ def _hears_gin(told: SeatTranscript) -> bool:
     )
 
 
-def _is_undercut(told: SeatTranscript) -> bool:
+def _is_undercut(told: SeatMatch) -> bool:
     over = _round(told, "undercut", 0, 8)
     if over is None or not over.layoffs or asked(told)[1] != "turn":
         return False
@@ -75,15 +75,15 @@ def _too_early(question: Turn) -> dict[str, Any]:
     return {"discard": question.drawn, "knock": True}
 
 
-def _knocks_in_vain(told: SeatTranscript) -> bool:
+def _knocks_in_vain(told: SeatMatch) -> bool:
     return _round(told, "tie", 1, 9) is not None
 
 
-def _empties_the_stock(told: SeatTranscript) -> bool:
+def _empties_the_stock(told: SeatMatch) -> bool:
     return _round(told, "stock", None, 36) is not None
 
 
-def _runs_out_of_turns(told: SeatTranscript) -> bool:
+def _runs_out_of_turns(told: SeatMatch) -> bool:
     reasons = [over.reason for over in news(told, "round_over")]
     starters = [dealt.starter for dealt in news(told, "dealt")]
     offers = asked(told).count("offer")
@@ -91,7 +91,7 @@ def _runs_out_of_turns(told: SeatTranscript) -> bool:
 
 
 def _gin(
-    number: int, about: str, wanted: Callable[[SeatTranscript], bool], **more: Any
+    number: int, about: str, wanted: Callable[[SeatMatch], bool], **more: Any
 ) -> RecordedScene:
     bots = more.pop("bots", (Declares, gin_rummy.Simple))
     settings = more.pop("settings", {"max_rounds": 1})

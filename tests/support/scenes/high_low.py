@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from arena.records.seat_transcript import SeatTranscript
+from arena.engine.analysis import SeatMatch
 from bots import high_low
 from tests.support.scenes.scene import (
     FOUR,
@@ -20,23 +20,23 @@ from tests.support.scenes.scene import (
 __all__ = ["DEALT", "SCENES"]
 
 
-def _all_sorts(told: SeatTranscript) -> bool:
+def _all_sorts(told: SeatMatch) -> bool:
     rounds = news(told, "round_over")
     quitters = {over.cards.count(None) for over in rounds}
     bids = {bid.bid for bid in news(told, "bid") if bid.seat == 0}
     return len(rounds) == 10 and {0, 3, 4} <= quitters and {"quit", 10} < bids
 
 
-def _level_at_the_cut(told: SeatTranscript) -> bool:
+def _level_at_the_cut(told: SeatMatch) -> bool:
     return len(news(told, "round_over")) == 20
 
 
-def _bids_after_a_number(told: SeatTranscript) -> bool:
+def _bids_after_a_number(told: SeatMatch) -> bool:
     return 2 not in questions(told, "bid")[1].legal
 
 
 def _high_low(
-    number: int, about: str, wanted: Callable[[SeatTranscript], bool], **more: Any
+    number: int, about: str, wanted: Callable[[SeatMatch], bool], **more: Any
 ) -> RecordedScene:
     bots = (high_low.Random,) * 4
     settings = {"gap": 1_000_000, "max_shuffles": 1}

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from enum import Enum, auto
 from typing import Any, NamedTuple
 
-from arena.records.seat_transcript import SeatTranscript
+from arena.engine.analysis import SeatMatch
 from protocol.messages import Limits
 from protocol.vocabulary import News
 
@@ -74,7 +74,7 @@ class RecordedScene(NamedTuple):
     settings: dict[str, Any]
     players: tuple[str, ...]
     bots: tuple[type[Any], ...]
-    wanted: Callable[[SeatTranscript], bool]
+    wanted: Callable[[SeatMatch], bool]
     seat: int = 0
     twists: Mapping[int, Mapping[int, Says | Twist]] = {}
     notes: Mapping[tuple[int, int], str] = {}
@@ -100,20 +100,20 @@ class DealtVector(NamedTuple):
     per: int = 0
 
 
-def news(told: SeatTranscript, kind: str) -> list[Any]:
+def news(told: SeatMatch, kind: str) -> list[Any]:
     """The news of one kind, in order."""
-    heard: list[News] = [news for asked in told.asked for news in asked.news]
+    heard: list[News] = [news for asked in told.decisions for news in asked.news]
     return [news for news in [*heard, *told.news] if news.kind == kind]
 
 
-def questions(told: SeatTranscript, kind: str) -> list[Any]:
+def questions(told: SeatMatch, kind: str) -> list[Any]:
     """The questions of one kind, in order."""
-    return [asked.question for asked in told.asked if asked.question.kind == kind]
+    return [asked.question for asked in told.decisions if asked.question.kind == kind]
 
 
-def asked(told: SeatTranscript) -> list[str]:
+def asked(told: SeatMatch) -> list[str]:
     """The kinds of the questions, in order."""
-    return [asked.question.kind for asked in told.asked]
+    return [asked.question.kind for asked in told.decisions]
 
 
 ALONE = ("ann",)

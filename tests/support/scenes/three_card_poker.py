@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from arena.records.seat_transcript import SeatTranscript
+from arena.engine.analysis import SeatMatch
 from bots import three_card_poker
 from protocol.three_card_poker import compare
 from tests.support.scenes.scene import ALONE, DealtVector, RecordedScene, Says, news
@@ -21,15 +21,15 @@ class Plays(three_card_poker.Random):
         return self.random.randint(1, max(1, min(most, cash // 10)))
 
 
-def _wins_folds_loses(told: SeatTranscript) -> bool:
+def _wins_folds_loses(told: SeatMatch) -> bool:
     return [over.outcome for over in news(told, "round_over")] == [2, -1, -2]
 
 
-def _every_outcome(told: SeatTranscript) -> bool:
+def _every_outcome(told: SeatMatch) -> bool:
     return {over.outcome for over in news(told, "round_over")} == {-2, -1, 0, 1, 2}
 
 
-def _is_decided_by_the_kicker(told: SeatTranscript) -> bool:
+def _is_decided_by_the_kicker(told: SeatMatch) -> bool:
     rounds = news(told, "round_over")
     return rounds[-1].cash >= 120 and any(
         over.outcome in (-2, 2)
@@ -38,17 +38,17 @@ def _is_decided_by_the_kicker(told: SeatTranscript) -> bool:
     )
 
 
-def _goes_broke(told: SeatTranscript) -> bool:
+def _goes_broke(told: SeatMatch) -> bool:
     rounds = news(told, "round_over")
     return 2 < len(rounds) < 6 and bool(rounds[-1].cash < 2)
 
 
-def _wins_first(told: SeatTranscript) -> bool:
+def _wins_first(told: SeatMatch) -> bool:
     return bool(news(told, "round_over")[0].outcome == 2)
 
 
 def _poker(
-    number: int, about: str, wanted: Callable[[SeatTranscript], bool], **more: Any
+    number: int, about: str, wanted: Callable[[SeatMatch], bool], **more: Any
 ) -> RecordedScene:
     bot = more.pop("bot", three_card_poker.Q64)
     settings = more.pop("settings", {"rounds": 3})

@@ -86,10 +86,10 @@ export function KeyHelp({ unit, more = [] }) {
 
 /**
  * The scores of all rounds at a glance; a click goes there. It says nothing that the figures do not say, so it is hidden from screen readers.
- * @param {{after: number[][], round: number, onJump: (round: number) => void, marks?: import("./marks.js").Mark[], seat?: number}} props
- *   after: the scores at the end of each round; marks: the mistakes of the seat, as dots
+ * @param {{after: number[][], round: number, onJump: (round: number) => void, marks?: import("./marks.js").Mark[], seat?: number, ends?: number[]}} props
+ *   after: the scores at the end of each round; marks: the mistakes of the seat, as dots; ends: the rounds that ended a game
  */
-export function Overview({ after, round, onJump, marks = [], seat = 0 }) {
+export function Overview({ after, round, onJump, marks = [], seat = 0, ends = [] }) {
   const count = after.length;
   // A long match has a hundred thousand rounds, and this is drawn with every step.
   const curves = useMemo(() => curvesOf(after), [after]);
@@ -105,6 +105,7 @@ export function Overview({ after, round, onJump, marks = [], seat = 0 }) {
     <span class="high">${number(high)}</span><span class="low">${number(low)}</span>
     <svg viewBox="0 0 1000 100" preserveAspectRatio="none" onClick=${pick}>
       <line class="zero" x1="0" x2="1000" y1=${zero} y2=${zero} />
+      ${ends.map((end) => html`<line class="ends" x1=${(1000 * end) / count} x2=${(1000 * end) / count} y1="0" y2="100" />`)}
       ${lines.map((line, seat) => html`<path class=${`line-${seat + 1}`} d=${line} />`)}
       ${dots?.map((d, at) => d && html`<path class=${`specks grade-${at + 1}`} d=${d} />`)}
       <line class="here" x1=${here} x2=${here} y1="0" y2="100" />

@@ -8,7 +8,8 @@ import { before } from "./reducer.js";
 const fetched = new Map();
 
 /**
- * The view of a game: what its module exports, with the news that end a round and those that may follow.
+ * The view of a game: what its module exports, with the news that end a round and those that may follow. The general view takes
+ * its place where it cannot be used, at once or by its `fallback` once it has failed; `broken` then says why, for its author.
  * @param {string} name @returns {Promise<any>}
  */
 export async function fetchGame(name) {
@@ -16,12 +17,31 @@ export async function fetchGame(name) {
   if (found) return found;
   const described = GAMES[name];
   const { view, style, closes, follows } = described;
-  const link = view ? style && `../games/${style}` : "./general.css";
-  const [module] = await Promise.all([view ? import(`../games/${view}`) : import("./general.js"), link && styled(link)]);
-  const own = view ? module : module.viewOf(described);
-  const game = { before, ...own, closes, follows };
+  const { viewOf } = await import("./general.js");
+  const general = { before, ...viewOf(described), closes, follows };
+  const fallback = (error) => {
+    styled("./general.css");
+    return { ...general, broken: brokenText(view, error) };
+  };
+  let game = general;
+  if (view) {
+    try {
+      const [own] = await Promise.all([import(`../games/${view}`), style && styled(`../games/${style}`)]);
+      game = { before, ...own, closes, follows, fallback };
+    } catch (error) {
+      return fallback(error); // not for ever: it may have been the network
+    }
+  } else {
+    await styled("./general.css");
+  }
   fetched.set(name, game);
   return game;
+}
+
+/** What went wrong in a view, and in which line of which file, as far as the browser says. */
+function brokenText(view, error) {
+  const [, file, line] = /games\/([^\s?:]+)(?:\?[^\s:]*)?:(\d+)/.exec(String(error?.stack)) ?? [];
+  return `${file ? `${file}, line ${line}` : view}: ${error}. The general view is shown instead.`;
 }
 
 /** A style sheet is there, or is not needed to go on. */

@@ -2,7 +2,7 @@
 // The view of a game that has none of its own, made from its questions and news: what each seat has before it and has said, what lies
 // in the middle, whose turn it is, and the scores. The words are the game's, as the arena has put them into the events.
 //
-// A fact is a field of a question or of news: {label, value}. It belongs to a seat, or to the middle if all were told it.
+// A fact is a field of a question or of news: {label, value}, of a seat with its `player`. It belongs to a seat, or to the middle if all were told it.
 
 import { html } from "../lib/preact.js";
 import { cardName, cardSign, capital, number, signed, spaced } from "../format.js";
@@ -17,13 +17,13 @@ const CHIPS = /\b(?:ante|bank|bankroll|bet|bets|cash|chip|chips|pot|stake)\b/;
 /** How many of the others sit to the left, at the top and to the right, by their number. */
 const SIDES = [[0, 0, 0], [0, 1, 0], [0, 2, 0], [1, 1, 1], [1, 2, 1], [1, 3, 1], [2, 2, 2], [2, 3, 2], [2, 4, 2], [3, 3, 3]];
 
-/** The view of a game. @param {{title: string, round: string, closes: string, follows: string[], by_seat: Record<string, string[]>}} game */
+/** The view of a game. @param {{title: string, round: string, closes: string, follows: string[], by_seat: Record<string, string[]>, seat_fields: string[]}} game */
 export function viewOf(game) {
   const start = ({ players, scores, round = 1 }) => ({ ...blank(players.length, scores), ...fresh(players.length), players, round });
   const step = (old, event) => {
     const base = isNext(old, event, game.follows) ? { ...old, ...fresh(old.players.length), round: old.round + 1 } : old;
     const state = common(base, event);
-    if (event.event === "asked") return asked(state, event);
+    if (event.event === "asked") return asked(state, event, game);
     if (event.event === "answered") return isTold(event) || event.text ? { ...state, says: put(state.says, event.seat, said(event, state.players)) } : state;
     return event.event === "told" ? told(state, event, game) : state;
   };
@@ -40,17 +40,18 @@ function fresh(seats) {
   return { before: Array(seats).fill([]), middle: [], asked: "", gains: null, result: "", says: Array(seats).fill(""), done: false };
 }
 
-function asked(state, { seat, question, text }) {
+function asked(state, { seat, question, text }, game) {
   const round = question.round ?? state.round;
-  return { ...state, round, asked: text ?? "", before: put(state.before, seat, withFacts(state.before[seat], factsOf(question))) };
+  return { ...state, round, asked: text ?? "", before: put(state.before, seat, withFacts(state.before[seat], factsOf(question, game, state.players))) };
 }
 
-function told(state, event, { closes, by_seat: bySeat }) {
+function told(state, event, game) {
+  const { closes, by_seat: bySeat } = game;
   const { news, gains, text } = event;
   const seats = state.players.length;
   const seat = news.seat ?? event.seat ?? (seats === 1 ? 0 : null);
   const each = new Set(Object.keys(news).filter((field) => bySeat[news.kind]?.includes(field) && news[field]?.length === seats));
-  const rest = factsOf(news).filter(({ label }) => !each.has(label));
+  const rest = factsOf(news, game, state.players).filter(({ label }) => !each.has(label));
   let next = { ...state, round: news.round ?? state.round };
   for (const field of each) {
     // What the round has brought, and the scores, stand on the plates.
@@ -65,8 +66,10 @@ function told(state, event, { closes, by_seat: bySeat }) {
   return { ...next, scores, gains: gains ?? null, result: text ?? "", done: true, turn: null };
 }
 
-function factsOf(what) {
-  return Object.entries(what).filter(([field, value]) => !NO_FACTS.has(field) && value != null).map(([label, value]) => ({ label, value }));
+/** The fields of a question or of news; a seat is shown by its player's name. */
+function factsOf(what, { seat_fields: seatFields = [] } = {}, players = []) {
+  const player = (field, value) => (seatFields.includes(field) ? players[value] : undefined);
+  return Object.entries(what).filter(([field, value]) => !NO_FACTS.has(field) && value != null).map(([label, value]) => ({ label, value, player: player(label, value) }));
 }
 
 /** Facts with newer ones in their places. */
@@ -130,11 +133,12 @@ function Player({ state, players, seat, place, clock }) {
 }
 
 function Facts({ facts, who = "", look = "" }) {
-  return html`<div class="facts-here">${facts.map(({ label, value }) => html`<div class="fact" key=${label}>${shown(value, spaced(label).toLowerCase(), who, look)}</div>`)}</div>`;
+  return html`<div class="facts-here">${facts.map((fact) => html`<div class="fact" key=${fact.label}>${shown(fact, spaced(fact.label).toLowerCase(), who, look)}</div>`)}</div>`;
 }
 
-function shown(value, label, who, look) {
+function shown({ value, player }, label, who, look) {
   const name = html`<span class="caption">${label}</span>`;
+  if (player !== undefined) return html`${name} <b><bdi>${player}</bdi></b>`;
   const groups = groupsOf(value);
   if (groups) {
     return html`<div class="hand" role="group" aria-label=${who ? `${who}'s ${label}` : label}>${groups.map((cards) => html`<span class=${`group ${cards.length > 5 ? "long" : ""}`}>

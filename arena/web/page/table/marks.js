@@ -14,16 +14,16 @@ export const GRADES = ["", "inaccuracy", "mistake", "blunder"];
 
 const ERRORS = 1.96; // standard errors that a 95 % interval reaches
 
-/** What a mistake cost, with its 95 % interval: "+0.4 chips", "+3.1 [1.5, 4.7] % of the game". @param {Mark} mark */
+/** What a mistake cost, with its 95 % interval: "0.4 chips", "3.1 [1.5, 4.7] % of the game". @param {Mark} mark */
 export function costText({ cost, error, unit }) {
   const text = (value) => number(value, digitsFor(cost));
   const interval = error == null ? "" : ` [${text(cost - ERRORS * error)}, ${text(cost + ERRORS * error)}]`;
-  return `+${text(cost)}${interval}${unit && ` ${unit}`}`;
+  return `${text(cost)}${interval}${unit && ` ${unit}`}`;
 }
 
-/** What would have been better, and by how much: "best was: checks (+0.4 chips)". @param {Mark} mark */
+/** What would have been better, and by how much: "best was: checks (cost 0.4 chips)". @param {Mark} mark */
 export function bestText(mark) {
-  return `best was: ${mark.best_text} (${costText(mark)})`;
+  return `best was: ${mark.best_text} (cost ${costText(mark)})`;
 }
 
 /** The step at which a decision is seen, -1 without one. @param {import("./steps.js").Step[]} steps @param {number} seat @param {number} turn */
@@ -47,6 +47,11 @@ export function marksOfRound(marks, round, steps, seat) {
 export function nextMark(marks, seat, round, step, steps) {
   const isAhead = (mark) => mark.round > round || (mark.round === round && !(steps && stepOf(steps, seat, mark.turn) <= step));
   return marks.find(isAhead) ?? marks[0] ?? null;
+}
+
+/** The worst, the worst first: by their grade, then by what they cost. @param {Mark[]} marks @param {number} most */
+export function dearestOf(marks, most) {
+  return [...marks].sort((one, other) => other.grade - one.grade || other.cost - one.cost).slice(0, most);
 }
 
 /** How many there are of each grade, the worst first: [[3, 2], [1, 5]]. @param {Mark[]} marks @returns {[number, number][]} */

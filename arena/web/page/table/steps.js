@@ -74,10 +74,26 @@ export class MatchSteps {
     if (!round) return null;
     let steps = this._steps.get(number);
     if (!steps) {
-      steps = this._stepsOf(round);
+      steps = this._tried(round);
       this._steps.set(number, steps);
     }
     return steps;
+  }
+
+  /** Go on with the general view, as the game's own has failed. @param {unknown} error */
+  fall(error) {
+    if (!this.game.fallback) throw error;
+    this.game = this.game.fallback(error);
+    this._steps.clear();
+  }
+
+  _tried(round) {
+    try {
+      return this._stepsOf(round);
+    } catch (error) {
+      this.fall(error);
+      return this._stepsOf(round);
+    }
   }
 
   _beginning(round) {

@@ -33,7 +33,9 @@ function Shown({ competition, bot, measure, unit }) {
     <//>`}
     <${Worst} bot=${bot} />
     <div class="columns two">
-      <${Panel} title="Score over time"><${Curve} curve=${bot.curve} /><//>
+      ${bot.ratings.length > 0
+        ? html`<${Panel} title="Rating over time"><${Curve} curve=${bot.ratings} name="Rating" say=${(value) => number(value, 1)} marks=${bot.versions} /><//>`
+        : html`<${Panel} title="Score over time"><${Curve} curve=${bot.curve} name="Score in all" say=${signed} /><//>`}
       <${Panel} title="Decision times"><${Times} times=${bot.times} /><//>
     </div>
     ${bot.opponents.length > 0 && html`<${Panel} title=${`Against ${count(bot.opponents.length, "opponent")}`}><${Opponents} competition=${competition} bot=${bot} /><//>`}
@@ -93,15 +95,17 @@ function lostBy({ players }, name, values) {
   return Math.max(...(others.length ? others : [0])) - values[players.indexOf(name)];
 }
 
-function Curve({ curve }) {
-  const points = useMemo(() => ({ x: curve.map(([at]) => at), series: [{ title: "score", y: curve.map(([, score]) => score) }] }), [curve]);
+/** How a figure went from match to match; marks: from when each version played. */
+function Curve({ curve, name, say, marks = [] }) {
+  const points = useMemo(() => ({ x: curve.map(([at]) => at), series: [{ title: name.toLowerCase(), y: curve.map(([, score]) => score) }] }), [curve]);
   if (curve.length < 2) return html`<${Empty} title="Not enough matches for a curve." text="It needs two that are over." />`;
   const scores = points.series[0].y;
-  const label = `Score in all: ${signed(scores[scores.length - 1])} now, between ${signed(Math.min(...scores))} and ${signed(Math.max(...scores))} on the way`;
+  const label = `${name}: ${say(scores[scores.length - 1])} now, between ${say(Math.min(...scores))} and ${say(Math.max(...scores))} on the way`;
   // Matches that were over in the same second would stand on one spot: then they are counted instead.
   const spread = points.x[points.x.length - 1] - points.x[0] > 60;
   const x = useMemo(() => (spread ? points.x : points.x.map((_, index) => index + 1)), [points]);
-  return html`<${Chart} label=${label} x=${x} series=${points.series} times=${spread} xTitle=${spread ? undefined : "matches over"} />`;
+  const shown = useMemo(() => marks.map(([at, version]) => [spread ? at : 1 + points.x.findIndex((when) => when >= at), version]), [points, marks]);
+  return html`<${Chart} label=${label} x=${x} series=${points.series} times=${spread} xTitle=${spread ? undefined : "matches over"} marks=${shown} />`;
 }
 
 function Times({ times }) {
@@ -112,9 +116,9 @@ function Times({ times }) {
     const range = to === undefined ? `${milliseconds(edges[index])} or more` : `${milliseconds(edges[index])} to below ${milliseconds(to)}`;
     return { from: short(edges[index]), count: value, title: range };
   });
-  const label = `How long its decisions took, of ${count(times.of_matches, "match", "matches")}: half within ${milliseconds(times.median)}, 95 % within ${milliseconds(times.p95)}, the longest ${milliseconds(times.max)}; each bar begins at so many ms`;
+  const label = `How long its decisions took, of ${count(times.of_matches, "match", "matches")}: half within ${milliseconds(times.median)}, 95 % within ${milliseconds(times.p95)}, the longest ${milliseconds(times.max)}; the number below a bar is where it begins, in ms`;
   return html`<${Histogram} label=${label} bars=${trimmed(bars)} />
-    <${Figures} items=${[["Decisions", number(times.decisions)], ["Median", milliseconds(times.median)], ["95 %", milliseconds(times.p95), "so many took no longer"], ["Longest", milliseconds(times.max)]]} />`;
+    <${Figures} items=${[["Decisions", number(times.decisions)], ["Median", milliseconds(times.median)], ["95 %", milliseconds(times.p95), "95 of 100 took no longer"], ["Longest", milliseconds(times.max)]]} />`;
 }
 
 function short(value) {

@@ -2,9 +2,10 @@
 
 import { html } from "../lib/preact.js";
 import { api, useDocument, useLobby } from "../api.js";
+import { GAMES, LIMITS } from "../games/games.js";
 import { href } from "../route.js";
 import { Empty, Loaded, Page, Panel, Progress, State, Table, Tabs, WaitsFor, competitionTitle } from "../components.js";
-import { count, duration, formTitle, number, spaced, time, title } from "../format.js";
+import { count, duration, formTitle, number, time, title } from "../format.js";
 import { Standings } from "./standings.js";
 import { Cross } from "./cross.js";
 import { Bracket } from "./bracket.js";
@@ -84,23 +85,28 @@ function AllMatches({ competition }) {
 }
 
 function Rules({ competition }) {
-  const rows = (values) => Object.entries(values ?? {}).map(([name, value]) => ({ name, value }));
+  const rows = (values, says = {}) => Object.entries(values ?? {}).map(([name, value]) => ({ name, value, text: says[name] ?? "" }));
   const columns = [
-    { id: "name", title: "Name", head: true, value: (row) => row.name, cell: (row) => spaced(row.name) },
+    { id: "name", title: "Name", head: true, look: "said", value: (row) => row.name, cell: (row) => html`<code>${row.name}</code> <span class="faint small">${withCode(row.text)}</span>` },
     { id: "value", title: "Value", number: true, cell: (row) => plain(row.value) },
   ];
   return html`<div class="columns two">
     <${Panel} title=${title(competition.game)}>
       ${competition.measure && html`<p>Ranked by: ${competition.measure.title}.</p>`}
-      <${Table} caption="Settings of its matches" captioned columns=${columns} rows=${rows(competition.settings)} keyOf=${(row) => row.name} />
+      <${Table} caption="Settings of its matches" captioned columns=${columns} rows=${rows(competition.settings, GAMES[competition.game]?.settings)} keyOf=${(row) => row.name} />
     <//>
     <${Panel} title="Limits">
       ${competition.limits
-        ? html`<${Table} caption="What a bot may take" captioned columns=${columns} rows=${rows(competition.limits)} keyOf=${(row) => row.name} />`
+        ? html`<${Table} caption="What a bot may take" captioned columns=${columns} rows=${rows(competition.limits, LIMITS)} keyOf=${(row) => row.name} />`
         : html`<${Empty} title="No limits are written down." />`}
     <//>
     <${Actions} competition=${competition} />
   </div>`;
+}
+
+/** A text with \`names\` in it, which are set as code. @param {string} text */
+function withCode(text) {
+  return text.split("`").map((part, at) => (at % 2 ? html`<code>${part}</code>` : part));
 }
 
 function Actions({ competition }) {

@@ -1,10 +1,12 @@
 // The lobby: competitions, tables, bots, the queue, as the arena pushes them.
 
 import { html, useEffect, useRef, useState } from "../lib/preact.js";
-import { botAddress, useLobby } from "../api.js";
+import { api, botAddress, useDocument, useLobby } from "../api.js";
+import { useMe } from "../login.js";
 import { href } from "../route.js";
+import { rankedBy } from "./standings.js";
 import { Empty, Failure, Loading, Name, Page, Panel, Progress, State, Versus, Waits, WaitsFor, competitionTitle, useFew } from "../components.js";
-import { ago, count, duration, isOffence, list, number, time, title } from "../format.js";
+import { ago, byName, count, dated, duration, isOffence, list, number, ownerOf, time, title } from "../format.js";
 
 export default function Lobby() {
   const { lobby, error } = useLobby();
@@ -18,6 +20,7 @@ export default function Lobby() {
     ${lobby.arena.unwritten && html`<p class="panel">Play waits: ${lobby.arena.unwritten}. It goes on by itself; the arena's log says why.</p>`}
     <${Competitions} lobby=${lobby} />
     <${Waiting} runs=${lobby.runs.filter((run) => run.least !== null)} />
+    <${Coming} runs=${lobby.runs.filter((run) => run.next_at)} closes=${lobby.arena.submissions_close} />
     <div class="lobby">
       <${Panel} look="tables" title=${`At the tables (${more(lobby.matches, lobby.matches_more)})`}><${Tables} lobby=${lobby} /><//>
       <${Panel} look="connected" title=${`Bots (${more(lobby.bots, lobby.bots_more)})`}><${Bots} lobby=${lobby} /><//>
@@ -31,6 +34,7 @@ export default function Lobby() {
 }
 
 function Competitions({ lobby }) {
+  const me = useMe();
   if (!lobby.competitions.length) return html`<${NoCompetition} lobby=${lobby} />`;
   return html`<section class="going" aria-label="Competitions">
     ${lobby.competitions.map((competition) => {
@@ -45,10 +49,38 @@ function Competitions({ lobby }) {
           ? html`<${Progress} done=${competition.settled} all=${competition.scheduled} label=${`matches played in ${heading.title}`} />
               <p>${number(competition.settled)} of ${count(competition.scheduled, "match", "matches")}${left(competition)}</p>`
           : html`<p>${count(competition.settled, "match", "matches")} so far${competition.form === "ladder" ? "; a ladder has no end" : ""}</p>`}
+        <${Leaders} id=${competition.id} me=${me} />
         <${WaitsFor} competition=${competition} />
       </article>`;
     })}
   </section>`;
+}
+
+/** The first three of what is on, and one's own best bot: how it moves, and what keeps it from being first. */
+function Leaders({ id, me }) {
+  const { data } = useDocument(api("competitions", id), null, LEADERS_MS);
+  const came = useRef(/** @type {Map<string, number>} */ (new Map()));
+  const rows = (data?.standings ?? []).filter((row) => row.rank != null);
+  if (!rows.length) return null;
+  const { what, say } = rankedBy(data);
+  const own = me?.kind === "owner" ? rows.find((row) => ownerOf(row.name) === me.name) : undefined;
+  const line = (row, at) => html`<li key=${row.name} class=${row === own ? "own" : ""}><span class="rank">${row.rank}</span> <${Name} name=${row.name} /> <span class="figure">${at === 0 && html`<span class="faint">${what}</span> `}${say(row)}</span>
+    ${row === own && html`<span class="faint small">${moved(came.current, row)}${behind(rows, row, say, what)}</span>`}</li>`;
+  return html`<ol class="leaders" aria-label="The first by ${what}">${rows.slice(0, 3).map(line)}${own && !rows.slice(0, 3).includes(own) && line(own)}</ol>`;
+}
+
+const LEADERS_MS = 15_000;
+
+/** How many places a bot has gained or lost since this page was opened. */
+function moved(came, { name, rank }) {
+  if (!came.has(name)) came.set(name, rank);
+  const by = came.get(name) - rank;
+  return by ? `${by > 0 ? "up" : "down"} ${count(Math.abs(by), "place")} since you came; ` : "";
+}
+
+function behind([first, second], row, say, what) {
+  if (row.rank > first.rank) return `first has ${say(first)} ${what}`;
+  return second ? `first, before ${second.name} with ${say(second)} ${what}` : "";
 }
 
 function left(competition) {
@@ -57,9 +89,8 @@ function left(competition) {
 }
 
 function NoCompetition({ lobby }) {
-  const next = lobby.runs.filter((run) => run.next_at).sort((a, b) => a.next_at - b.next_at)[0];
-  return html`<${Empty} title="No competition is on."
-    text=${next ? `The next, ${next.run}, starts at ${time(next.next_at)}.` : "An instructor starts one; what has been played is kept."}>
+  const text = lobby.runs.length ? "What comes next stands below." : "An instructor starts one; what has been played is kept.";
+  return html`<${Empty} title="No competition is on." text=${text}>
     <p class="row"><a href=${href("competitions")}>All competitions</a> <a href=${href("instructor")}>Start one</a></p>
   <//>`;
 }
@@ -74,6 +105,21 @@ function Waiting({ runs }) {
       ${run.missing.length > 0 && html`<${Waits} names=${run.missing} />`}
     </article>`)}
   </section>`;
+}
+
+/** The runs that have a time, the next first, and until when programs are taken. */
+function Coming({ runs, closes }) {
+  if (!runs.length && !closes) return null;
+  const isOver = closes && closes * 1000 < Date.now();
+  return html`<${Panel} title="Coming">
+    <ul class="lines">
+      ${closes && html`<li><b>${isOver ? "Submissions are closed" : "Submissions close"}</b> <span class="faint">${isOver ? "since " : ""}${dated(closes)}</span></li>`}
+      ${[...runs].sort((one, other) => one.next_at - other.next_at).map((run) => {
+        const { title: name, about } = competitionTitle(run);
+        return html`<li key=${run.run}><b><${Name} name=${name} /></b> <span class="faint">${about.join(", ")} · ${dated(run.next_at)}${run.too_late ? ` · ${count(run.too_late.count, "bot")} may not be checked by then` : ""}</span></li>`;
+      })}
+    </ul>
+  <//>`;
 }
 
 /** What it still takes until a run starts, in the words of `arena status`. */
@@ -97,6 +143,12 @@ function useQuiet(matches) {
 function Tables({ lobby }) {
   const quiet = useQuiet(lobby.matches);
   const [shown, rest] = useFew(lobby.matches, 12, "tables");
+  const recent = lobby.latest.filter((match) => match.finished_at > Date.now() / 1000 - RECENT_S).length;
+  if (!lobby.matches.length && recent) {
+    return html`<${Empty} title="No match is on at this moment."
+      text=${`${count(recent, "match was", "matches were")} over in the last minute: quick bots need less than a second.`}>
+      <p><a href=${href("m", lobby.latest[0].id)}>Watch the latest again</a></p><//>`;
+  }
   if (!lobby.matches.length) {
     return html`<${Empty} title="Nobody is playing."
       text="As soon as two bots meet, their table can be watched here. You can sit down yourself at any time." />`;
@@ -118,6 +170,7 @@ function Tables({ lobby }) {
     ${!rest && lobby.matches_more > 0 && html`<p class="faint">and ${count(lobby.matches_more, "more table")}</p>`}`;
 }
 
+const RECENT_S = 60;
 const QUIET_S = 10; // without a decision: somebody thinks long, or hangs
 
 function minutes(passed) {
@@ -127,7 +180,7 @@ function minutes(passed) {
 const STATES = { here: "here", away: "away: it may come back", leaving: "leaving" };
 
 function Bots({ lobby }) {
-  const [shown, rest] = useFew(lobby.bots, 30, "bots");
+  const [shown, rest] = useFew([...lobby.bots].sort((one, other) => byName(one.name, other.name)), 30, "bots");
   if (!lobby.bots.length) {
     return html`<${Empty} title="No bot is here."
       text=${`A bot connects to ${botAddress()}; the guide for its author says how in ten lines.`} />`;
@@ -165,8 +218,9 @@ function Queue({ lobby }) {
 
 function Latest({ lobby }) {
   const now = useNow(10_000);
-  const [shown, rest] = useFew(lobby.latest, 10, "matches");
-  if (!lobby.latest.length) return html`<p class="faint">Nothing has been played yet.</p>`;
+  const latest = lobby.latest.filter(({ players }) => players.length === 1 || new Set(players).size > 1);
+  const [shown, rest] = useFew(latest, 10, "matches");
+  if (!latest.length) return html`<p class="faint">Nothing has been played yet.</p>`;
   return html`<ul class="lines">
     ${shown.map(
       (match) => html`<li key=${match.id}>

@@ -34,6 +34,6 @@ export function MatchLuck({ document: { luck, players, result }, of = null }) {
     { title: "without luck", y: luck.without.map((by) => by[seat]) },
   ];
   const [won, without] = [luck.gains[last][seat], luck.without[last][seat]].map((value) => signed(value, 2));
-  const label = `${players[seat]} after ${count(luck.after[last], "round")}, in ${luck.unit}s: ${won} won, ${without} without luck`;
-  return html`<${Panel} title="Won, and won without luck"><${Chart} label=${label} x=${luck.after} series=${series} xTitle="rounds" height=${200} /><//>`;
+  const label = `${players[seat]} after ${count(luck.after[last], luck.unit)}: ${won} won, ${without} without luck`;
+  return html`<${Panel} title="Won, and won without luck"><${Chart} label=${label} x=${luck.after} series=${series} xTitle=${`${luck.unit}s`} height=${200} /><//>`;
 }

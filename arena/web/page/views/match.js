@@ -35,9 +35,9 @@ export default function Match({ route }) {
 function Shown({ route }) {
   const token = useToken();
   const source = useMatch(route.id, token);
-  const { game, live, record, error, missing, ended } = source;
-  if (live) return html`<${Watched} key="live" id=${route.id} game=${game} live=${live} lost=${source.lost} ended=${ended} wanted=${route.round ?? 0} moment=${route.step} />`;
-  if (record) return html`<${Stepped} key=${`record ${token}`} id=${route.id} game=${game} record=${record} route=${route} wasLive=${ended} />`;
+  const { live, record, error, missing, ended } = source;
+  if (live) return html`<${Watched} key="live" id=${route.id} live=${live} lost=${source.lost} ended=${ended} wanted=${route.round ?? 0} moment=${route.step} />`;
+  if (record) return html`<${Stepped} key=${`record ${token}`} id=${route.id} record=${record} route=${route} wasLive=${ended} />`;
   const frame = (content) => html`<${Page} title="Match" label="Match" crumbs=${[{ href: href(), title: "Lobby" }]}>${content}<//>`;
   if (missing) {
     return frame(html`<${Empty} title="There is no such match." text="It may have been played without a database, or its arena has been started anew.">
@@ -69,7 +69,7 @@ function useMatch(id, token) {
         const document = await fetchDocument(api("matches", id));
         const game = await fetchGame(document.game);
         const fetchRounds = (from, to) => fetchDocument(api("matches", id, "rounds"), { from, to });
-        set({ game, live: null, error: null, record: new Record(game, document, fetchRounds, () => set({})) });
+        set({ live: null, error: null, record: new Record(game, document, fetchRounds, () => set({})) });
       } catch (error) {
         // Not all spectators at the same moment.
         if ([404, 503].includes(error.status) && tries > 0) setTimeout(() => gone || read(tries - 1), RETRY_MS * (0.5 + Math.random()));
@@ -91,7 +91,7 @@ function useMatch(id, token) {
         if (scene !== message) return;
         live = new Live(game, message);
         for (const frame of frames) live.feed(frame, performance.now());
-        set({ game, live, lost: false, error: null });
+        set({ live, lost: false, error: null });
       } catch {
         if (scene !== message) return;
         set({ error: new ArenaError("the table could not be fetched; trying again, or load the page again") });

@@ -14,15 +14,16 @@ import { CopyLink, Frame, LAST, Stage, faster } from "./match_parts.js";
 const CLOCK_MS = 100;
 
 /**
- * @param {{id: string, game: any, live: import("../table/live.js").Live, lost: boolean, ended?: boolean, wanted: number, moment?: number}} props
+ * @param {{id: string, live: import("../table/live.js").Live, lost: boolean, ended?: boolean, wanted: number, moment?: number}} props
  *   ended: the match is gone, and its record is looked for; wanted: the round that the address names, or 0; moment: the step
  */
-export function Watched({ id, game, live, lost, ended = false, wanted, moment = LAST }) {
+export function Watched({ id, live, lost, ended = false, wanted, moment = LAST }) {
   const { scene, match } = live;
   const isHere = wanted > 0 && match.has(wanted);
   const [at, setAt] = useState(isHere ? { round: wanted, step: moment } : { round: live.newest, step: LAST });
   const [following, setFollowing] = useState(!isHere);
   const [speed, setSpeed] = useState(2);
+  const [, redraw] = useReducer((n) => n + 1, 0);
   const round = live.nearest(at.round);
   const [before, after] = [live.beside(round, -1), live.beside(round, 1)];
   const steps = match.steps(round);
@@ -71,7 +72,7 @@ export function Watched({ id, game, live, lost, ended = false, wanted, moment = 
       ${wanted && wanted < live.oldest ? html`<span>${unit} ${number(wanted)} can be seen when the match is over</span>` : null}
       <span class="scores-now">now ${scene.players.map((name, seat) => html`<span class="pair" title=${name}><${Dot} seat=${seat} /> <b>${number(live.scores[seat])}</b></span>`)}</span>
     </p>
-    <${Stage} game=${game} scene=${scene} steps=${steps} step=${step} round=${round} onPick=${stop((n) => to(round, n))}
+    <${Stage} game=${match.game} onFail=${(error) => (match.fall(error), redraw())} scene=${scene} steps=${steps} step=${step} round=${round} onPick=${stop((n) => to(round, n))}
       turn=${isNow ? live.turn : null} clock=${isNow && live.turn ? html`<${Clock} turn=${live.turn} since=${live.turnAt} />` : null} />
     <${Controls} round=${round} first=${live.oldest} last=${live.newest} step=${step} steps=${end} playing=${following} speed=${speed} atEnd=${following || atEnd}
         atStart=${round === live.oldest && step === 0} unit=${unit} on=${on}>

@@ -1,7 +1,7 @@
 // @ts-check
 // What live and recorded matches share: the heading, the table with its events, the link to a moment.
 
-import { html, useEffect, useRef, useState } from "../lib/preact.js";
+import { html, useEffect, useErrorBoundary, useRef, useState } from "../lib/preact.js";
 import { BotLink, Loading, Page, State } from "../components.js";
 import { href } from "../route.js";
 import { capital, list, milliseconds, number, termination, title } from "../format.js";
@@ -31,8 +31,8 @@ function eyes({ kind, seats }, players) {
   return kind === "all" ? html`<span class="faint">all cards shown</span>` : html`<span class="faint">as a spectator sees it</span>`;
 }
 
-/** The table, what happened at it, and what its players noted; marks: the mistakes among the steps. */
-export function Stage({ game, scene, steps, step, round, onPick, turn = null, clock = null, marks }) {
+/** The table, what happened at it, and what its players noted; marks: the mistakes among the steps; onFail: the table cannot be drawn. */
+export function Stage({ game, scene, steps, step, round, onPick, onFail, turn = null, clock = null, marks }) {
   const listed = useRef(null);
   useEffect(() => {
     const box = listed.current;
@@ -44,8 +44,8 @@ export function Stage({ game, scene, steps, step, round, onPick, turn = null, cl
   const shown = steps?.[step];
   const mark = marks?.get(step);
   const state = shown?.state;
-  return html`<div class="board">
-    <div class="felt-place">${state ? html`<${game.Table} state=${state} players=${scene.players} view=${scene.view} turn=${turn ?? state.turn} clock=${clock} />` : html`<div class="felt-room waiting"><${Loading} what=${beginning.toLowerCase()} /></div>`}
+  return html`${game.broken && html`<p class="note" role="note">${game.broken}</p>`}<div class="board">
+    <div class="felt-place">${state ? html`<${Guarded} key=${Boolean(game.broken)} onFail=${onFail}><${game.Table} state=${state} players=${scene.players} view=${scene.view} turn=${turn ?? state.turn} clock=${clock} /><//>` : html`<div class="felt-room waiting"><${Loading} what=${beginning.toLowerCase()} /></div>`}
       ${state?.over && state.over.termination.kind !== "completed" ? html`<p class="cut-short">${cutShort(state.over.termination, scene.players)}</p>` : null}
     </div>
     <section class="steps" aria-label="What happened">
@@ -59,6 +59,12 @@ export function Stage({ game, scene, steps, step, round, onPick, turn = null, cl
         </button></li>`)}</ol>
     </section>
   </div>`;
+}
+
+/** A table of a game's own view, which may fail to be drawn. */
+function Guarded({ onFail, children }) {
+  const [error] = useErrorBoundary(onFail);
+  return error ? null : children;
 }
 
 /** How bad a mistake is, as a sign. @param {{grade: number}} props */

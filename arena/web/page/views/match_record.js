@@ -1,8 +1,9 @@
 // @ts-check
 // A recorded match, to be stepped through.
 
-import { html, useEffect, useMemo, useRef, useState } from "../lib/preact.js";
+import { html, useEffect, useMemo, useReducer, useRef, useState } from "../lib/preact.js";
 import { Failure } from "../components.js";
+import { GAMES } from "../games/games.js";
 import { href, stay } from "../route.js";
 import { count, duration, number, termination, time } from "../format.js";
 import { useMe } from "../login.js";
@@ -12,26 +13,30 @@ import { unitOf } from "../table/games.js";
 import { Dot } from "../table/seats.js";
 import { CopyLink, Frame, LAST, Stage, faster, within } from "./match_parts.js";
 import { MatchLuck } from "./luck.js";
+import { Outcome } from "./match_outcome.js";
 import { Mistakes, SaveRecord, seatsOf, useMistakes } from "./mistakes.js";
 import { Verdict } from "./verdict.js";
 
 const ADDRESS_MS = 300; // browsers allow only so many changes of the address
 
 /**
- * @param {{id: string, game: any, record: import("../table/record.js").Record, route: import("../route.js").Route, wasLive?: boolean}} props
+ * @param {{id: string, record: import("../table/record.js").Record, route: import("../route.js").Route, wasLive?: boolean}} props
  *   wasLive: it has been watched up to its end
  */
-export function Stepped({ id, game, record, route, wasLive = false }) {
+export function Stepped({ id, record, route, wasLive = false }) {
   const { document, match, last } = record;
   /** @type {[{round: number, step: number, mark?: any}, any]} */
   const [at, setAt] = useState(() => (wasLive && !route.round ? { round: last, step: LAST } : { round: within(route.round ?? 1, last), step: route.step ?? 0 }));
   const [playing, setPlaying] = useState(false);
+  const [, redraw] = useReducer((n) => n + 1, 0);
   const [speed, setSpeed] = useState(1);
   useEffect(() => record.want(at.round));
   const [chosen, setChosen] = useState(/** @type {number|null|undefined} */ (undefined));
   const me = useMe();
-  const seat = chosen === undefined ? seatsOf(document, me).own : chosen;
-  const mistakes = useMistakes(id, seat);
+  const whose = seatsOf(document, me);
+  const seat = chosen === undefined ? whose.own : chosen;
+  const { judges } = GAMES[document.game] ?? {};
+  const mistakes = useMistakes(id, judges ? seat : null);
   const { marks } = mistakes;
   const steps = match.steps(at.round);
   const end = (steps?.length ?? 1) - 1;
@@ -46,8 +51,9 @@ export function Stepped({ id, game, record, route, wasLive = false }) {
     setPlaying(false);
     act(...given);
   };
-  const toMark = stop((mark) => {
-    setAt({ round: mark.round, step: 0, mark: { seat, turn: mark.turn } });
+  const toMark = stop((mark, of = seat) => {
+    setChosen(of);
+    setAt({ round: mark.round, step: 0, mark: { seat: of, turn: mark.turn } });
     // Whoever has scrolled down to the mistakes has to see the table again.
     const board = globalThis.document.querySelector(".board");
     if (board && board.getBoundingClientRect().bottom < innerHeight / 2) board.scrollIntoView();
@@ -90,17 +96,18 @@ export function Stepped({ id, game, record, route, wasLive = false }) {
   const unit = unitOf(document.game);
   return html`<${Frame} scene=${document} state=${document.result.termination.kind === "completed" ? "over" : "offence"}
       side=${wasLive ? html`<span class="tip" role="status">The match is over: step through it.</span>` : null}>
+    <${Outcome} id=${id} document=${document} seats=${judges ? whose.seats : []} chosen=${seat} marks=${marks} unit=${unit} onMark=${toMark} />
     <${Facts} document=${document} id=${id} unit=${unit} />
     ${record.error ? html`<${Failure} error=${record.error} retry=${() => record.again()} />` : null}
-    <${Stage} game=${game} scene=${document} steps=${steps} step=${step} round=${at.round} onPick=${stop((n) => to(at.round, n))} marks=${here} />
+    <${Stage} game=${match.game} onFail=${(error) => (match.fall(error), redraw())} scene=${document} steps=${steps} step=${step} round=${at.round} onPick=${stop((n) => to(at.round, n))} marks=${here} />
     <${Controls} round=${at.round} last=${last} step=${step} steps=${end} playing=${playing} speed=${speed} atEnd=${atEnd}
         atStart=${at.round === 1 && step === 0} unit=${unit} on=${on}>
       <${CopyLink} link=${href("m", id, at.round, step)} />
       <${SaveRecord} id=${id} document=${document} />
       <${KeyHelp} unit=${unit} more=${on.mistake && [["M", "next mistake"]]} />
     <//>
-    <${Overview} after=${document.points?.length === document.rounds.length ? document.points : document.rounds} round=${at.round} onJump=${on.toRound} marks=${marks} seat=${seat ?? 0} />
-    <${Mistakes} document=${document} me=${me} seat=${seat} read=${mistakes} onSeat=${setChosen} onMark=${toMark} unit=${unit} />
+    <${Overview} after=${document.points?.length === document.rounds.length ? document.points : document.rounds} ends=${endsOf(document)} round=${at.round} onJump=${on.toRound} marks=${marks} seat=${seat ?? 0} />
+    ${judges && html`<${Mistakes} document=${document} me=${me} seat=${seat} read=${mistakes} onSeat=${setChosen} onMark=${toMark} unit=${unit} />`}
     <${MatchLuck} document=${document} of=${seat} />
     ${document.verdict ? html`<section class="panel"><h2>Verdict</h2><${Verdict} verdict=${document.verdict} competition=${document.competition} /></section>` : null}
   <//>`;
@@ -129,6 +136,12 @@ function Worst({ document: { players, rounds, points }, id, unit }) {
   if (rounds.length < MANY || !worst.some(Boolean)) return null;
   return html`<span class="worst">largest loss ${worst.map((found, seat) =>
     found && html` <span class="pair"><${Dot} seat=${seat} /> <a href=${href("m", id, found.round, 0)} aria-label=${`${players[seat]}: ${unit} ${found.round}, ${found.lost}`}>${unit} ${number(found.round)}</a> ${number(found.lost)}</span>`)}</span>`;
+}
+
+/** After which rounds a game was won, where a match has several; else none. */
+function endsOf({ game, rounds }) {
+  if (!GAMES[game]?.is_count) return [];
+  return rounds.flatMap((scores, at) => (at < rounds.length - 1 && String(scores) !== String(rounds[at - 1] ?? scores.map(() => 0)) ? [at + 1] : []));
 }
 
 const MANY = 3; // rounds: fewer are soon looked through

@@ -5,7 +5,7 @@ import { html, useMemo, useState } from "../lib/preact.js";
 import { api, fetchText } from "../api.js";
 import { Panel, saveFile } from "../components.js";
 import { count, digitsFor, number } from "../format.js";
-import { GRADES, SIGNS, costText, gradesOf } from "../table/marks.js";
+import { GRADES, SIGNS, costText, dearestOf, gradesOf } from "../table/marks.js";
 import { Dot } from "../table/seats.js";
 import { Analysed, useAnalysis } from "./analysis.js";
 import { Sign } from "./match_parts.js";
@@ -43,7 +43,7 @@ export function Mistakes({ document: match, me, seat, read, onSeat, onMark, unit
 }
 
 function Found({ mistakes: { marks, totals, judged, decisions }, onMark, unit: round }) {
-  const dearest = useMemo(() => [...marks].sort((one, other) => other.grade - one.grade || other.cost - one.cost).slice(0, DEAREST), [marks]);
+  const dearest = useMemo(() => dearestOf(marks, DEAREST), [marks]);
   if (!judged) return html`<p>None of its ${count(decisions, "decision")} can be judged.</p>`;
   const of = judged === decisions ? count(decisions, "decision") : `${count(judged, "decision")} that can be judged, of ${number(decisions)}`;
   const cost = totals.map(({ unit, total }) => `${number(total, digitsFor(total))} ${unit}`).join(" and ");

@@ -24,13 +24,14 @@ export function Standings({ competition }) {
     html`<label class="row">Find
       <input type="search" value=${search} onInput=${(event) => setSearch(event.target.value)} placeholder="a bot's name" />
     </label>`}>
+    <p class="faint">${rankedByText(competition, all)}</p>
     ${rows.length
       ? html`<${Table} caption="Standings" columns=${columns} rows=${rows} keyOf=${(row) => row.name}
           look=${(row) => (isUnlisted(row) ? "out" : "")} last=${(row) => row.rank === null} />`
       : html`<${Empty} title=${`No bot's name has “${search.trim()}” in it.`} />`}
     ${isSettled(all) && html`<p class="faint small">${settledNote(competition)}</p>`}
     <p class="faint small">${intervalNote(competition.unit)}</p>
-    <p class="faint small">${noteOf(competition, all)}</p>
+    <p class="faint small">${pictureNote(competition, all)}</p>
   <//>`;
 }
 
@@ -44,11 +45,24 @@ function isUnlisted(row) {
   return row.rank === null && Boolean(row.eliminated || row.not_there);
 }
 
-function noteOf({ form }, rows) {
-  if (form === "ladder") return "Ranked by what a bot is almost sure to be worth: its rating less three standard deviations. In the picture the thin bar is three to each side, the thick one is one.";
+/** What ranks the bots of a competition that has standings (K1, K3, K4, K6): in a word, a row's figure, and in a sentence. */
+export function rankedBy({ form, measure, standings }) {
+  const named = (what, say, text = what) => ({ what, say, text: `Ranked by ${text}; equals share a rank.` });
+  if (form === "ladder") return named("rating", (row) => number(row.rating, 1), "rating: the strength that a bot is almost sure to have, three standard deviations below its estimate");
+  if (standings.some((row) => "share" in row)) return named("share won", (row) => percent(row.share, 1), "the share won, then by the mean score of a match");
+  if (form === "league") return named(measure?.title ?? "value", (row) => (measure?.is_share ? percent(row.value, 1) : number(row.value, 1)));
+  return named("matches won", (row) => number(row.wins), "matches won, then by score");
+}
+
+function rankedByText(competition, rows) {
   if (rows.some((row) => "stands" in row)) return "Nobody is ranked before the final.";
-  if (rows.some((row) => "stage" in row)) return "Ranked by the final, then by the stage that was reached.";
-  return "In the picture the line is the mean, the bar its interval: where bars overlap much, the order may be chance.";
+  if (rows.some((row) => "stage" in row)) return "Ranked by the score in the final, then by the stage that was reached; equals share a rank.";
+  return rankedBy(competition).text;
+}
+
+function pictureNote({ form }, rows) {
+  if (form === "ladder") return "In the picture the line is the strength; the thick bar is one standard deviation to each side, the thin one three.";
+  return rows.some((row) => "stage" in row) ? "" : "In the picture the line is the mean, the bar its interval: where bars overlap much, the order may be chance.";
 }
 
 function columnsOf(competition, rows) {
@@ -125,7 +139,7 @@ function league(competition, rows) {
 
 function ladder(rows) {
   return [
-    figure("rating", "Rating", "its strength less three standard deviations", undefined, (row) => number(row.rating, 1)),
+    figure("rating", "Rating", "what ranks: its strength less three standard deviations", undefined, (row) => number(row.rating, 1)),
     figure("mu", "Strength", "as estimated, with its standard deviation", undefined, (row) => html`${number(row.mu, 1)} <span class="faint" title="standard deviation">± ${number(row.sigma, 1)}</span>`),
     figure("played", "Played", "matches that count"),
     figure("wins", "Won", "in which it was first alone"),

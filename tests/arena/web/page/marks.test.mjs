@@ -58,7 +58,7 @@ test("a round that is not there yet has no marks, and is gone to", () => {
 });
 
 test("a mistake says what would have been better, and by how much", () => {
-  assert.equal(bestText(mark(1, 1)), "best was: checks (+0.40 chips)");
-  assert.equal(costText({ ...mark(1, 1), cost: 3.14, error: 0.82, unit: "% of the game" }), "+3.14 [1.53, 4.75] % of the game");
+  assert.equal(bestText(mark(1, 1)), "best was: checks (cost 0.40 chips)");
+  assert.equal(costText({ ...mark(1, 1), cost: 3.14, error: 0.82, unit: "% of the game" }), "3.14 [1.53, 4.75] % of the game");
   assert.deepEqual(gradesOf([mark(1, 1, 1), mark(1, 2, 3), mark(2, 1, 1)]), [[3, 1], [1, 2]]);
 });

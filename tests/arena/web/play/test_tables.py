@@ -101,7 +101,7 @@ class FakePlayHost:
         self.gateway = SimpleNamespace(
             players=self.players,
             admission=Admission(self.players, LIMITS, access, requires_token),
-            dismissals=SimpleNamespace(dismiss=self.dismiss),
+            dismiss=self.dismiss,
             timers=Timers(asyncio.get_running_loop()),
         )
         self.competitions: list[Any] = []

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import cast
-
 import arena
 from arena.engine.match import Record
-from arena.engine.rules import NOBODY
-from arena.games.replay import reopened
-from arena.records.alternatives import brought
+from arena.games.replay import CardsDealt, SeatAnswered, events_of
+from arena.lab.replay_to_bot import brought
 from bots.ace_king_queen import Bluffer, Honest
 from protocol.ace_king_queen import Open, Respond
 
@@ -23,16 +19,14 @@ def record() -> Record:
 
 def test_an_answer_that_ends_the_hand_is_weighed_by_the_cards_alone() -> None:
     played = record()
-    match = reopened(played, tells_deals=True)
     deck: tuple[str, ...] = ()
     seen = set()
-    for index, step in enumerate(match.steps(played.answers)):
-        for told in step.news:
-            if told.seat == NOBODY:
-                deck = tuple(cast(Sequence[str], told.news))
-        if step.asked is None:
-            break
-        seat, question = step.asked.seat, step.asked.question
+    for event in events_of(played):
+        if isinstance(event, CardsDealt):
+            deck = event.deal
+        if not isinstance(event, SeatAnswered):
+            continue
+        index, seat, question = event.index, event.seat, event.question
         sign = 1 if RANKS.index(deck[seat]) < RANKS.index(deck[1 - seat]) else -1
         outcomes = {"check": sign, "call": 2 * sign, "fold": -1}
         others = {"bet": "check", "check": "bet", "call": "fold", "fold": "call"}

@@ -10,18 +10,11 @@ import pytest
 from msgspec.structs import replace
 
 from arena.engine.match import MatchResult, MatchState
-from arena.engine.rules import EVERYONE
-from arena.games import GAMES
-from arena.records import seat_transcript
-from arena.records.replay_events import (
-    CardsDealt,
-    EventReplay,
-    MatchOver,
-    SeatAnswered,
-    SeatAsked,
-    SeatTold,
-    rounds_of,
-)
+from arena.engine.rules import EVERYONE, AskSeat, TellSeat
+from arena.games import GAMES, replay
+from arena.games.replay import CardsDealt, MatchOver, Playback, SeatAnswered
+from arena.records.rounds import RoundPlayback, rounds_of
+from arena.records.transcript import heading_of
 from protocol.errors import IllegalAnswer, UsageError
 from protocol.messages import Ending, Termination
 from tests.support import sample_database
@@ -44,7 +37,7 @@ def test_rounds_are_counted_from_1_and_their_scores_are_those_at_their_ends(game
         ends = [
             event.news.scores  # type: ignore[attr-defined]
             for event in events_of(record)
-            if isinstance(event, SeatTold) and event.news.kind.endswith("_over")
+            if isinstance(event, TellSeat) and event.news.kind.endswith("_over")
         ]
         assert [each.scores for each in rounds] == ends
 
@@ -55,8 +48,8 @@ def test_a_round_ends_with_the_news_of_its_end(game: str) -> None:
 
     for each in (*rounds, replace(last, events=last.events[:-1])):
         *before, end = each.events
-        told = [event.news.kind for event in before if isinstance(event, SeatTold)]
-        assert isinstance(end, SeatTold)
+        told = [event.news.kind for event in before if isinstance(event, TellSeat)]
+        assert isinstance(end, TellSeat)
         if end.news.kind == "game_over":
             assert told.pop() == "round_over"
         else:
@@ -67,7 +60,7 @@ def test_a_round_ends_with_the_news_of_its_end(game: str) -> None:
 
 def test_G15_a_game_that_is_over_belongs_to_its_last_round() -> None:
     told = [
-        [event.news.kind for event in each.events if isinstance(event, SeatTold)]
+        [event.news.kind for event in each.events if isinstance(event, TellSeat)]
         for each in rounds_of(played("gin_rummy"))
     ]
 
@@ -93,7 +86,7 @@ def test_a_match_without_a_round_or_a_card_has_only_its_end(result: MatchResult)
 def test_a_long_match_is_told_as_it_is_read() -> None:
     """Not all of it at once, whatever it takes of memory."""
     record = sample_database.play("ace_king_queen", settings={"hands": 2_000}).record
-    taken = EventReplay.of(record)
+    taken = RoundPlayback(Playback.of(record))
     most = 0
     for value in record.answers:
         taken.feed(value)
@@ -127,24 +120,31 @@ def test_all_that_happened_is_there_in_the_order_in_which_it_did(game: str) -> N
         match.answer(value)
     steps += [("told", (tell.seat, tell.news)) for tell in match.take_news()]
 
-    got: list[tuple[str, Any]] = []
-    for event in events_of(record):
-        match event:
-            case SeatTold(seat, news):
-                got.append(("told", (EVERYONE if seat is None else seat, news)))
-            case SeatAsked(seat, question):
-                got.append(("asked", (seat, question)))
-            case SeatAnswered(seat, value, took):
-                got.append(("answered", (seat, value, took)))
-    assert got == steps
+    def told(seat: int | None) -> list[tuple[str, Any]]:
+        """What is told to all, or to one seat (J8)."""
+        got: list[tuple[str, Any]] = []
+        for event in replay.events_of(record, seat):
+            match event:
+                case TellSeat(to, news):
+                    got.append(("told", (to, news)))
+                case AskSeat(to, question):
+                    got.append(("asked", (to, question)))
+                case SeatAnswered(to, value=value, took_ms=took):
+                    got.append(("answered", (to, value, took)))
+        return got
+
+    assert told(None) == steps
+    for seat in range(GAMES[game].seats):
+        assert told(seat) == [step for step in steps if step[1][0] in (seat, EVERYONE)]
 
 
 @EACH_GAME
-def test_what_was_dealt_is_what_a_match_with_stacked_decks_needs(game: str) -> None:
+def test_what_was_dealt_stands_in_the_heading_of_a_transcript(game: str) -> None:
     record = played(game)
     dealt = [event.deal for event in events_of(record) if isinstance(event, CardsDealt)]
 
-    assert msgspec.to_builtins(tuple(dealt)) == seat_transcript.told(record, 0).decks
+    heading = heading_of(record, ["ann"] * GAMES[game].seats, 0, "")
+    assert heading.decks == tuple(msgspec.to_builtins(dealt))
 
 
 @EACH_GAME
@@ -166,7 +166,9 @@ def test_a_deal_is_the_beginning_of_its_round(game: str) -> None:
 def test_stacked_decks_are_told_as_well() -> None:
     game = GAMES["ace_king_queen"]
     settings = game.vocabulary.read_settings({"hands": 2})
-    telling = EventReplay(MatchState(game, settings, decks=["AK", "QK"], tells_deals=True))
+    telling = RoundPlayback(
+        Playback(MatchState(game, settings, decks=["AK", "QK"], tells_deals=True))
+    )
     telling.feed("check")
     telling.feed("check")
 
@@ -190,21 +192,8 @@ def test_times_and_notes_stand_with_their_answers(game: str, has_times: bool) ->
     assert [event.note for event in answers] == ["a thought"] + [None] * (len(answers) - 1)
 
 
-def test_who_is_to_decide_is_known_all_the_while() -> None:
-    record = played("ace_king_queen")
-    telling = EventReplay.of(record)
-
-    assert telling.pending == (0, "open")
-    for value in record.answers:
-        assert not telling.is_over
-        telling.feed(value)
-    assert telling.pending is None
-    assert telling.is_over
-    assert telling.decisions == len(record.answers)
-
-
 def test_an_answer_that_is_not_legal_changes_nothing() -> None:
-    telling = EventReplay.of(played("ace_king_queen"))
+    telling = RoundPlayback(Playback.of(played("ace_king_queen")))
     before = list(telling.events)
 
     with pytest.raises(IllegalAnswer, match="seat 1 answered"):
@@ -235,7 +224,7 @@ def test_what_is_no_record_is_refused(broken: dict[str, Any]) -> None:
 
 def test_a_match_ends_once() -> None:
     record = played("ace_king_queen")
-    telling = EventReplay.of(record)
+    telling = RoundPlayback(Playback.of(record))
     for value in record.answers:
         telling.feed(value)
     telling.end(Termination(Ending.VOID, None, "too late"))
@@ -250,7 +239,7 @@ def test_an_offence_is_the_end_of_the_round_in_which_it_was(game: str) -> None:
     *_, last = rounds_of(record)
 
     assert last.events[-1] == MatchOver(record.scores, record.points, record.termination)
-    assert isinstance(last.events[-2], SeatAsked)
+    assert isinstance(last.events[-2], AskSeat)
 
 
 # ---- Passing over
@@ -262,7 +251,7 @@ def test_what_was_passed_over_is_not_told_and_the_rest_is(game: str) -> None:
     record = played(game)
     whole = list(rounds_of(record))
     for count in (1, 2, 5):
-        telling = EventReplay.of(record)
+        telling = RoundPlayback(Playback.of(record))
         for value in record.answers[:count]:
             telling.pass_over(value)
         assert telling.is_partial
@@ -281,7 +270,7 @@ def test_what_was_passed_over_is_not_told_and_the_rest_is(game: str) -> None:
 @EACH_GAME
 def test_the_end_is_told_even_if_all_was_passed_over(game: str, offender: int | None) -> None:
     record = played(game, offender=offender, after=6)
-    telling = EventReplay.of(record)
+    telling = RoundPlayback(Playback.of(record))
     for value in record.answers:
         telling.pass_over(value)
     telling.end(record.termination)

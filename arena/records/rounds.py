@@ -1,0 +1,114 @@
+"""The rounds of a match that is played back, each with its events (`arena/games/replay.py`).
+
+The events have everything; `arena/records/visibility.py` decides who may see which of it. Pure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+import msgspec
+
+from arena.engine.match import Record
+from arena.engine.rules import TellSeat
+from arena.games.replay import Event, MatchOver, Playback
+from protocol.messages import Termination
+
+__all__ = ["Round", "RoundPlayback", "rounds_of"]
+
+
+class Round(msgspec.Struct, frozen=True):
+    """A complete round; `number` counts from 1; `scores` and `points` are by seat, at its end."""
+
+    number: int
+    scores: tuple[int, ...]
+    points: tuple[int, ...]
+    events: tuple[Event, ...]
+
+
+class RoundPlayback:
+    """Plays a match back and cuts its events into rounds.
+
+    Attributes:
+        events: of the present round; none if its beginning is missing.
+        round: the number of the present one.
+        is_partial: whether a part of the present round was passed over.
+        is_over: whether the end has been added.
+    """
+
+    def __init__(self, playback: Playback) -> None:
+        self.events: list[Event] = []
+        self.round = 1
+        self.is_partial = False
+        self.is_over = False
+        self._rounds: list[Round] = []
+        self._is_complete = False
+        self._playback, self._match = playback, playback.match
+        words = self._match.game.vocabulary
+        self._closes, self._follows = words.closes, frozenset(words.follows)
+        self.add(playback.take_events())
+
+    @property
+    def decisions(self) -> int:
+        return len(self._match.answers)
+
+    @property
+    def scores(self) -> tuple[int, ...]:
+        return self._match.scores
+
+    def feed(self, value: object, took_ms: int | None = None, note: str | None = None) -> None:
+        """Add the events of the next answer; raises as `Playback.feed`."""
+        self.add(self._playback.feed(value, took_ms, note))
+
+    def pass_over(self, value: object) -> None:
+        """Like `feed`, and twice as fast, as no events of the round are added."""
+        match = self._match
+        match.answer(value)
+        self.is_partial = True
+        self.events.clear()
+        if match.termination is not None:
+            self.add(self._playback.take_events())
+            return
+        for told in match.take_news():
+            self.round += type(told.news) is self._closes
+
+    def end(self, termination: Termination) -> None:
+        """Add the end, unless the rules have done so."""
+        self.add(self._playback.end(termination))
+
+    def take(self) -> list[Round]:
+        """The rounds that have become complete since the last call, in order."""
+        rounds, self._rounds = self._rounds, []
+        return rounds
+
+    def add(self, events: Iterable[Event]) -> None:
+        """Add what the playback has said."""
+        for event in events:
+            kind = type(event.news) if type(event) is TellSeat else None
+            self.is_over = type(event) is MatchOver
+            if self._is_complete and kind not in self._follows and not self.is_over:
+                self._turn_over()
+                self.round += 1
+            if not self.is_partial or self.is_over:
+                self.events.append(event)
+            if kind is self._closes:
+                self._is_complete = True
+            if self.is_over:
+                self._turn_over()
+
+    def _turn_over(self) -> None:
+        """Complete the round; of a partial one only the end of the match is left."""
+        if self.events:
+            scores, points = self.scores, self._match.points
+            self._rounds.append(Round(self.round, scores, points, tuple(self.events)))
+        self.events = []
+        self._is_complete = self.is_partial = False
+
+
+def rounds_of(record: Record) -> Iterator[Round]:
+    """Play back a whole record, with one round in memory; raises as `events_of`."""
+    playback = Playback.of(record)
+    rounds = RoundPlayback(playback)
+    for events in playback.feed_all(record):
+        rounds.add(events)
+        yield from rounds.take()
