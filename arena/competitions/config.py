@@ -14,7 +14,7 @@ from __future__ import annotations
 import os
 import re
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from importlib.resources import files
 from pathlib import Path
@@ -50,6 +50,9 @@ _NO_COMPARISONS = (
 )
 
 _ENTRY = re.compile(r"(run|bot)\[(\d+)\](?:\.(\w+))?")  # where a mistake is, as in `run[0].game`
+_WITHIN = re.compile(r"(?:serve|limits|bus|submissions|games|run|bot)(?:\.\w+)*(?=[:\s])")
+_UNKNOWN = re.compile(r"unknown field `(\w+)`")
+_ONE_BRACKET = re.compile(r"(run|bot): expected `array`, got `object`")
 _STEP = re.compile(r"\.(\w+)|\[(\d+)\]")  # of a path of msgspec, such as `$.run[0].matches`
 
 T = TypeVar("T")
@@ -176,7 +179,8 @@ def read_config(path: Path) -> Config:
         config = _config(_parsed(text), path.resolve().parent)
         return msgspec.structs.replace(config, files=(path,))
     except UsageError as error:
-        raise UsageError(f"{path}{_place(text, str(error))}: {error}") from None
+        mistake = _ONE_BRACKET.sub(r"\1: write [[\1]], with two brackets", str(error))
+        raise UsageError(f"{path}{_place(text, str(error))}: {mistake}") from None
 
 
 def example() -> str:
@@ -185,29 +189,42 @@ def example() -> str:
 
 
 def _place(text: str, mistake: str) -> str:
-    """`, line 12, run 'friday'` of a mistake in a [[run]] or [[bot]]; empty for any other.
+    """`, line 12, run 'friday'` of a mistake in a table; empty if it is in none that is there.
 
     `tomllib` gives no lines, so they are looked for: the field's, or else that of the table.
     """
-    found = _ENTRY.match(mistake)
-    if found is None:
-        return ""
-    table, number, field = found.groups()
     lines = text.splitlines()
-    heads = [at for at, line in enumerate(lines) if re.match(rf"\s*\[\[\s*{table}\s*\]\]", line)]
-    if int(number) >= len(heads):  # its tables stand in an array
+    if entry := _ENTRY.match(mistake):
+        table, number, field = entry.groups()
+        own = _lines_of(lines, rf"\[\[\s*{table}\s*\]\]", table, int(number))
+    elif within := _WITHIN.match(mistake):
+        unknown = _UNKNOWN.search(mistake)
+        parts = within[0].split(".") + ([unknown[1]] if unknown else [])
+        field = parts.pop() if len(parts) > 1 else ""
+        table = r"\s*\.\s*".join(parts)
+        own = _lines_of(lines, rf"\[{{1,2}}\s*{table}\s*\]{{1,2}}", table, 0)
+    else:
         return ""
-    first = heads[int(number)]
-    other = rf"\s*\[(?!\s*{table}\.)[\w\s.\[\]\"']+\]\s*(#.*)?$"
-    last = next(
-        (at for at in range(first + 1, len(lines)) if re.match(other, lines[at])), len(lines)
-    )
-    own = range(first, last)
+    if not own:  # the tables stand in an array, or the file has another spelling
+        return ""
     here = rf"\s*({field}\s*[=.]|\[\s*{table}\.{field}\b)"
-    line = next((at for at in own if field and re.match(here, lines[at])), first)
+    line = next((at for at in own if field and re.match(here, lines[at])), own[0])
+    if not entry:
+        return f", line {line + 1:,}"
     names = (re.match(r"\s*name\s*=\s*[\"'](.*?)[\"']\s*(#.*)?$", lines[at]) for at in own)
     name = next((one_line(repr(each[1]), 80) for each in names if each), "")
     return f", line {line + 1:,}" + (f", {table} {name}" if name else "")
+
+
+def _lines_of(lines: Sequence[str], head: str, table: str, number: int) -> range:
+    """The lines of the table with this head, of several the one with that number; maybe none."""
+    heads = [at for at, line in enumerate(lines) if re.match(rf"\s*{head}", line)]
+    if number >= len(heads):
+        return range(0)
+    first = heads[number]
+    other = rf"\s*\[(?!\s*{table}\.)[\w\s.\[\]\"']+\]\s*(#.*)?$"
+    ends = (at for at in range(first + 1, len(lines)) if re.match(other, lines[at]))
+    return range(first, next(ends, len(lines)))
 
 
 def _text(path: Path) -> str:

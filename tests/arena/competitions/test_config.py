@@ -225,7 +225,9 @@ decision_ms = 0
         (("matches = 0", ""), ", line 11, run 'cup'"),
         (('game = "akq"', ""), ", line 2, run 'friday'"),
         (("[limits]", "[[bot]]"), ", line 1"),
-        (("[limits]", "[limits]\ndecision_ms = 0"), ""),
+        (("[limits]", "[limits]\ndecision_ms = 0"), ", line 2"),
+        (("[limits]", "[limits]\n# more\nbanks_ms = 0"), ", line 3"),
+        (("[limits]", "[games.akq]\nhands = true"), ", line 2"),
     ],
 )
 def test_a_mistake_in_a_table_of_several_has_its_line_and_the_name(
