@@ -16,6 +16,7 @@ from math import isfinite
 from numbers import Real
 from operator import index
 from pathlib import Path
+from traceback import walk_tb
 from types import FunctionType, ModuleType, NoneType
 from typing import Any, Protocol
 
@@ -154,14 +155,26 @@ def _never_legal(value: object) -> str:
 
 
 @contextmanager
-def blaming(what: str) -> Iterator[None]:
-    """Turn what a bot's code raises, except Ctrl-C, into `UnknownBot`; `what` says where."""
+def blaming(what: str, folder: Path | None = None) -> Iterator[None]:
+    """Turn what a bot's code raises, except Ctrl-C, into `UnknownBot`; `what` says where.
+
+    Of code in the `folder` the line is said, too.
+    """
     try:
         yield
     except KeyboardInterrupt:
         raise
     except BaseException as error:
-        raise UnknownBot(f"{what}: {without_folder(in_words(error))}") from error
+        place = "" if folder is None else _line_in(folder.resolve(), error)
+        raise UnknownBot(f"{what}: {without_folder(in_words(error))}{place}") from error
+
+
+def _line_in(folder: Path, error: BaseException) -> str:
+    """` (bot.py, line 2)`: the last line of a folder's code that was being run; maybe empty."""
+    calls = [(at.f_code.co_filename, line) for at, line in walk_tb(error.__traceback__)]
+    files = [(Path(name), line) for name, line in calls if not name.startswith("<")]  # Python's own
+    own = [(file, line) for file, line in files if file.resolve().is_relative_to(folder)]
+    return f" ({own[-1][0].name}, line {own[-1][1]})" if own else ""
 
 
 def house_bots(game: str, *, slow: bool = False) -> dict[str, type[Any]]:
@@ -254,7 +267,7 @@ def load_file(path: Path) -> type[Any]:
     """
     if not path.is_file():
         raise UnknownBot(f"expected a file with a bot in it, found no file {path}")
-    with blaming(f"{path} cannot be run"):
+    with blaming(f"{path} cannot be run", path.parent):
         module = BotFolder(path.parent).load(path)
         bots = _bots_in(module)  # a metaclass may raise, too
         names = ", ".join(sorted(cls.__name__ for cls in bots)) or "none"
