@@ -47,7 +47,7 @@ def three_lines(step: str, text: str, file: Path) -> tuple[str, str, str]:
         _, number, method = raised[-1]
         what, todo = wrote, _MEND
         where = _numbered(file, lines, int(number), f", in {method}" if method else "")
-    elif named := re.search(rf"{re.escape(file.name)}(?::|, line )(\d+)", wrote):  # by our base classes
+    elif named := re.search(rf"{re.escape(file.name)}(?::|, line )(\d+)", wrote):  # by our code
         what, where, todo = wrote, _numbered(file, lines, int(named[1])), _MEND
     elif parts.get("expected", "").startswith(_LEGAL):
         kind, _, legal = parts["expected"].removeprefix(_LEGAL).partition(": ")

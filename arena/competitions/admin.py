@@ -397,6 +397,9 @@ class AdminCommands:
         """The competitions of that id or name, or all of them without one."""
         on = self._on
         chosen = [each for each in on if text is None or text in (each.id, each.plan.run)]
+        if text is not None and not chosen and "-" in text:  # the beginning of an id
+            begun = [each for each in on if each.id.startswith(text)]
+            chosen = begun if len(begun) == 1 else []
         if text is not None and not chosen:
             known = _ids(on) or "none"
             raise UsageError(f"expected a competition that is on ({known}), got {text!r}")

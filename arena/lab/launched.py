@@ -300,7 +300,10 @@ class BotPool:
                 return why or "left before the match"
             within = f"within {self._patience_ms:,} ms"
             late = self._arena.supervisor.no_hello(name, within)
-            return late if why is None else f"did not say hello: {why}"
+            if why is None:
+                return late
+            lines = "; a program that speaks in lines needs `stdio:` before its command"
+            return f"did not say hello: {why}{lines if why.endswith('exit status 0') else ''}"
         if self._game.name not in player.games:
             plays = ", ".join(sorted(player.games))
             return f"said hello for {plays}, expected {self._game.name} among its games"

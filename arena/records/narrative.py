@@ -65,15 +65,16 @@ def tell(
             yield from narrator.heading()
             if indexed:
                 yield from narrator.index()
-        is_found = False
+        is_found, last = False, 0
         for number, line in narrator.lines():
+            last = max(last, number)
             if round_number is None or number == round_number:
                 is_found = True
                 yield line
         if round_number is None:
             yield from narrator.ending(verdict)
     if not is_found and round_number is not None:
-        raise UsageError(f"expected a round of the match, got {round_number}")
+        raise UsageError(f"expected a round of the match, 1 to {last:,}, got {round_number}")
 
 
 class _Narrator:

@@ -259,6 +259,11 @@ async def test_without_a_name_all_are_meant(arena: AdminArena) -> None:
         assert said == f"expected a competition to be {done}, none is on"
 
 
+async def test_the_beginning_of_an_id_is_enough(arena: AdminArena) -> None:
+    assert arena.says(Action.PAUSE, competition="cup-").text == "paused: cup-1"
+    assert "that is on" in arena.refuses(Action.PAUSE, competition="cup"), "a word is none"
+
+
 @pytest.mark.parametrize("action", [Action.PAUSE, Action.RESUME, Action.STOP])
 async def test_no_such_competition(arena: AdminArena, action: Action) -> None:
     expected = "expected a competition that is on"

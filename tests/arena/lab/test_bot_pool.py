@@ -163,6 +163,11 @@ async def test_a_match_that_nobody_waits_for_is_void(host: FakePoolHost, pair: B
     [
         (None, "late: no hello within 50 ms"),
         ("crashed: exit status 1", "did not say hello: crashed: exit status 1"),
+        (
+            "ended by itself: exit status 0",
+            "did not say hello: ended by itself: exit status 0; a program that speaks in lines "
+            "needs `stdio:` before its command",
+        ),
     ],
 )
 async def test_J2_who_does_not_come_is_absent_and_holds_up_nobody(

@@ -118,7 +118,7 @@ def test_one_round_alone() -> None:
         for number in [text(record).index("round 3")]
         for line in text(record)[number : number + 4]
     ]
-    with pytest.raises(UsageError, match="expected a round of the match, got 5"):
+    with pytest.raises(UsageError, match="expected a round of the match, 1 to 4, got 5"):
         text(record, round_number=5)
     with pytest.raises(UsageError, match="expected a seat from 1 to 2, got 3"):
         text(record, seat=2)
