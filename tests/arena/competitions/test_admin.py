@@ -261,7 +261,7 @@ async def test_without_a_name_all_are_meant(arena: AdminArena) -> None:
 
 async def test_the_beginning_of_an_id_is_enough(arena: AdminArena) -> None:
     assert arena.says(Action.PAUSE, competition="cup-").text == "paused: cup-1"
-    assert "that is on" in arena.refuses(Action.PAUSE, competition="cup"), "a word is none"
+    assert "that is on" in arena.refuses(Action.PAUSE, competition="cu"), "a word is none"
 
 
 @pytest.mark.parametrize("action", [Action.PAUSE, Action.RESUME, Action.STOP])
