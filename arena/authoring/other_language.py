@@ -11,11 +11,12 @@ __all__ = ["other_language"]
 
 _PROTOCOL = "protocol/"
 _SESSION = "The session in pseudocode"
+_LINES = "Lines instead of a WebSocket"
 _COMMAND = "COMMAND"  # only the author knows what starts the bot
 
 
 def other_language(game: Game, name: str) -> Starter:
-    """The game's page, the session in pseudocode, and the commands for a bot of that name.
+    """The game's page, the session in pseudocode and in lines, and the commands for such a bot.
 
     A game from outside has no page in our manual: it gets one from its description.
     """
@@ -25,12 +26,16 @@ def other_language(game: Game, name: str) -> Starter:
     play = " ".join(["arena play", game.name, *with_bot(game, name, _COMMAND)])
     page = section(protocol, game.name) if game.package is None else _page(game)
     return Starter(
-        {f"{game.name}.md": page, "session.md": section(protocol, _SESSION)},
+        {
+            f"{game.name}.md": page,
+            "lines.md": section(protocol, _LINES),
+            "session.md": section(protocol, _SESSION),
+        },
         (
             ShellCommand("try", play),
             ShellCommand("check", f"arena check -- {_COMMAND}"),
             ShellCommand("connect", f"ARENA_NAME={name} ARENA_URL={ADDRESS} {_COMMAND}"),
-            ShellCommand("connect lines", f"arena connect 'stdio: {_COMMAND}' --name {name}"),
+            ShellCommand("in lines", f"arena connect 'stdio: {_COMMAND}' --name {name}"),
         ),
     )
 

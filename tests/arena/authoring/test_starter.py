@@ -147,7 +147,7 @@ def test_a_name_is_made_fit_for_a_command(said: str, plain: str) -> None:
 def test_there_is_the_page_of_the_game_and_the_session(game: str) -> None:
     made = other_language(GAMES[game], "mine")
 
-    assert {*made.files} == {f"{game}.md", "session.md"}
+    assert {*made.files} == {f"{game}.md", "lines.md", "session.md"}
     for kind in (*GAMES[game].vocabulary.questions, *GAMES[game].vocabulary.news):
         assert f"`{kind}`" in made.files[f"{game}.md"]
     for word in ("hello", "ready", "answer"):
@@ -169,7 +169,7 @@ def test_the_commands_can_be_used(game: str) -> None:
     made = other_language(GAMES[game], "mine")
     lines = {command.purpose: command.line for command in made.commands}
 
-    assert [*lines] == ["try", "check", "connect", "connect lines"]
+    assert [*lines] == ["try", "check", "connect", "in lines"]
     for purpose in ("try", "check"):
         words = shlex.split(lines[purpose])
         assert words[0] == "arena"
