@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import gzip
 import math
+from collections import Counter
 from functools import partial
 from typing import TypeAlias
 
@@ -95,7 +96,7 @@ class Analyses:
             job = self._process.ask(user, task.subject, question)
             job.answer.add_done_callback(partial(self._ended, task, job))
         job.asked_at = self._clock()
-        return _answer(self._status(task, job))
+        return _answer(self._status(task, job, user))
 
     # --- within ---
 
@@ -113,11 +114,14 @@ class Analyses:
             return _BUSY
         return _YOURS if sum(job.user == user for job in waiting) >= _MOST_OF_ONE else None
 
-    def _status(self, task: AnalysisTask, job: SideJob) -> AnalysisStatus:
-        """How far a task is."""
+    def _status(self, task: AnalysisTask, job: SideJob, user: str) -> AnalysisStatus:
+        """How far a task is, as `user` is told."""
         text = _PAUSED if self._process.is_paused else ""
         waiting = self._waiting()
         if job in waiting:
+            before = Counter(_shown(each.user, user) for each in waiting[: waiting.index(job)])
+            who = ", ".join(f"{many} of {name}" for name, many in before.items())
+            text = "; ".join(filter(None, (text, f"before it: {who}" if who else "")))
             return task.status(AnalysisState.QUEUED, text, place=waiting.index(job) + 1)
         running = task.status(AnalysisState.RUNNING, text)
         return msgspec.structs.replace(running, done=job.done, of=job.of)
@@ -144,6 +148,14 @@ class Analyses:
         until = math.inf if is_final else self._clock() + _AGAIN_S
         status = task.status(AnalysisState.FAILED, texts.get(failure, _FAILED))
         return _Outcome(task, _answer(status), until, is_final, deaths)
+
+
+def _shown(user: str, to: str) -> str:
+    """Whose an analysis is, as another user is told: no addresses."""
+    kind, _, name = user.partition(" ")
+    if user == to:
+        return "yours"
+    return name if kind == ViewerKind.OWNER.value else "others"
 
 
 def _answer(status: AnalysisStatus) -> PageAnswer:
