@@ -80,7 +80,8 @@ class Watchdog:
             if call is None or not inside or inside[-1] is not call:
                 call, since, self.stuck = (inside[-1] if inside else None), now, ""
             elif now - since >= LONG_S:
-                self._is_stuck(inside[0], now - since)
+                written = (at for at in inside if not at.f_code.co_filename.startswith("<"))
+                self._is_stuck(next(written, call), now - since)
 
     def _is_stuck(self, at: FrameType, for_s: float) -> None:
         file, method = os.path.basename(at.f_code.co_filename), at.f_code.co_name
