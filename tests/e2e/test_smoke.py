@@ -101,7 +101,9 @@ def test_the_processes_of_long_work_end_with_the_command(
         said = [line for line in process.stderr if not line.strip().isdecimal()]
 
     if number == signal.SIGKILL:
-        assert (process.returncode, said) == (-number, [])
+        # Python's own process beside it clears up, and says so.
+        ours = [line for line in said if "resource_tracker" not in line]
+        assert (process.returncode, ours) == (-number, [])
     else:
         assert process.returncode == 130
         [line] = said
