@@ -11,6 +11,7 @@ import random
 import struct
 import subprocess
 import sys
+import threading
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, suppress
 from typing import Any, NamedTuple
@@ -364,6 +365,9 @@ async def in_arena_with(limits: Limits, **options: Any) -> AsyncIterator[Gateway
         await asyncio.sleep(0)  # what the last connections have set off
 
 
+_LINE_S = 150.0  # for a line that a program is to say, also on a busy machine
+
+
 class StartedProgram:
     """A program of ours that runs beside the test."""
 
@@ -379,12 +383,20 @@ class StartedProgram:
         self.said = ""
 
     def until(self, text: str) -> str:
-        """Read stderr until a line that has the text; the line."""
+        """Read stderr until a line that has the text; the line.
+
+        A program that does not say it is killed: a thread that reads would outlive the test.
+        """
         assert self.process.stderr is not None
-        for line in self.process.stderr:
-            self.said += line
-            if text in line:
-                return line
+        killing = threading.Timer(_LINE_S, self.process.kill)
+        killing.start()
+        try:
+            for line in self.process.stderr:
+                self.said += line
+                if text in line:
+                    return line
+        finally:
+            killing.cancel()
         raise AssertionError(f"expected a line with {text!r}, got:\n{self.said}")
 
     def ends(self) -> tuple[int, str, str]:
