@@ -2,6 +2,7 @@
 
 import { html } from "../lib/preact.js";
 import { BotLink, Chart, Mean, Panel, Table } from "../components.js";
+import { GAMES } from "../games/games.js";
 import { count, number, signed } from "../format.js";
 
 const DIGITS = 3;
@@ -25,15 +26,16 @@ export function Luck({ competition }) {
 }
 
 /** The curves of a match, of a seat or else of the one that has won most. @param {{document: any, of?: number|null}} props */
-export function MatchLuck({ document: { luck, players, result }, of = null }) {
+export function MatchLuck({ document: { game, luck, players, result }, of = null }) {
   if (!luck || luck.after.length < 2) return null;
   const seat = of ?? result.scores.indexOf(Math.max(...result.scores));
   const last = luck.after.length - 1;
+  const round = GAMES[game]?.unit || "round"; // what luck is measured by
   const series = [
     { title: "won", y: luck.gains.map((by) => by[seat]) },
     { title: "without luck", y: luck.without.map((by) => by[seat]) },
   ];
   const [won, without] = [luck.gains[last][seat], luck.without[last][seat]].map((value) => signed(value, 2));
-  const label = `${players[seat]} after ${count(luck.after[last], luck.unit)}: ${won} won, ${without} without luck`;
-  return html`<${Panel} title="Won, and won without luck"><${Chart} label=${label} x=${luck.after} series=${series} xTitle=${`${luck.unit}s`} height=${200} /><//>`;
+  const label = `${players[seat]} after ${count(luck.after[last], round)}, in ${luck.unit}s: ${won} won, ${without} without luck`;
+  return html`<${Panel} title="Won, and won without luck"><${Chart} label=${label} x=${luck.after} series=${series} xTitle=${`${round}s`} height=${200} /><//>`;
 }
