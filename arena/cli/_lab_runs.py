@@ -361,8 +361,9 @@ def out(name: str, offence: Offence) -> str:
     """Print the end of a bot's stderr; return why the bot is eliminated and what can be done."""
     output.print_stderr(name, offence.stderr)
     text = f"{name} is eliminated in match {offence.match}: {offence.kind}: {offence.text}"
-    if place := _RAISED_AT.search(text):
-        text += f": {linecache.getline(place[1], int(place[2])).strip()}"
+    place = _RAISED_AT.search(text)
+    if place and (line := linecache.getline(place[1], int(place[2])).strip()):
+        text += f": {line}"
     return f"{text}; {offence.advice}" if offence.advice else text
 
 

@@ -33,6 +33,9 @@ if TYPE_CHECKING:
 
 __all__ = ["command"]
 
+_UNCHANGED = "nothing has changed"
+_BEHIND = "until the same command is given again it goes by the roster of before"
+
 _PRIVATE = 0o600  # a file of tokens is for its owner alone
 
 _db_option = options.db_option("The database.")
@@ -85,7 +88,7 @@ def command(ctx: click.Context) -> None:
     A bot says its token in `hello`, and is then called as the roster says, or as it says itself if
     that begins with that name and a slash: ann, ann/NAME. Nobody else gets these names. The arena
     keeps no tokens, only their hashes: each is shown once, when it is made. An arena that runs on
-    the database takes note of a change within about a second.
+    the database takes note of a change at once.
     """
     if ctx.invoked_subcommand is None:
         click.echo(ctx.get_help())
@@ -299,18 +302,18 @@ def _changing(db: str, *, create: bool = False) -> Iterator[Roster]:
         with _arena_on(roster.engine):
             yield roster
         try:
-            with _arena_on(roster.engine):  # which reads it
+            with _arena_on(roster.engine, _BEHIND):  # which reads it
                 pass
         except ArenaError as error:  # the tokens are to be shown all the same
             click.echo(f"arena: the roster is written, but {error}", err=True)
 
 
 @contextlib.contextmanager
-def _arena_on(engine: Engine) -> Iterator[Callable[..., None] | None]:
+def _arena_on(engine: Engine, otherwise: str = _UNCHANGED) -> Iterator[Callable[..., None] | None]:
     """Connect to the arena that runs on a database, which then reads its roster.
 
-    The block gets a function that sends an instruction; None if no arena runs. Raises Unreachable
-    if one runs and does not answer.
+    The block gets a function that sends an instruction; None if no arena runs. Raises Unreachable,
+    which says what is so `otherwise`, if one runs and does not answer.
     """
     from arena.storage import arena_contact
 
@@ -318,19 +321,19 @@ def _arena_on(engine: Engine) -> Iterator[Callable[..., None] | None]:
     ask = None
     with contextlib.ExitStack() as stack:
         if contact is not None:
-            try:
+            with contextlib.suppress(ArenaError):
                 websocket = stack.enter_context(connected_to(contact.url))
-                ask = partial(_ask, engine, websocket, contact)
-                ask(Action.STATUS)
-            except ArenaError:
-                ask = None
-                with _without_arena(engine):  # it was killed
-                    pass
+                reading = partial(_ask, engine, websocket, contact)
+                reading(Action.STATUS)
+                ask = reading
+        if ask is None:
+            with _without_arena(engine, otherwise):  # none runs, or it was killed
+                pass
         yield ask
 
 
 @contextlib.contextmanager
-def _without_arena(engine: Engine) -> Iterator[None]:
+def _without_arena(engine: Engine, otherwise: str = _UNCHANGED) -> Iterator[None]:
     """Let no arena begin on a database; raises Unreachable if one runs."""
     from arena.storage.lock import DatabaseInUse, hold
     from arena.storage.schema import shown
@@ -339,8 +342,7 @@ def _without_arena(engine: Engine) -> Iterator[None]:
     try:
         lock = hold(engine, where)
     except DatabaseInUse:
-        text = f"the arena on {where} does not answer; nothing has changed"
-        raise Unreachable(text) from None
+        raise Unreachable(f"the arena on {where} does not answer; {otherwise}") from None
     try:
         yield
     finally:

@@ -180,11 +180,14 @@ class LiveArena:
         for interrupted in self.unfinished():  # its bots are launched again in a moment
             self.here.keep_names(interrupted.plan)
         await self._address.open(self.gateway)
-        contact = ArenaContact(self._address.near_url, self._own_token)
-        await asyncio.to_thread(arena_contact.publish, self.store.engine, contact)
+        await asyncio.to_thread(arena_contact.publish, self.store.engine, self._contact)
         await self.read_roster()  # it may have been changed before anybody found this arena
         self._tasks.start(self.storage.run())
         return self
+
+    @property
+    def _contact(self) -> ArenaContact:
+        return ArenaContact(self._address.near_url, self._own_token)
 
     async def __aexit__(self, *_: object) -> None:
         self.supervisor.is_closing = True
@@ -192,7 +195,7 @@ class LiveArena:
         self._seating.close()
         self._tasks.cancel()
         with contextlib.suppress(OSError, StoreFailed):  # nobody finds an arena that is not there
-            await asyncio.to_thread(arena_contact.withdraw, self.store.engine)
+            await asyncio.to_thread(arena_contact.withdraw, self.store.engine, self._contact)
         if self._is_interrupted:
             await self.gateway.close(CLOSE_RESTART, "the arena will go on later")
         else:

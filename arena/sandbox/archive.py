@@ -53,7 +53,9 @@ _LISTED = b"PK\1\2"  # before each entry of a zip's directory, wherever that is
 _METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 _ENCRYPTED = 1 << 0
 # What `zipfile` raises for a zip that is damaged, or made by a program that it does not know.
-_UNREADABLE = (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, ValueError)
+_UNREADABLE = (
+    *(zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, ValueError, OverflowError),
+)
 
 
 def pack(path: Path) -> tuple[str, bytes]:
@@ -180,6 +182,10 @@ def _plain_entries(listed: Iterable[zipfile.ZipInfo]) -> Iterator[tuple[Parts, z
         kind = stat.S_IFMT(_mode(info))
         if kind not in (0, stat.S_IFDIR if _is_folder(info) else stat.S_IFREG):
             raise not_plain(info.orig_filename, kind)
+        if info.header_offset < 0:
+            raise BadArchive(
+                f"expected a whole zip, got one that is damaged at {shown}; pack it again"
+            )
         if _is_folder(info) and info.file_size:
             raise not_plain(info.orig_filename, "a folder with data")
         yield parts, info

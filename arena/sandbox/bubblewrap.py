@@ -103,10 +103,11 @@ def wrap(
     What `program` needs is seen, by default the first word of `command`. One that is `sealed` sees
     nothing either that our account alone may read in what was installed beside the system.
     """
-    words = _frame(hidden, network=network, sealed=sealed)
+    support = tuple(_support(program or command[0]))
+    words = _frame(hidden, network=network, sealed=sealed, support=support)
     bound = [Path(path) for path in SYSTEM]
     outside: list[VisiblePath] = []
-    for path in _support(program or command[0]):
+    for path in support:
         if not _is_in(path, bound) and not holds_home(path):
             bound.append(path)
             outside += expose(path, path, hidden)
@@ -127,8 +128,17 @@ def _is_in(path: Path, folders: Sequence[Path]) -> bool:
     return any(path.is_relative_to(folder) for folder in folders)
 
 
-def _frame(hidden: Sequence[Path] = (), *, network: bool, sealed: bool = False) -> list[str]:
-    """Bubblewrap's own words: its namespaces and the system's directories."""
+def _frame(
+    hidden: Sequence[Path] = (),
+    *,
+    network: bool,
+    sealed: bool = False,
+    support: Sequence[Path] = (),
+) -> list[str]:
+    """Bubblewrap's own words: its namespaces and the system's directories.
+
+    Of what one that is `sealed` does not see, what `support`s its program is left.
+    """
     words = [shutil.which("bwrap") or "bwrap", *_NAMESPACES]
     if not network:
         words.append("--unshare-net")
@@ -144,7 +154,9 @@ def _frame(hidden: Sequence[Path] = (), *, network: bool, sealed: bool = False) 
     if not names.startswith("/etc/"):
         words += ["--ro-bind-try", names, names]
     folders = ("/etc", *_INSTALLED) if sealed else ("/etc",)
-    for secret in filter(os.path.lexists, chain(*map(_secrets, folders))):
+    needed = frozenset((*support, *_python_and_java()))
+    secrets = chain.from_iterable(_secrets(folder, needed) for folder in folders)
+    for secret in filter(os.path.lexists, secrets):
         if os.path.isdir(secret):
             words += ["--tmpfs", secret, "--remount-ro", secret]
         else:
@@ -159,14 +171,14 @@ def _frame(hidden: Sequence[Path] = (), *, network: bool, sealed: bool = False) 
 
 
 @functools.cache
-def _secrets(folder: str) -> tuple[str, ...]:
+def _secrets(folder: str, support: frozenset[Path]) -> tuple[str, ...]:
     """What our account may read in a folder and not everybody, as it was when it was first asked.
 
-    A bot has our account: there may be passwords, keys and tokens. Our Python, its packages and
-    Java are none, also where they were installed for our account alone.
+    A bot has our account: there may be passwords, keys and tokens. What `support`s it is none, also
+    where that was installed for our account alone.
     """
     shared = {*SYSTEM, "/usr/local"}
-    needed = {str(path) for path in _python_and_java()} - shared
+    needed = {str(place) for path in support for place in (path, path.resolve())} - shared
     secrets = []
     for top, folders, files in os.walk(folder):
         folders[:] = [name for name in folders if os.path.join(top, name) not in needed]

@@ -32,6 +32,7 @@ NAME = "arena-relay"
 
 _READ_BYTES = 1 << 16
 _REQUEST_BYTES = 1 << 14
+_REQUEST_S = 2.0  # between two parts of a request
 _KEY = b"sec-websocket-key"  # a header of each request for a WebSocket
 _END_S = 2.0  # from the end of its connection to that of the bot, as the arena gives it for pipes
 
@@ -77,6 +78,7 @@ class _Pump:
         """The first connection that asks for a WebSocket, with what it has sent."""
         while True:
             client, _ = self._listener.accept()
+            client.settimeout(_REQUEST_S)  # one that says nothing keeps no other waiting
             request = b""
             with contextlib.suppress(OSError):
                 while b"\r\n\r\n" not in request and len(request) < _REQUEST_BYTES:
@@ -85,6 +87,7 @@ class _Pump:
                         break
                     request += data
             if _KEY in request.lower():
+                client.settimeout(None)
                 return client, request
             client.close()
 

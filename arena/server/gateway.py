@@ -56,7 +56,9 @@ _LOOPBACK = "127.0.0.1"
 _PROBE_S = 0.05  # between two ticks of the page
 _FRAME_S = 0.000_15  # to read a frame from its socket and to write the next one, measured
 _USELESS_BYTES = 256  # a useless message counts once for each: an answer takes no more
-_LARGE_BYTES = 4 * 1024  # decoding more may take long, and no message of any use needs it
+_LARGE_BYTES = (
+    4 * 1024
+)  # decoding more may take long; of useful ones only a class that is imported is larger
 _READ_BYTES = 16 * 1024
 _SHOWN_BYTES = 200  # of a frame, as evidence
 

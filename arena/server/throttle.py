@@ -146,7 +146,8 @@ class Throttle:
         if entry.place is not self._free or self._is_failing(entry.stranger.address):
             if self._is_busy():
                 self._share.spend(self._clock(), took_s)
-                self._queue(entry, self._line if entry.has_requested else self._last)
+                if not entry.has_asked:  # else it is no stranger any more, and nobody resumes it
+                    self._queue(entry, self._line if entry.has_requested else self._last)
             elif entry.place is self._free:
                 self._move(entry, self._turn)
         if entry.has_asked:

@@ -47,24 +47,26 @@ def contact_file(engine: sa.Engine) -> Path | None:
 
 def publish(engine: sa.Engine, contact: ArenaContact) -> None:
     """Let the database's administrator find an arena; raises StoreFailed or OSError."""
-    withdraw(engine)
     text = msgspec.json.encode(contact)
     file = contact_file(engine)
     if file is None:
         with writing(engine) as connection:
+            connection.execute(META.delete().where(_IS_CONTACT))
             connection.execute(META.insert().values(key="contact", value=text.decode()))
         return
+    file.unlink(missing_ok=True)
     with open(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, _PRIVATE), "wb") as out:
         out.write(text)
 
 
-def withdraw(engine: sa.Engine) -> None:
-    """Delete what an arena has published; raises StoreFailed or OSError."""
+def withdraw(engine: sa.Engine, contact: ArenaContact) -> None:
+    """Delete what an arena has published, unless another has; raises StoreFailed or OSError."""
     file = contact_file(engine)
     if file is None:
+        text = msgspec.json.encode(contact).decode()
         with writing(engine) as connection:
-            connection.execute(META.delete().where(_IS_CONTACT))
-    else:
+            connection.execute(META.delete().where(_IS_CONTACT, META.c.value == text))
+    elif find(engine) == contact:
         file.unlink(missing_ok=True)
 
 

@@ -151,11 +151,12 @@ class Analyses:
 
 
 def _shown(user: str, to: str) -> str:
-    """Whose an analysis is, as another user is told: no addresses."""
+    """Whose an analysis is, as another user is told; only instructors are told names."""
     kind, _, name = user.partition(" ")
     if user == to:
         return "yours"
-    return name if kind == ViewerKind.OWNER.value else "others"
+    is_told = to.partition(" ")[0] == ViewerKind.INSTRUCTOR.value
+    return name if is_told and kind == ViewerKind.OWNER.value else "others"
 
 
 def _answer(status: AnalysisStatus) -> PageAnswer:

@@ -125,17 +125,18 @@ class HouseBots:
         process.starting = None
         if task.cancelled() or (error := task.exception()) is None:
             return
-        if self.by_name.get(process.name) is process:
-            del self.by_name[process.name]
+        self._forget(process)
         text = str(error) if isinstance(error, ArenaError) else "the arena failed"
         self._on_failed(process.name, text)
 
     def _stop(self, process: _HouseBotProcess) -> None:
+        if self.by_name.get(process.name) is process:  # else another has its name
+            self._arena.supervisor.dismiss(process.name)
         self._forget(process)
-        self._arena.supervisor.dismiss(process.name)
 
     def _forget(self, process: _HouseBotProcess) -> None:
-        del self.by_name[process.name]
+        if self.by_name.get(process.name) is process:
+            del self.by_name[process.name]
         for pending in (process.idle, process.starting):
             if pending is not None:
                 pending.cancel()

@@ -165,7 +165,10 @@ def test_what_only_our_account_may_read_in_the_system_is_covered(
         (tmp_path / name / "known").touch(0o644)
     (tmp_path / "keys").chmod(0o700)
 
-    assert bubblewrap._secrets(str(tmp_path)) == (
+    (tmp_path / "node").mkdir(0o700)
+    support = frozenset((*bubblewrap._python_and_java(), tmp_path / "node"))
+
+    assert bubblewrap._secrets(str(tmp_path), support) == (
         str(tmp_path / "keys"),
         str(tmp_path / "open" / "secret"),
         str(tmp_path / "own" / "token"),

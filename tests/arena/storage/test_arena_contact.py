@@ -21,8 +21,10 @@ def test_what_was_published_last_is_found_until_it_is_withdrawn(engine: sa.Engin
     publish(engine, ArenaContact("ws://127.0.0.1:1", "of a killed arena"))
     publish(engine, CONTACT)
     assert find(engine) == CONTACT
+    withdraw(engine, ArenaContact("ws://127.0.0.1:1", "of another"))
+    assert find(engine) == CONTACT
     for _ in range(2):
-        withdraw(engine)
+        withdraw(engine, CONTACT)
         assert find(engine) is None
 
 
