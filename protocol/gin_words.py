@@ -42,6 +42,9 @@ _ENDS: Mapping[Reason, str] = {
 }
 
 
+_MOST_HELD = 11  # with the card that was drawn (G6)
+
+
 def offered(who: str, question: Offer) -> str:
     """What a seat has that is offered the up-card."""
     return f"{who} has {_holding(question.hand)} and is offered {question.upcard}"
@@ -54,6 +57,8 @@ def to_draw(who: str, question: Draw) -> str:
 
 def _holding(hand: Sequence[str]) -> str:
     """Cards as they are best melded, and the deadwood that is left."""
+    if len(hand) > _MOST_HELD:  # somebody has made that up: melding it may take for ever
+        return " ".join(hand)
     melds, left = arrange(hand)
     melded = {card for meld in melds for card in meld}
     rest = " ".join(card for card in hand if card not in melded)
@@ -62,6 +67,8 @@ def _holding(hand: Sequence[str]) -> str:
 
 def turn_answer(question: Turn, answer: TurnAnswer) -> str:
     """What a seat does in its turn, and the deadwood that it leaves."""
+    if len(question.hand) > _MOST_HELD:
+        return f"discards {answer.discard}"
     left = deadwood([card for card in question.hand if card != answer.discard])
     if not answer.knock:
         return f"discards {answer.discard}, which leaves {left} deadwood"

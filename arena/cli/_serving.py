@@ -47,6 +47,7 @@ from arena.sandbox.languages import LANGUAGES, Language
 from arena.sandbox.safety import caveats, fitting_bots, unsafe_because
 from arena.sandbox.worker_pool import usable_cores
 from arena.server.listener import Certificate
+from arena.storage.arena_contact import contact_file
 from arena.storage.models import CompetitionReport
 from arena.storage.roster import Roster
 from arena.storage.store import Store
@@ -131,7 +132,8 @@ async def serve(store: Store, plan: ServePlan, stop: Stop) -> bool:
     roster, section = Roster(store.engine), plan.config.serve
     submissions, hidden = None, plan.hidden
     if plan.config.submissions is not None:
-        hidden = (*hidden, cache_folder(store), *(() if store.file is None else (store.file,)))
+        contact = contact_file(store.engine)
+        hidden = (*hidden, cache_folder(store), *filter(None, (store.file, contact)))
         submissions = _submission_service(
             store, plan.config.submissions, plan.config.limits, plan.game_names, hidden, plan.unsafe
         )

@@ -320,16 +320,26 @@ def _arena_on(engine: Engine, otherwise: str = _UNCHANGED) -> Iterator[Callable[
     contact = arena_contact.find(engine)
     ask = None
     with contextlib.ExitStack() as stack:
-        if contact is not None:
+        # Where no arena runs a killed one may have left its address, and anybody may listen there.
+        if contact is not None and _is_held(engine):
             with contextlib.suppress(ArenaError):
                 websocket = stack.enter_context(connected_to(contact.url))
                 reading = partial(_ask, engine, websocket, contact)
                 reading(Action.STATUS)
                 ask = reading
         if ask is None:
-            with _without_arena(engine, otherwise):  # none runs, or it was killed
+            with _without_arena(engine, otherwise):
                 pass
         yield ask
+
+
+def _is_held(engine: Engine) -> bool:
+    """Whether an arena runs on a database."""
+    try:
+        with _without_arena(engine):
+            return False
+    except Unreachable:
+        return True
 
 
 @contextlib.contextmanager

@@ -105,13 +105,14 @@ def canonical(name: str, sent: BinaryIO, into: BinaryIO) -> CanonicalProgram:
                 tar.add_folder(parts)
                 continue
             try:
-                with archive.open(source) as content:
+                content = archive.open(source)
+            except (*_UNREADABLE, OSError):  # its place may be anywhere
+                raise _damaged(source) from None
+            try:
+                with content:
                     tar.add(parts, _mode(source), content, source.file_size)
             except _UNREADABLE:
-                shown = shorten(source.orig_filename, 80)
-                raise BadArchive(
-                    f"expected a whole zip, got one that is damaged at {shown}; pack it again"
-                ) from None
+                raise _damaged(source) from None
     return tar.close()
 
 
@@ -182,13 +183,14 @@ def _plain_entries(listed: Iterable[zipfile.ZipInfo]) -> Iterator[tuple[Parts, z
         kind = stat.S_IFMT(_mode(info))
         if kind not in (0, stat.S_IFDIR if _is_folder(info) else stat.S_IFREG):
             raise not_plain(info.orig_filename, kind)
-        if info.header_offset < 0:
-            raise BadArchive(
-                f"expected a whole zip, got one that is damaged at {shown}; pack it again"
-            )
         if _is_folder(info) and info.file_size:
             raise not_plain(info.orig_filename, "a folder with data")
         yield parts, info
+
+
+def _damaged(info: zipfile.ZipInfo) -> BadArchive:
+    shown = shorten(info.orig_filename, 80)
+    return BadArchive(f"expected a whole zip, got one that is damaged at {shown}; pack it again")
 
 
 def _is_folder(info: zipfile.ZipInfo) -> bool:

@@ -174,8 +174,9 @@ class Pipe(asyncio.Protocol):
             self.encoding = None
         self._has_read = True
         if self._websocket is not None:
-            self._unread += data
-            self._read_websocket()
+            if self.is_open:  # else nobody takes it, and a bot may write on and on
+                self._unread += data
+                self._read_websocket()
             return
         *ends, rest = data.split(b"\n")
         blank = 0

@@ -9,6 +9,7 @@ is kept before it is over.
 from __future__ import annotations
 
 import asyncio
+import errno
 import logging
 import secrets
 import time
@@ -345,5 +346,6 @@ class Pipeline:
 
 
 def _can_pass(error: BaseException) -> bool:
-    """Whether the database is locked or away, or the machine has no room for a process now."""
-    return can_pass(error) or is_scarce(error)
+    """Whether the database is locked or away, or there is no room for a process or on a disk."""
+    is_full = isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT)
+    return can_pass(error) or is_scarce(error) or is_full

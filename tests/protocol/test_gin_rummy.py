@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 from protocol import gin_melds
 from protocol.cards import PACK
 from protocol.errors import IllegalAnswer
-from protocol.gin_rummy import Meld, Melds, Turn, TurnAnswer, arrange, turn_answers
+from protocol.gin_rummy import Draw, Meld, Melds, Turn, TurnAnswer, arrange, turn_answers
+from protocol.gin_words import to_draw, turn_answer
 
 RUNS = "As 2s 3s 4h 5h 6h"  # two runs of three
 ELEVEN = f"{RUNS} Ac 2d 3c 4d Kd"  # 10 left without the king
@@ -336,3 +337,11 @@ def test_advice_to_a_defender_is_about_melds_or_their_type() -> None:
 
     assert "declare sets of 3 or 4" in question.advice([["As", "4h", "7c"]])
     assert "type and all" in question.advice("null")
+
+
+def test_a_hand_that_nobody_can_hold_is_put_into_words_at_once() -> None:
+    """Anybody may ask the page for words: melding all cards would take for ever."""
+    asked = Turn(PACK[-1], PACK, ())
+
+    assert to_draw("ann", Draw("Kd", PACK)).startswith(f"ann has {' '.join(PACK)}; on the pile")
+    assert turn_answer(asked, TurnAnswer(PACK[0])) == f"discards {PACK[0]}"
