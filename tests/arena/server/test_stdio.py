@@ -526,6 +526,19 @@ async def test_who_closes_its_websocket_hears_the_end(code: int, crash: str | No
     assert owner.errors == []
 
 
+async def test_what_a_bot_writes_after_the_close_is_not_kept() -> None:
+    async with connected() as (owner, pipe, bot):
+        await FakeWebSocketBot(bot).connect()
+        pipe.close(1000)
+        for _ in range(100):
+            pipe.data_received(bytes(65_536))
+        kept = len(pipe._unread)
+        bot.close_stdout()
+        await owner.until("lost")
+
+    assert kept == 0
+
+
 async def test_a_request_that_is_none_is_answered_and_the_input_ends() -> None:
     async with connected() as (_owner, pipe, bot):
         bot.say(b"GET / HTTP/1.1\r\nHost: x\r\nSec-WebSocket-Key: x\r\n\r\n")
