@@ -19,6 +19,7 @@ from arena.storage.store import Store
 from arena.web.luck_filler import LuckFiller
 from arena.web.questions import PageAnswer
 from arena.web.side_process import SideProcess
+from arena.web.side_program import NICENESS
 from tests.support.databases import rows
 from tests.support.page_reader import PUBLIC, InProcessReader, owner
 from tests.support.sample_database import SampleWriter, plan, play
@@ -119,8 +120,9 @@ async def filling(store: Store) -> AsyncIterator[tuple[LuckFiller, SideProcess]]
 
 @pytest.mark.e2e
 async def test_luck_is_filled_in_after_a_match_and_seen_by_those_who_look_on(
-    tmp_path: Path,
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setenv(NICENESS, "0")  # on a busy machine nothing would be left for it
     file = met(tmp_path / "arena.db", 12, ends=True)
     reader = InProcessReader(file)
     assert seen_by(reader, PUBLIC) == []
