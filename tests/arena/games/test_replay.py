@@ -5,11 +5,24 @@ import pytest
 
 import arena
 from arena.engine.match import Record
-from arena.engine.rules import NOBODY
-from arena.games.replay import is_dealt, reopened, replay
+from arena.engine.rules import EVERYONE, NOBODY, AskSeat, TellSeat
+from arena.games.replay import (
+    CardsDealt,
+    MatchOver,
+    Playback,
+    SeatAnswered,
+    events_of,
+    is_dealt,
+    playing_again,
+    reopened,
+    replay,
+)
 from bots.ace_king_queen import Bluffer, Nash
-from protocol.errors import IllegalAnswer, UsageError
+from protocol.errors import ArenaError, IllegalAnswer, NoAnalysis, UsageError
+from protocol.messages import Ending, Termination
 from tests.support.sample_database import play, void
+
+SHORT = {"ace_king_queen": {"hands": 3}, "gin_rummy": {"games": 1, "max_rounds": 1}}
 
 
 @pytest.fixture
@@ -85,3 +98,50 @@ def test_cards_are_dealt_when_all_are_ready() -> None:
     assert is_dealt(play("ace_king_queen").record)
     assert is_dealt(play("ace_king_queen", offender=0, after=0).record)
     assert not is_dealt(void("ace_king_queen").record)
+
+
+def test_all_events_of_a_record_come_in_their_order(record: Record) -> None:
+    events = list(events_of(record))
+
+    assert [event.value for event in events if isinstance(event, SeatAnswered)] == [*record.answers]
+    assert any(isinstance(event, CardsDealt) for event in events)
+    assert isinstance(events[-1], MatchOver)
+    assert events[-1].scores == record.scores
+    # After each answer but the last the next question is asked.
+    asked = [event for event in events if isinstance(event, AskSeat)]
+    assert len(asked) == len(record.answers)
+
+
+@pytest.mark.parametrize("seat", [0, 1])
+@pytest.mark.parametrize("game", ["ace_king_queen", "gin_rummy"])
+def test_a_seat_knows_of_its_own_alone(game: str, seat: int) -> None:
+    events = list(events_of(play(game, 2, settings=SHORT[game]).record, seat))
+
+    assert not any(isinstance(event, CardsDealt) for event in events)
+    assert {event.seat for event in events if isinstance(event, AskSeat | SeatAnswered)} == {seat}
+    told = {event.seat for event in events if isinstance(event, TellSeat)}
+    assert told <= {seat, EVERYONE}
+
+
+def test_before_the_cards_are_dealt_nothing_has_happened() -> None:
+    assert Playback(reopened(void("ace_king_queen", 1).record)).take_events() == []
+
+
+def test_an_end_comes_once(record: Record) -> None:
+    early = Termination(Ending.VOID, None, "")
+    playback = Playback.of(record)
+    playback.take_events()
+
+    assert isinstance(playback.end(early)[-1], MatchOver)
+    assert playback.end(early) == []
+    with pytest.raises(IllegalAnswer):
+        playback.feed("bet")
+
+
+def test_what_goes_wrong_while_playing_again_is_told_of_the_record() -> None:
+    with pytest.raises(ArenaError, match=r"^m-1 .+ again: ZeroDivision"), playing_again("m-1"):
+        raise ZeroDivisionError("no")
+    with pytest.raises(ArenaError, match=r"^the record .+ again: no seed$"), playing_again():
+        raise UsageError("no seed")
+    with pytest.raises(NoAnalysis, match=r"^not here$"), playing_again():
+        raise NoAnalysis("not here")
