@@ -37,6 +37,7 @@ SCRATCH_MIB = 64
 """The room in each of a bot's three directories in memory, where bubblewrap can bound it."""
 IN_MEMORY = ("/dev/shm", "/tmp")
 """These are such directories, beside the one that the bot starts in."""
+_VIRTUAL = ("bin", "lib", "lib64", "include", "share", "pyvenv.cfg")  # what is Python's there
 _INSTALLED = ("/opt", "/usr/local")  # of the system's directories, those that people install into
 _NAMESPACES = (
     "--unshare-user",
@@ -231,7 +232,9 @@ def _support(command: str) -> Iterator[Path]:
         return  # it lies in the bot's own folder
     program = find_program(command)
     while program:
-        yield _installation(Path(program))
+        place = _installation(Path(program))
+        if not (_is_virtual() and place.resolve() == Path(sys.prefix).resolve()):
+            yield place
         if not os.path.islink(program):
             return
         link = os.readlink(program)
@@ -240,7 +243,8 @@ def _support(command: str) -> Iterator[Path]:
 
 def _python_and_java() -> Iterator[Path]:
     yield Path(sys.base_prefix)
-    yield Path(sys.prefix)
+    if _is_virtual():  # a class may keep its database and tokens beside these
+        yield from (Path(sys.prefix, name) for name in _VIRTUAL)
     # Elsewhere are packages that a .pth file has added.
     yield from (Path(entry) for entry in sys.path if os.path.basename(entry) == "site-packages")
     for package in ("bots", "protocol"):
@@ -250,6 +254,11 @@ def _python_and_java() -> Iterator[Path]:
     yield from game_packages()
     if java := os.environ.get("JAVA_HOME"):
         yield Path(java)
+
+
+def _is_virtual() -> bool:
+    """Whether our Python is that of a virtual environment."""
+    return sys.prefix != sys.base_prefix
 
 
 def _installation(program: Path) -> Path:

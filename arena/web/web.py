@@ -157,7 +157,9 @@ class Web:
             why = f"{state}; the arena's log says why"
             self._send(visitor, text(503, why) if state else text(200, "ok"))
         elif path == "/metrics":
-            self._send(visitor, reply(200, self._figures.text(), METRICS, NO_STORE))
+            foreign = self._gateway.entrance.origins.host_refusal(request.headers)
+            figures = reply(200, self._figures.text(), METRICS, NO_STORE)
+            self._send(visitor, text(403, foreign) if foreign else figures)
         elif f"{path}/".startswith(MANUAL):
             find = partial(self._manual.answer, path, query, request.headers)
             self._answer_later(visitor, path, partial(asyncio.to_thread, find))

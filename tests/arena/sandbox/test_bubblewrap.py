@@ -6,6 +6,7 @@ import errno
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -173,6 +174,23 @@ def test_what_only_our_account_may_read_in_the_system_is_covered(
         str(tmp_path / "open" / "secret"),
         str(tmp_path / "own" / "token"),
     )
+
+
+def test_of_a_virtual_environment_only_what_is_pythons_is_seen(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """A class may keep its database and tokens in the folder of the environment."""
+    for part in ("bin", "lib"):
+        (tmp_path / part).mkdir()
+    (tmp_path / "bin" / "python3").symlink_to(sys.executable)
+    (tmp_path / "tokens.csv").touch()
+    monkeypatch.setattr(sys, "prefix", str(tmp_path))
+    program = str(tmp_path / "bin" / "python3")
+    words = bubblewrap.wrap([program], scratch=Path("/work"), sealed=True)
+    seen = [source for bind, source in pairwise(words) if bind == "--ro-bind-try"]
+
+    assert str(tmp_path / "lib") in seen
+    assert not {str(tmp_path), str(tmp_path / "tokens.csv")} & {*seen}
 
 
 def test_a_submission_sees_nothing_private_that_was_installed(
