@@ -275,8 +275,8 @@ class Wait:
     def line(self, now: datetime) -> str:
         """The `text`, if it should be told now, else an empty string.
 
-        A run that has a time is told of every minute, one without when it begins to wait and when
-        the missing bots are others.
+        A run with a time has its line every minute. A run without one has its line when it begins
+        to wait, and whenever other bots are missing.
         """
         news = (*self.came.missing, *self.undecided)
         if self.moment is not None:

@@ -71,8 +71,8 @@ class MatchOver(msgspec.Struct, frozen=True, gc=False):
 
 
 Event: TypeAlias = CardsDealt | TellSeat | AskSeat | SeatAnswered | MatchOver
-"""What happens in a match. Whoever hears thousands of them asks for their `type`: `match` and
-`isinstance` take some times longer, as all of them are structs.
+"""What happens in a match. A listener that hears thousands asks for the `type` of an event: `match`
+and `isinstance` are slower, as all events are structs.
 """
 
 

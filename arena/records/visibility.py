@@ -37,8 +37,8 @@ __all__ = [
 LADDER_S = 86_400.0
 """How long after a match on a ladder, which is never over, everybody may see all of it."""
 OWN_MATCHES = 20
-"""An owner may see its luck before everybody does over so many matches, or a multiple of them: of a
-single match it would tell the other seats' cards.
+"""Before everybody may see its luck, an owner sees it over this many matches or a multiple of them:
+the luck of a single match would tell the other seats' cards.
 """
 
 
@@ -92,7 +92,7 @@ def is_open_to(viewer: Viewer, bot: str, is_over: bool) -> bool:
 
 
 def ending_for(ended: Termination, own: Collection[int]) -> Termination:
-    """How a match ended, for whoever has these seats: only the offender sees what it did.
+    """How a match ended, as the owner of these seats sees it: only the offender sees what it did.
 
     The text of an offence may tell the offender's cards.
     """

@@ -1,9 +1,9 @@
 """Adds up the units and the luck of matches from their records, and writes the sums beside them.
 
 An arena writes the units with each match, and its luck soon after. Matches of an arena of before
-have neither, and whoever doubts them has them made again. They are under no digest and change no
+have neither, and `arena luck --all` makes all of them again. They are under no digest and change no
 result: they say how sure a mean is, and how much of it the cards have given. Records are replayed
-on all cores, and written a few at a time, so that whoever is interrupted goes on where that was.
+on all cores, and written a few at a time, so that a run after an interruption does only the rest.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """A program as it is handed in: packed by its author, checked, stored as a tar, and unpacked.
 
 A program is one file, or a zip of a folder. `canonical` checks all of it before it writes the first
-byte, and then writes one tar, the same for the same files, whoever has packed them: so a program
-is known by the SHA-256 of its tar. There are plain files and folders in it and nothing else.
+byte, and then writes one tar, which depends on nothing but the files. So a program is known by the
+SHA-256 of its tar. There are plain files and folders in it and nothing else.
 
 What `is_left_out` says and virtual environments are no part of a program, neither of a folder that
 `pack` packs nor of a zip that another tool has made: a student who drops a zip of the whole folder
@@ -54,7 +54,12 @@ _METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 _ENCRYPTED = 1 << 0
 # What `zipfile` raises for a zip that is damaged, or made by a program that it does not know.
 _UNREADABLE = (
-    *(zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, ValueError, OverflowError),
+    zipfile.BadZipFile,
+    zlib.error,
+    EOFError,
+    NotImplementedError,
+    ValueError,
+    OverflowError,
 )
 
 

@@ -120,11 +120,11 @@ def tar_entries(tar: BinaryIO) -> Iterator[tuple[Parts, tarfile.TarInfo, Iterato
         pieces = _content(tar, info.size)
         yield parts, info, pieces
         assert next(pieces, None) is None, "an entry is read to its end before the next one"
-    raise _bad("more headers than so many files and folders need")
+    raise _bad("more headers than its files and folders need")
 
 
 def _content(tar: BinaryIO, size: int) -> Iterator[bytes]:
-    """So many bytes, in pieces; what fills the last block is passed over."""
+    """The next `size` bytes, in pieces; what fills the last block is passed over."""
     left = size
     while left:
         piece = _exactly(tar, min(left, _CHUNK))

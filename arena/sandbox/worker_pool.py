@@ -146,7 +146,7 @@ class _AloneCount:
         self._others = 0
 
     def run(self, task: Task[Item, Result], item: Item, others: int) -> Result:
-        """Do one item, after which so many `others` are left."""
+        """Do one item, after which `others` are left."""
         self._of_item, self._others = 0, others
         self._share_if_worth()
         count = UnitCount(self._on_units)

@@ -1,7 +1,7 @@
 """The throttle: limits connections that have not logged in, in number and in their share of time.
 
-They are called strangers. An address, and all of them together, may have so many; of too many the
-one that has been silent longest is cut. An eighth of the places is kept for those that have sent a
+They are called strangers. Their number is limited, by address and in all; of too many the one that
+has been silent longest is cut. An eighth of the places is kept for those that have sent a
 whole request, so that half requests keep nobody out.
 
 A stranger is read at once. But while matches are played, those from an address with many recent
@@ -36,7 +36,7 @@ _FAILURES_ANYWHERE = 500  # of all addresses in a minute: then every address cou
 _MEMORY_S = 60.0
 _MOST_ADDRESSES = 4096  # remembered
 _MOST = 4096  # strangers in all: a flood must not use up all sockets
-_KEPT = 8  # one place in so many is for those that have sent a whole request
+_KEPT = 8  # one place in eight is for strangers that have sent a whole request
 _SHARE = 0.05  # of the loop's time while matches are played
 _SAVED_S = 0.01  # of unused time at most: more would allow a burst
 _TURNS = 8  # at once, as the cost of a turn is known only afterwards

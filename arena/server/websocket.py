@@ -34,7 +34,7 @@ _LATE_BYTES = 16 * 1024  # that an honest peer may have sent when we close
 
 
 class Connection(HttpConnection):
-    """One peer over WebSocket, a `Wire`; its owner is told of its frames."""
+    """One peer over WebSocket, a `Wire`, which gives each frame to its owner."""
 
     __slots__ = (
         "_blamed",

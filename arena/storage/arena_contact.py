@@ -1,8 +1,8 @@
 """How `arena roster` reaches the arena that runs on a database: by an address and a token.
 
 Only that arena knows who is connected, and it keeps the roster in memory. For SQLite they are in a
-file beside the database, which only its owner reads. On a server they are in the table `meta`:
-whoever reads that may write the roster as well. A killed arena leaves them behind, so that they
+file beside the database, which only its owner reads. On a server they are in the table `meta`: a
+reader of that table may write the roster anyway. A killed arena leaves them behind, so that they
 count only while the arena's lock is held (`arena/storage/lock.py`).
 """
 

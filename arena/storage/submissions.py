@@ -6,7 +6,7 @@ version of an owner is in play in a game. Each change is one short transaction i
 thread.
 
 An owner is a name on the roster. Submissions follow when it is renamed. When it is taken off, they
-stay, for instructors, under a name that nobody can have: whoever comes later under the old one must
+stay, for instructors, under a name that nobody can have: whom the old name is given to later must
 not find them.
 """
 

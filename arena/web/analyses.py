@@ -34,7 +34,7 @@ _FRESH_S = 60.0  # how long the strength of a bot stands at least, whatever it p
 _REST = 9.0  # times what it took: how long it stands
 _AGAIN_S = 10.0  # how long a failure is told that asking again may mend
 
-_DIED = "the process that analyses has ended at this; ask again to have it tried once more"
+_DIED = "the process that analyses has ended at this; ask again, and it is tried once more"
 _DIED_AGAIN = "the process that analyses has ended at this twice, and does not try it again"
 _NOT_THERE = "the process that analyses does not start, the arena's log says why"
 _FAILED = "the arena failed at this; its log says why"
@@ -127,7 +127,7 @@ class Analyses:
         return msgspec.structs.replace(running, done=job.done, of=job.of)
 
     def _ended(self, task: AnalysisTask, job: SideJob, answer: asyncio.Future[PageAnswer]) -> None:
-        """Keep what came of a task; of one that nobody wanted any more nothing came."""
+        """Keep the result of a task, unless nobody waited for it any more."""
         if answer.cancelled():
             return
         error = answer.exception()
@@ -140,7 +140,7 @@ class Analyses:
         self._outcomes.put(task.subject, outcome)
 
     def _failed(self, task: AnalysisTask, failure: Failure) -> _Outcome:
-        """What is told of a task at which the process has died, or did not start."""
+        """The result of a task at which the process died, or for which it did not start."""
         before = self._outcomes.get(task.subject)
         deaths = (before.deaths if before else 0) + (failure is Failure.DIED)
         texts = {Failure.DIED: _DIED if deaths == 1 else _DIED_AGAIN, Failure.NOT_THERE: _NOT_THERE}

@@ -398,7 +398,7 @@ class MistakesPage(msgspec.Struct, frozen=True, kw_only=True):
     """What the decisions of a seat cost it; `marks` are those that are shown, in order of play.
 
     `seat` counts from 1. `totals` are by unit what all mistakes cost, those that are not shown
-    included; so many of the `decisions` were `judged`.
+    included. `judged` is how many of the `decisions` were judged.
     """
 
     seat: int

@@ -45,7 +45,7 @@ _LEVEL = 1  # of compression: events are mostly the same words
 class RequestedMatch(msgspec.Struct, frozen=True, kw_only=True):
     """A match that was asked for, before its record is read.
 
-    Of one that a person has played, `row` has no competition. `view` and `verdict` are what the
+    A person's match has no competition in its `row`. `view` and `verdict` are what the
     viewer may see; without an offence there is no verdict. `source` is the record, or the database
     that has it.
     """
@@ -108,8 +108,8 @@ def personal(match: PersonalMatch, viewer: Viewer) -> RequestedMatch:
 def record(match: RequestedMatch, seat: int | None = None) -> bytes:
     """The record of a match, as `arena export` writes it; bare if a person has played the match.
 
-    Whoever may not see all cards, which a record has, gets what the own seat saw: the first of the
-    own ones, or `seat`, from 1. Raises `Refusal` without one.
+    A viewer who may not see all cards gets what the own seat saw: the first of the own seats, or
+    `seat`, from 1. Raises `Refusal` if the viewer has none.
     """
     row, source, view = match.row, match.source, match.view
     if view.kind == "seat":

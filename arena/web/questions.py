@@ -1,7 +1,7 @@
 """What can be asked of a process beside the arena, and what it answers; see `side_process.py`.
 
 Most questions are for a document of the page. `SUMS` is for the luck of matches. A question with an
-`AnalysisTask` has that analysed: documents say what can be, and for whom (J8).
+`AnalysisTask` asks for that analysis: documents say what can be analysed, and for whom (J8).
 """
 
 from __future__ import annotations
@@ -117,7 +117,7 @@ class SideQuestion(msgspec.Struct, frozen=True, kw_only=True):
     """A question; its `id` is that of its answer.
 
     `personal_match` is the match that it is about, if that is not in the database. With `packs`
-    the document is compressed where that is worth it. With a `task` the rest means nothing.
+    the document is compressed where that is worth it. The rest is ignored if there is a `task`.
     """
 
     id: int = 0
