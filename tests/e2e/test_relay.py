@@ -137,6 +137,11 @@ def test_a_bot_that_does_not_read_holds_the_arenas_pipe_up(bot: RelayedBot) -> N
     assert taken < 64 << 20
 
 
+def test_a_connection_that_says_nothing_keeps_no_other_waiting(bot: RelayedBot) -> None:
+    with bot.calls(), bot.connects():
+        pass
+
+
 # ---- Ends
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import os
+import socket
 import stat
 import sys
 from pathlib import Path
@@ -126,7 +127,14 @@ def test_an_arena_that_runs_and_does_not_answer_is_told_and_nothing_has_changed(
             assert line == f"the arena on {where} does not answer; nothing has changed"
             assert hashes(tmp_path) == before
 
-    assert at("revoke", "ann").text.startswith("ann's token is no longer valid"), "it was killed"
+    with socket.create_server(("127.0.0.1", 0)) as anybody:  # listens where the arena listened
+        anybody.setblocking(False)
+        url = f"ws://127.0.0.1:{anybody.getsockname()[1]}"
+        with Store(tmp_path / "arena.db") as store:
+            publish(store.engine, ArenaContact(url, "token"))
+        assert at("revoke", "ann").text.startswith("ann's token is no longer valid"), "was killed"
+        with pytest.raises(BlockingIOError):
+            anybody.accept()
 
 
 def test_an_arena_that_ends_in_the_middle_leaves_a_doubt_which_is_told(

@@ -40,6 +40,12 @@ class Leaver:
     def _over(self) -> None:
         self.overs += 1
 
+    async def plays_on(self) -> None:
+        await self._client.run()
+
+    def finish(self) -> None:
+        self._client.finish()
+
     async def leaves(self, times: int = 1) -> int:
         """Play, press Ctrl-C, and play to the end; returns how many matches were on."""
         running = asyncio.ensure_future(self._client.run())
@@ -68,6 +74,13 @@ async def test_J10_who_leaves_a_ladder_twenty_times_in_a_match_has_never_offende
             assert on >= 1
             assert leaver.events[-1] == "leaving a ladder costs nothing"
             assert re.search(r"goes on · rank \d of 3 · rating .* after \d+ ", leaver.events[-2])
+        dan, eve = Leaver(arena, "dan", tables=8), Leaver(arena, "eve")
+        staying = asyncio.ensure_future(dan.plays_on())
+        await arena.until(lambda: arena.plays("dan"))
+        await eve.leaves()
+        assert not any("rank" in event for event in dan.events), "only who leaves is told"
+        dan.finish()
+        await staying
         competition.close()
         report = await playing
         await arena.store.flushed()

@@ -10,9 +10,10 @@ import pytest
 
 from arena.engine.match import Result
 from arena.engine.verdict import FORGIVABLE, Finding
+from arena.formats.ladder import RatingHistory
 from arena.formats.schedule import Pairing
 from arena.formats.scorebook import Scorebook
-from arena.formats.spec import Plan, plan_of
+from arena.formats.spec import Form, Plan, plan_of
 from arena.games import GAMES
 from arena.storage.models import CompetitionReport
 from protocol.messages import Ending, Limits, Mechanism, Termination, Verdict
@@ -94,6 +95,22 @@ def test_J3_verdicts_are_told_as_they_stand_after_counting() -> None:
     told = book.standing(verdicts)
     assert [verdict.forgiven for verdict in told] == [True, False]
     assert told[0].headline.startswith("lost this match and plays on: ")
+
+
+def test_of_a_removed_bot_a_ladder_has_no_history() -> None:
+    rules = GAMES["ace_king_queen"]
+    ladder = plan_of(rules, rules.vocabulary.read_settings({}), (), Form.LADDER)
+    history = RatingHistory()
+    book = Scorebook(ladder, {"ann": Termination(Ending.REMOVED)}, history=history)
+    for number, players in enumerate((("ann", "ben"), ("ben", "cem"), ("cem", "ben"))):
+        result = Result((1, -1), (0, 0), Termination(Ending.COMPLETED))
+        book.add(f"m-{number}", Pairing(number, players), result, float(number))
+
+    assert {name: [at for at, _ in points] for name, points in history.ratings.items()} == {
+        "ben": [1.0, 2.0],
+        "cem": [1.0, 2.0],
+    }
+    assert history.ratings["cem"][-1][1] == book.ladder.climber("cem").rating
 
 
 # --- while it is played ---

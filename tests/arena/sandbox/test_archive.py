@@ -380,6 +380,18 @@ def test_a_zip_that_may_harm_is_refused(case: str) -> None:
 
 
 @pytest.mark.parametrize(
+    "data", [ONE[10:], changed(ONE, DIRECTORY, 42, "<I", 1 << 31)], ids=["before it", "beyond it"]
+)
+def test_of_a_zip_in_a_file_an_entry_that_lies_elsewhere_is_damaged(
+    tmp_path: Path, data: bytes
+) -> None:
+    """A file raises other errors than bytes in memory do."""
+    (tmp_path / "sent").write_bytes(data)
+    with (tmp_path / "sent").open("rb") as sent, pytest.raises(BadArchive, match="damaged at"):
+        canonical("ann.zip", sent, io.BytesIO())
+
+
+@pytest.mark.parametrize(
     ("make", "sizes"),
     [(lambda: with_size(10), [10]), (lambda: with_size(10, method=0), [10]), (overlapping, [8, 8])],
     ids=["deflated", "stored", "shared data"],

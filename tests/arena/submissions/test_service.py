@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import os
 import sqlite3
 from collections.abc import AsyncIterator
@@ -154,7 +155,11 @@ async def test_versions_have_labels_that_are_in_play_or_of_competitions_that_go_
         assert [service.label(number) for number in (1, 2, lost)] == ["v1", "v2", ""]
 
 
-@pytest.mark.parametrize("lacks", ["a lock", "descriptors"])
+async def on_a_full_disk(program: object) -> None:
+    raise OSError(errno.ENOSPC, "No space left on device")
+
+
+@pytest.mark.parametrize("lacks", ["a lock", "descriptors", "room on the disk"])
 async def test_what_cannot_be_decided_now_is_decided_afterwards(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, lacks: str
 ) -> None:
@@ -176,8 +181,11 @@ async def test_what_cannot_be_decided_now_is_decided_afterwards(
             if lacks == "a lock":
                 other = sqlite3.connect(tmp_path / "a.db", isolation_level=None)
                 until.enter_context(closing(other)).execute("BEGIN IMMEDIATE")
-            else:
+            elif lacks == "descriptors":
                 until.enter_context(no_descriptors())
+            else:
+                full = until.enter_context(pytest.MonkeyPatch.context())
+                full.setattr(running.service.pipeline._builds, "built", on_a_full_disk)
             is_locked.set()
             await tried_again.wait()
         done = await running.decided(one)
