@@ -130,9 +130,8 @@ class HouseBots:
         self._on_failed(process.name, text)
 
     def _stop(self, process: _HouseBotProcess) -> None:
-        if self.by_name.get(process.name) is process:  # else another has its name
-            self._arena.supervisor.dismiss(process.name)
         self._forget(process)
+        self._arena.supervisor.dismiss(process.name)
 
     def _forget(self, process: _HouseBotProcess) -> None:
         if self.by_name.get(process.name) is process:
