@@ -45,6 +45,7 @@ if TYPE_CHECKING:
 __all__ = [
     "Bar",
     "OffenceFound",
+    "SeriesFound",
     "SeriesOptions",
     "SeriesPlan",
     "check",
@@ -83,6 +84,20 @@ class OffenceFound(msgspec.Struct, frozen=True):
             return None
         name = names[offence.bot]
         return cls(offence.bot, name, offence.kind, offence.text, offence.match)
+
+
+class SeriesFound(msgspec.Struct, frozen=True, kw_only=True):
+    """What was played by `arena play` or `arena cross`.
+
+    Attributes:
+        seed: null with --bot.
+    """
+
+    game: str
+    settings: Any
+    matches: int
+    seed: int | None
+    unit: str
 
 
 class SeriesOptions(msgspec.Struct, frozen=True):
@@ -155,6 +170,16 @@ class SeriesPlan(msgspec.Struct, frozen=True):
         seats = " with the same cards in all seats" if is_together else ""
         least = 2 if self.game.purse is None else FEWEST
         return output.interval_note(intervals, what + seats, least)
+
+    def about(self, seed: int | None, matches: int | None = None) -> dict[str, Any]:
+        """The fields of `SeriesFound`; fewer `matches` than planned were played if it says so."""
+        return {
+            "game": self.game.name,
+            "settings": self.settings,
+            "matches": self.matches if matches is None else matches,
+            "seed": seed,
+            "unit": unit(self.game),
+        }
 
     @property
     def title(self) -> str:

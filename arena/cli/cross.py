@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
 
 import click
 import msgspec
@@ -12,7 +11,7 @@ from arena.cli import _lab_runs as lab_runs
 from arena.cli import _options as options
 from arena.cli import _output as output
 from arena.cli._bus_options import no_bus_options
-from arena.cli._lab_runs import OffenceFound, SeriesOptions, SeriesPlan
+from arena.cli._lab_runs import OffenceFound, SeriesFound, SeriesOptions, SeriesPlan
 from arena.cli._limit_options import LimitsCommand
 from arena.cli._results import Found, result_command
 from arena.lab import intervals
@@ -52,7 +51,7 @@ class _CrossedBot(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class _CrossedTable(msgspec.Struct, frozen=True, kw_only=True):
-    """What came of a table, by its bots.
+    """The results of a table, by its bots.
 
     Attributes:
         score_errors: standard errors, from single units.
@@ -70,19 +69,13 @@ class _CrossedTable(msgspec.Struct, frozen=True, kw_only=True):
     eliminated: OffenceFound | None
 
 
-class _Crossed(msgspec.Struct, frozen=True, kw_only=True):
+class _Crossed(SeriesFound, frozen=True, kw_only=True):
     """What was played.
 
     Attributes:
-        seed: null with --bot.
         bots: the best first.
     """
 
-    game: str
-    settings: Any
-    matches: int
-    seed: int | None
-    unit: str
     bots: Sequence[_CrossedBot]
     tables: Sequence[_CrossedTable]
 
@@ -165,11 +158,7 @@ def _in_all_seats(planned: SeriesPlan, series: SeriesOptions) -> SeriesPlan:
 def _document(planned: SeriesPlan, table: CrossTable, seed: int | None) -> _Crossed:
     names = table.names
     return _Crossed(
-        game=planned.game.name,
-        settings=planned.settings,
-        matches=planned.matches,
-        seed=seed,
-        unit=unit(planned.game),
+        **planned.about(seed),
         bots=[
             _CrossedBot(
                 name=score.name,

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
 
 import msgspec
 
 from arena.cli import _lab_runs as lab_runs
 from arena.cli import _options as options
 from arena.cli import _output as output
-from arena.cli._lab_runs import OffenceFound, SeriesOptions, SeriesPlan
+from arena.cli._lab_runs import OffenceFound, SeriesFound, SeriesOptions, SeriesPlan
 from arena.cli._limit_options import LimitsCommand
 from arena.cli._results import Found, result_command
 from arena.lab import intervals
@@ -43,22 +42,16 @@ class _PlayedBot(msgspec.Struct, frozen=True, kw_only=True):
     method: str | None
 
 
-class _PlayedPairing(msgspec.Struct, frozen=True, kw_only=True):
+class _PlayedPairing(SeriesFound, frozen=True, kw_only=True):
     """What was played.
 
     Attributes:
-        seed: null with --bot.
         bots: in the order in which they were given.
         winners: their numbers, from 0.
         sure: whether chance alone would hardly make them win; null if that does not say.
         eliminated: null if no bot is.
     """
 
-    game: str
-    settings: Any
-    matches: int
-    seed: int | None
-    unit: str
     bots: Sequence[_PlayedBot]
     winners: Sequence[int]
     sure: bool | None
@@ -102,11 +95,7 @@ def _document(
     planned: SeriesPlan, bots: tuple[str, ...], sitting: Sitting, seed: int | None
 ) -> _PlayedPairing:
     return _PlayedPairing(
-        game=planned.game.name,
-        settings=planned.settings,
-        matches=sitting.matches,
-        seed=seed,
-        unit=unit(planned.game),
+        **planned.about(seed, sitting.matches),
         bots=[
             _PlayedBot(
                 name=name,
