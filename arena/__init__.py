@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from protocol.version import __version__
 
 if TYPE_CHECKING:
-    from arena.engine.match import MatchResult, Record
+    from arena.games.match import MatchResult, Record
     from arena.games.replay import replay
     from arena.lab.analyse import analyse
     from arena.lab.environment import Environment, aec_env
@@ -40,8 +40,8 @@ __all__ = [
 
 _MODULES = {
     "Environment": "arena.lab.environment",
-    "MatchResult": "arena.engine.match",
-    "Record": "arena.engine.match",
+    "MatchResult": "arena.games.match",
+    "Record": "arena.games.match",
     "Store": "arena.storage.store",
     "aec_env": "arena.lab.environment",
     "analyse": "arena.lab.analyse",

@@ -165,7 +165,7 @@ class Shape(NamedTuple):
 class Vocabulary(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     """What one game says on the wire, and in which words people are told of it.
 
-    `conventions` says what must hold; `arena/engine/rules.py` has the other half of a game.
+    `conventions` says what must hold; `arena/games/rules.py` has the other half of a game.
 
     Attributes:
         name: in lower case, with underscores.

@@ -7,7 +7,7 @@ from itertools import product
 
 import pytest
 
-from arena.games import GAMES
+from arena.games.catalogue import GAMES
 from tests.tools.bench.__main__ import main
 from tests.tools.bench.rows import median_interval, row_of
 

@@ -9,7 +9,7 @@ from functools import cache
 from itertools import chain
 from pathlib import Path
 
-from arena.games import GAMES
+from arena.games.catalogue import GAMES
 
 ROOT = Path(__file__).parent.parent
 PACKAGES = ("arena", "bots", "protocol", "tests")
@@ -17,7 +17,7 @@ PROGRAMS_OF_THEIR_OWN = ("bots/examples", "bots/starters")
 OF_EACH_GAME = {"Dealt", "Draw", "HandOver", "PlayerStrategy", "Random", "RoundOver", "Simple"}
 """What stands for the same in several games, once in each of their files."""
 ALSO_ALLOWED = {
-    "Deck": {"arena/games/blackjack.py", "bots/cards.py"},
+    "Deck": {"arena/games/blackjack/rules.py", "bots/cards.py"},
     "Turn": {"protocol/gin_rummy.py", "protocol/watching.py"},
 }
 """Names that people write: those of `bots/cards.py`, and words of the protocol."""

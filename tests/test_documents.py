@@ -25,9 +25,9 @@ import pytest
 
 from arena.cli import COMMANDS, command_named
 from arena.competitions.config import read_config
-from arena.engine.shuffle import Stream, commitment, match_key
-from arena.engine.verdict import Finding, advice, out_of_time
-from arena.games import GAMES
+from arena.games.catalogue import GAMES
+from arena.games.shuffle import Stream, commitment, match_key
+from arena.games.verdict import Finding, advice, out_of_time
 from arena.sandbox.doctor import examine
 from arena.sandbox.workdir import environment
 from arena.storage.schema import COMPETITIONS, MATCHES, SEATS, VERDICTS
@@ -682,7 +682,7 @@ def test_every_ending_and_close_code_is_there() -> None:
 
 def test_every_field_of_a_record_is_there() -> None:
     record = section("The record of a match")
-    fields = import_module("arena.engine.match").Record.__struct_fields__
+    fields = import_module("arena.games.match").Record.__struct_fields__
 
     assert {*fields} <= words(record)
 

@@ -60,9 +60,10 @@ def words_of_games() -> re.Pattern[str]:
 
 
 def is_of_a_game(path: Path) -> bool:
-    """Whether a file is a game's own: its name is the game's or begins with it."""
+    """Whether a file is a game's own: it, or its folder, has the game's name or begins with it."""
     names = {name for words in our_games() for name in (words.name, words.alias)}
-    return any(path.stem == name or path.stem.startswith(f"{name}_") for name in names)
+    mine = path.stem, path.parent.name
+    return any(one == name or one.startswith(f"{name}_") for name in names for one in mine)
 
 
 def searched() -> Iterator[Path]:
@@ -124,7 +125,7 @@ def test_other_words_are_not(text: str) -> None:
     assert not words_of_games().search(f"play {text}.")
 
 
-def test_a_games_own_files_begin_with_its_name() -> None:
-    assert is_of_a_game(Path("arena/games/gin_melds.js"))
-    assert is_of_a_game(Path("arena/games/blackjack_script.py"))
+def test_a_games_own_files_or_their_folder_begin_with_its_name() -> None:
+    assert is_of_a_game(Path("protocol/gin_melds.py"))
+    assert is_of_a_game(Path("arena/games/blackjack/script.py"))
     assert not is_of_a_game(Path("arena/games/replay.py"))

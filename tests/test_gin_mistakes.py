@@ -9,9 +9,10 @@ from statistics import fmean
 import pytest
 
 import arena
-from arena.engine.analysis import Judgement
-from arena.engine.match import Record
-from arena.games import GAMES, gin_rummy_judge
+from arena.games.analysis import Judgement
+from arena.games.catalogue import GAMES
+from arena.games.gin_rummy import judge as gin_rummy_judge
+from arena.games.match import Record
 from arena.records.mistakes import JudgedSeat, JudgedUnit, judged, mistakes_of
 from arena.records.seat_document import seat_match
 from protocol.strategy import find

@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from arena.games import competition_settings
-from arena.games.three_card_poker import GAME
+from arena.games.catalogue import competition_settings
+from arena.games.three_card_poker.rules import GAME
 from bots.three_card_poker import Q64, Always, Random
 from protocol.cards import PACK
 from protocol.three_card_poker import FOLDED, Hand, ThreeCardPokerSettings, outcome_of_play

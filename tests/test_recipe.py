@@ -8,7 +8,7 @@ import tomllib
 
 import pytest
 
-from arena.games import GAMES
+from arena.games.catalogue import GAMES
 from bots.strategy import BaseStrategy
 from protocol.games import VOCABULARIES
 from protocol.strategy import house_bots
@@ -68,7 +68,7 @@ def test_every_game_has_a_player_strategy_and_house_bots(game: str) -> None:
     ("group", "module"),
     [
         ("protocol.games", "protocol.{}"),
-        ("arena.games", "arena.games.{}"),
+        ("arena.games", "arena.games.{}.rules"),
         ("arena.bots", "bots.{}"),
     ],
 )

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 import arena
-from arena.games import GAMES
+from arena.games.catalogue import GAMES
 from protocol.schema.definitions import our_games
 from protocol.strategy import find, house_bots
 from tests.support.documents import parsed, section
@@ -29,8 +29,6 @@ MAY_IMPORT = {
     "bots": {"bots", "protocol"},
 }
 FLOORS = (
-    ("engine", "manual"),
-    ("strength",),
     ("games",),
     ("formats", "records", "referee", "sandbox"),
     ("storage",),
@@ -170,10 +168,10 @@ def test_folders_of_tests_are_those_of_the_packages() -> None:
     "place",
     [
         "protocol/{}.py",
-        "arena/games/{}.py",
+        "arena/games/{}/rules.py",
         "bots/{}.py",
         "tests/protocol/test_{}.py",
-        "tests/arena/games/test_{}.py",
+        "tests/arena/games/{}/test_rules.py",
         "tests/bots/test_{}.py",
     ],
 )
@@ -183,8 +181,8 @@ def test_a_game_has_one_file_name_everywhere(game: str, place: str) -> None:
 
 def test_no_game_is_forgotten() -> None:
     written = {
-        path.stem
-        for path in (ROOT / "arena/games").glob("*.py")
+        path.parent.name
+        for path in (ROOT / "arena/games").glob("*/*.py")
         if "\nGAME = " in path.read_text(encoding="utf-8")
     }
 

@@ -25,10 +25,10 @@ from arena.authoring.playout import NoAnswer, Playout, SeatDecided, play_out, ra
 from arena.authoring.round_check import MessageCheck, RoundCheck
 from arena.authoring.secrecy import SecretCard, exchanges, first_difference, leaks, secret_cards
 from arena.authoring.view_check import broken_view
-from arena.engine.drive import drive
-from arena.engine.match import MatchState
-from arena.engine.rules import NOBODY, Game, TellSeat
-from arena.engine.shuffle import Stream, match_key, seed_from_int
+from arena.games.drive import drive
+from arena.games.match import MatchState
+from arena.games.rules import NOBODY, Game, TellSeat
+from arena.games.shuffle import Stream, match_key, seed_from_int
 from protocol.entry_points import points
 from protocol.errors import ArenaError, IllegalAnswer, one_line
 from protocol.games import PACKAGES

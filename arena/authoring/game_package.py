@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from importlib.machinery import PathFinder
 
 from arena.authoring.starter import ShellCommand, Starter, templates
-from arena.games import GAMES
+from arena.games.catalogue import GAMES
 from protocol.entry_points import points
 from protocol.errors import BadGame
 
@@ -92,7 +92,7 @@ def game_package(name: str, seats: int, *, view: bool = False, luck: bool = Fals
         "deck": ", ".join(f'"{rank}s"' for rank in _SPADES[:seats]),
         "fold_scores": _fold_scores(seats),
         "engine_import": _import(
-            "arena.engine.rules",
+            "arena.games.rules",
             "EVERYONE AskSeat Choice Game HiddenCards".split()
             + "Luck LuckMeter LuckRound".split() * luck
             + "Rules Scoreboard TellSeat Unit".split(),

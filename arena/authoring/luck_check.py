@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from math import hypot, isclose
 
 from arena.authoring.playout import Playout, SeatDecided, are_numbers, raised
-from arena.engine.rules import EVERYONE, NOBODY, AskSeat, Game, LuckRound, TellSeat
+from arena.games.rules import EVERYONE, NOBODY, AskSeat, Game, LuckRound, TellSeat
 from protocol.vocabulary import Settings
 
 __all__ = ["LuckCheck"]

@@ -2,35 +2,33 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from arena.authoring.field_docs import kind_docs
 from arena.authoring.starter import ADDRESS, ShellCommand, Starter, with_bot
-from arena.engine.rules import Game
-from arena.manual.documents import documents, section
+from arena.games.rules import Game
 
 __all__ = ["other_language"]
 
-_PROTOCOL = "protocol/"
 _SESSION = "The session in pseudocode"
 _LINES = "Lines instead of a WebSocket"
 _COMMAND = "COMMAND"  # only the author knows what starts the bot
 
 
-def other_language(game: Game, name: str) -> Starter:
+def other_language(game: Game, name: str, section: Callable[[str], str]) -> Starter:
     """The game's page, the session in pseudocode and in lines, and the commands for such a bot.
 
     A game from outside has no page in our manual: it gets one from its description.
+
+    Args:
+        game: what the bot plays.
+        name: of the bot.
+        section: gives a section of the protocol's manual by its heading.
     """
-    protocol = {
-        path: document for path, document in documents().items() if path.startswith(_PROTOCOL)
-    }
     play = " ".join(["arena play", game.name, *with_bot(game, name, _COMMAND)])
-    page = section(protocol, game.name) if game.package is None else _page(game)
+    page = section(game.name) if game.package is None else _page(game)
     return Starter(
-        {
-            f"{game.name}.md": page,
-            "lines.md": section(protocol, _LINES),
-            "session.md": section(protocol, _SESSION),
-        },
+        {f"{game.name}.md": page, "lines.md": section(_LINES), "session.md": section(_SESSION)},
         (
             ShellCommand("try", play),
             ShellCommand("check", f"arena check -- {_COMMAND}"),

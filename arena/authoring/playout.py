@@ -11,8 +11,8 @@ from typing import Any, TypeAlias
 
 import msgspec
 
-from arena.engine.drive import place_of
-from arena.engine.rules import NOBODY, AskSeat, Game, Scoreboard, TellSeat
+from arena.games.drive import place_of
+from arena.games.rules import NOBODY, AskSeat, Game, Scoreboard, TellSeat
 from protocol.errors import ArenaError, IllegalAnswer, in_words, one_line
 from protocol.vocabulary import Question, Settings
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from arena.authoring.playout import Playout, SeatDecided, are_numbers
-from arena.engine.rules import EVERYONE, NOBODY, AskSeat, Game, TellSeat
+from arena.games.rules import EVERYONE, NOBODY, AskSeat, Game, TellSeat
 from protocol.codec import Encoding, decode_from_arena, decode_from_bot, encode
 from protocol.errors import IllegalAnswer, in_words
 from protocol.messages import Answer, ArenaMessage, Ask, Ending, Over, Termination

@@ -12,10 +12,10 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
 from arena.authoring.conformance.table import AnyLegal
-from arena.engine.drive import drive
-from arena.engine.match import MatchState
-from arena.engine.rules import Game
-from arena.engine.shuffle import seed_from_int
+from arena.games.drive import drive
+from arena.games.match import MatchState
+from arena.games.rules import Game
+from arena.games.shuffle import seed_from_int
 from arena.records.transcript import Side, conversation
 from protocol.codec import Encoding, decode_from_arena
 from protocol.messages import ArenaMessage, Ask, Limits, Over, Welcome

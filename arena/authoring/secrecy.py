@@ -25,7 +25,7 @@ from typing import Any
 import msgspec
 
 from arena.authoring.playout import Playout, PlayoutEvent, SeatDecided, strings_in, with_swapped
-from arena.engine.rules import EVERYONE, NOBODY, AskSeat, Game, TellSeat
+from arena.games.rules import EVERYONE, NOBODY, AskSeat, Game, TellSeat
 
 __all__ = ["SecretCard", "exchanges", "first_difference", "leaks", "secret_cards"]
 

@@ -21,7 +21,7 @@ from arena.authoring.field_docs import kind_docs
 from arena.authoring.samples import samples
 from arena.authoring.strategy_source import interface
 from arena.competitions.config import ServeSection
-from arena.engine.rules import Game
+from arena.games.rules import Game
 from arena.sandbox.languages import LANGUAGES, LIBRARIES, Language
 from protocol.codec import Encoding, encode
 from protocol.strategy import house_bots

@@ -11,10 +11,10 @@ from collections.abc import Mapping
 from fnmatch import fnmatchcase
 from typing import Any
 
-from arena.engine.drive import drive
-from arena.engine.match import MatchState
-from arena.engine.rules import Game
-from arena.engine.shuffle import seed_from_int
+from arena.games.drive import drive
+from arena.games.match import MatchState
+from arena.games.rules import Game
+from arena.games.shuffle import seed_from_int
 from arena.records.transcript import conversation
 from protocol.errors import UnknownBot
 from protocol.messages import Limits

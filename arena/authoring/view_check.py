@@ -18,11 +18,11 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from arena.authoring.conformance.table import AnyLegal
-from arena.engine.drive import drive
-from arena.engine.match import MatchState
-from arena.engine.rules import Game
-from arena.engine.shuffle import seed_from_int
-from arena.games import view_files, view_path
+from arena.games.catalogue import view_files, view_path
+from arena.games.drive import drive
+from arena.games.match import MatchState
+from arena.games.rules import Game
+from arena.games.shuffle import seed_from_int
 from arena.records.rounds import rounds_of
 from arena.records.visibility import seen
 from protocol.watching import View

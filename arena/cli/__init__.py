@@ -158,7 +158,7 @@ def arena(ctx: click.Context) -> None:
 
 def _say_what_is_left_out() -> None:
     """Load what other packages bring, and print a line for all of it that is not used."""
-    import arena.games  # noqa: F401  # it fills the table
+    import arena.games.catalogue  # noqa: F401  # it fills the table
     from protocol.strategy import load_others
 
     load_others()

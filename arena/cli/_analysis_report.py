@@ -7,7 +7,7 @@ from math import floor, log10
 
 from arena.cli import _output as output
 from arena.cli._charts import lines_of_charts
-from arena.engine.analysis import Analysis, Certainty, Figure, Weakness
+from arena.games.analysis import Analysis, Certainty, Figure, Weakness
 
 __all__ = ["lines_of"]
 

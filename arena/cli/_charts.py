@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from arena.cli import _output as output
-from arena.engine.analysis import Chart, ChartCell
+from arena.games.analysis import Chart, ChartCell
 
 if TYPE_CHECKING:
     from rich.table import Table

@@ -15,18 +15,18 @@ import click
 
 from arena.cli import _output as output
 from arena.competitions.listener import Listener
-from arena.engine.match import Result
-from arena.engine.names import versioned
 from arena.formats.bracket import reached
 from arena.formats.intervals import with_interval
 from arena.formats.schedule import Pairing
 from arena.formats.settled import settled_note
 from arena.formats.spec import Form
-from arena.games import game_named, game_title
+from arena.games.catalogue import game_named, game_title
+from arena.games.figures import SECONDS, plural, signed, time_of
+from arena.games.interval import Bounds
+from arena.games.match import Result
+from arena.games.names import versioned
 from arena.sandbox.bot_spec import some
 from arena.storage.models import CompetitionReport
-from arena.strength.figures import SECONDS, plural, signed, time_of
-from arena.strength.interval import Bounds
 from protocol import messages
 from protocol.errors import UsageError, one_line
 

@@ -11,9 +11,9 @@ import sqlalchemy as sa
 from click.core import ParameterSource
 
 from arena.cli._arena_pages import ArenaPages, check_database, pages_asked_for
-from arena.engine.match import Record
-from arena.engine.rules import Game
-from arena.games import game_named
+from arena.games.catalogue import game_named
+from arena.games.match import Record
+from arena.games.rules import Game
 from arena.lab.recent_matches import MOST_KEPT, recent_match
 from arena.records import document as sheet
 from arena.records.document import MatchDocument

@@ -22,8 +22,9 @@ from arena.cli import _options as options
 from arena.cli import _output as output
 from arena.cli._limit_options import limits_options
 from arena.cli._signals import ending_at_ctrl_c, stops_at_sigterm
-from arena.engine.rules import Game
-from arena.games import competition_settings
+from arena.games.catalogue import competition_settings
+from arena.games.interval import FEWEST, Interval
+from arena.games.rules import Game
 from arena.lab.crosstable import CrossTable
 from arena.lab.in_process import Entrant, entrant, play_parts
 from arena.lab.intervals import sampled_unit
@@ -33,7 +34,6 @@ from arena.lab.sittings import Sitting, TableMatches
 from arena.sandbox.bot_spec import BotSpec, named
 from arena.sandbox.command import Program
 from arena.sandbox.worker_pool import usable_cores
-from arena.strength.interval import FEWEST, Interval
 from protocol.errors import UsageError
 from protocol.messages import Ending, Limits
 from protocol.vocabulary import Settings

@@ -16,7 +16,7 @@ from msgspec.inspect import BoolType, IntType, ListType, UnionType
 
 from arena.cli._limit_options import described
 from arena.competitions.config import ServeSection
-from arena.games import game_named
+from arena.games.catalogue import game_named
 from arena.sandbox.bot_spec import read_entry
 from arena.server.origins import Origins, Proxies, read_base_path
 from protocol.errors import BadSettings, UsageError

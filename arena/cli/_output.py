@@ -13,8 +13,8 @@ import click
 import msgspec
 
 from arena.cli import Interrupted
-from arena.strength.figures import TOO_FEW, plural, several, signed, with_interval
-from arena.strength.interval import LEVEL, Interval
+from arena.games.figures import TOO_FEW, plural, several, signed, with_interval
+from arena.games.interval import LEVEL, Interval
 from protocol.errors import ArenaError, UsageError, one_line
 
 if TYPE_CHECKING:

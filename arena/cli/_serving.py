@@ -33,8 +33,9 @@ from arena.competitions.host_pools import HostPools
 from arena.competitions.live_arena import LiveArena
 from arena.competitions.process_pool import ProcessPool, SeatBot
 from arena.competitions.scheduler import OpenGame, Scheduler
-from arena.engine.names import alike
-from arena.games import game_named
+from arena.games.catalogue import game_named
+from arena.games.figures import plural, time_of
+from arena.games.names import alike
 from arena.hosts.bus import ARENA_USER, BusDown
 from arena.hosts.directory import HostDirectory
 from arena.hosts.host_links import HostLinks
@@ -52,7 +53,6 @@ from arena.storage.models import CompetitionReport
 from arena.storage.roster import Roster
 from arena.storage.store import Store
 from arena.storage.tokens import Access
-from arena.strength.figures import plural, time_of
 from arena.submissions.service import SubmissionService
 from arena.submissions.settings import SubmissionSettings
 from arena.web.web import Web

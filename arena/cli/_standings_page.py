@@ -20,8 +20,8 @@ from arena.formats.schedule import RankingPlace
 from arena.formats.settled import SettledLeagueRow, SettledRow, settled_note
 from arena.formats.spec import Form
 from arena.formats.standings import LeagueRow, Row
+from arena.games.figures import plural, time_of
 from arena.storage.models import CompetitionReport, CompetitionState
-from arena.strength.figures import plural, time_of
 from arena.web.documents import CompetitionLine, Competitions, Overview
 from protocol.errors import Unreachable, UsageError
 from protocol.messages import Ending, Progress

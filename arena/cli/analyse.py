@@ -20,9 +20,9 @@ from arena.cli import _output as output
 from arena.cli._limit_options import LimitsCommand, limits_options
 from arena.cli._results import Found, result_command
 from arena.cli._signals import stops_at_sigterm
-from arena.engine.analysis import Analyser, Analysis, ProbedMatch
-from arena.engine.rules import Game
-from arena.games import competition_settings
+from arena.games.analysis import Analyser, Analysis, ProbedMatch
+from arena.games.catalogue import competition_settings
+from arena.games.rules import Game
 from arena.lab.analyse import begun, watched
 from arena.lab.file_versions import bot_path, entrants_of, is_file
 from arena.lab.probe import OnMatch, ProbeFailed, analyse_here

@@ -9,7 +9,7 @@ from arena.cli import Interrupted
 from arena.cli import _output as output
 from arena.cli._results import Found, result_command
 from arena.cli._signals import stops_at_sigterm
-from arena.games import game_named
+from arena.games.catalogue import game_named
 from arena.lab import capacity
 from arena.lab.capacity import Capacity, GameCapacity
 

@@ -10,8 +10,8 @@ import msgspec
 
 from arena.cli._bus_options import needs_nats
 from arena.cli._results import Found, ResultCommand
+from arena.games.figures import plural
 from arena.hosts.bus import ARENA_USER
-from arena.strength.figures import plural
 from protocol.errors import UsageError
 
 __all__ = ["command"]

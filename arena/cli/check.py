@@ -23,7 +23,7 @@ from arena.cli._limit_options import LimitsCommand, limits_options
 from arena.cli._results import Found, as_json, result_command
 from arena.cli._signals import stops_at_sigterm
 from arena.competitions.config import ServeSection
-from arena.games import game_named
+from arena.games.catalogue import game_named
 from arena.sandbox.bot_spec import BotSpec, named
 from arena.sandbox.command import Program, read_program, strategy_program
 from protocol.errors import ArenaError, UsageError, one_line

@@ -12,7 +12,7 @@ from arena.authoring.game_check import GameReport, check_game
 from arena.cli import _options as options
 from arena.cli import _output as output
 from arena.cli._results import Found, result_command
-from arena.engine.rules import Game
+from arena.games.rules import Game
 from protocol.entry_points import OUR_PACKAGES
 from protocol.errors import ArenaError
 from protocol.strategy import house_modules

@@ -17,8 +17,8 @@ from arena.cli._bus_options import no_bus_options
 from arena.cli._lab_runs import OffenceFound
 from arena.cli._limit_options import LimitsCommand, limits_options
 from arena.cli._results import Found, result_command
-from arena.engine.rules import Game
-from arena.games import GAMES, competition_settings, game_named
+from arena.games.catalogue import GAMES, competition_settings, game_named
+from arena.games.rules import Game
 from arena.lab.compare import Matchup
 from arena.lab.comparison import LEVEL_WITHIN, MOST_BLOCKS, ComparisonSoFar, Standpoint
 from arena.lab.file_versions import bot_path, entrants_of, game_of, is_file

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from arena.cli import _output as output
 from arena.cli._results import Found, result_command
-from arena.games import GAMES
+from arena.games.catalogue import GAMES
 from arena.sandbox.doctor import DoctorReport, Layer, examine
 from arena.sandbox.toolchains import installed
 from protocol.entry_points import first_left_out

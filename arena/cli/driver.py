@@ -12,8 +12,8 @@ from pathlib import Path
 import click
 
 from arena.cli import _options as options
-from arena.games.blackjack import GAME
-from arena.games.blackjack_script import drive
+from arena.games.blackjack.rules import GAME
+from arena.games.blackjack.script import drive
 from arena.lab.in_process import entrant
 from protocol.blackjack import NEW_DECK
 from protocol.errors import BadDeck, UsageError

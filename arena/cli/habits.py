@@ -11,9 +11,9 @@ import msgspec
 from arena.cli import _options as options
 from arena.cli import _output as output
 from arena.cli._results import Found, result_command
-from arena.engine.analysis import Chart
+from arena.games.analysis import Chart
+from arena.games.figures import plural
 from arena.records.habits import Habits, habits_of
-from arena.strength.figures import plural
 from protocol.errors import UsageError
 
 if TYPE_CHECKING:

@@ -20,8 +20,8 @@ import click
 import msgspec
 
 from arena.cli._bus_options import BusAddress, bus_options, check_address, needs_nats
+from arena.games.figures import plural
 from arena.hosts.bus import BusDown, checked_host, secret_files
-from arena.strength.figures import plural
 from protocol.errors import Unreachable, UsageError
 
 if TYPE_CHECKING:

@@ -16,8 +16,10 @@ from arena.cli import _options as options
 from arena.cli import _output as output
 from arena.cli._arena_pages import pages_options
 from arena.cli._results import Found, as_json, result_command
-from arena.engine.match import Record
-from arena.engine.rules import Game
+from arena.games.figures import plural, several, signed
+from arena.games.interval import LEVEL
+from arena.games.match import Record
+from arena.games.rules import Game
 from arena.records.luck import luck_of
 from arena.records.mistakes import (
     JudgedDecision,
@@ -29,8 +31,6 @@ from arena.records.mistakes import (
     badness,
 )
 from arena.records.seat_document import SeatDocument
-from arena.strength.figures import plural, several, signed
-from arena.strength.interval import LEVEL
 from protocol.errors import NoLuck, UsageError, one_line
 
 __all__ = ["command"]

@@ -15,8 +15,9 @@ from arena.authoring.starter import ShellCommand, plain_name, starter
 from arena.cli import _new_folder as new_folder
 from arena.cli import _options as options
 from arena.cli._results import Found, result_command
-from arena.engine.rules import Game
+from arena.games.rules import Game
 from arena.sandbox.languages import Language
+from arena.web.manual.documents import protocol_section
 from protocol.errors import did_you_mean
 
 __all__ = ["command"]
@@ -68,7 +69,7 @@ def command(game: Game, folder: Path, language: str) -> Found:
     """
     name = plain_name(os.path.basename(os.path.realpath(folder)))
     if language == _OTHER:
-        made = other_language(game, name)
+        made = other_language(game, name, protocol_section)
         contents = f"what a bot for {game.vocabulary.title} is written from"
     else:
         made = starter(game, Language(language), name)

@@ -13,11 +13,11 @@ import msgspec
 from arena.cli import _options as options
 from arena.cli import _output as output
 from arena.cli._results import Found, result_command
-from arena.engine.rules import Game
-from arena.games.three_card_poker import GAME
+from arena.games.interval import wilson
+from arena.games.rules import Game
+from arena.games.three_card_poker.rules import GAME
 from arena.lab.odds import exact_counts, odds
 from arena.sandbox.worker_pool import usable_cores
-from arena.strength.interval import wilson
 from protocol.errors import UsageError
 from protocol.three_card_poker import Category
 

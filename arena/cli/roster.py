@@ -17,10 +17,10 @@ from arena.cli import _options as options
 from arena.cli import _output as output
 from arena.cli._arena_connection import connected_to, instructed
 from arena.cli._results import Found, ResultCommand
-from arena.engine.names import spelled
+from arena.games.figures import time_of
+from arena.games.names import spelled
 from arena.sandbox.bot_spec import some
 from arena.storage.models import Imported, Issued, Member
-from arena.strength.figures import time_of
 from protocol.errors import ArenaError, Unreachable, UsageError
 from protocol.messages import VERSION, Action, Instruct
 

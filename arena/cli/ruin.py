@@ -15,7 +15,7 @@ from arena.cli import _options as options
 from arena.cli import _output as output
 from arena.cli._limit_options import LimitsCommand, limits_options
 from arena.cli._results import Found, result_command
-from arena.engine.rules import Game
+from arena.games.rules import Game
 from arena.lab.in_process import Entrant, entrant
 from arena.lab.ruin import Attempt, Ruin, Trials
 from arena.sandbox.bot_spec import BotSpec

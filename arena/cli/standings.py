@@ -17,9 +17,9 @@ from arena.cli._arena_pages import check_database, pages_asked_for, pages_option
 from arena.cli._results import Found, as_json, result_command
 from arena.formats.intervals import with_interval
 from arena.formats.settled import settled_note
+from arena.games.figures import plural, several, signed, time_of
 from arena.results.luck_table import LuckLine, LuckTable
 from arena.storage.models import CompetitionReport
-from arena.strength.figures import plural, several, signed, time_of
 from protocol.errors import UsageError
 from protocol.messages import Progress, Verdict
 

@@ -8,7 +8,7 @@ import click
 
 from arena.authoring.vectors import is_vector, vectors
 from arena.cli import _options as options
-from arena.engine.rules import Game
+from arena.games.rules import Game
 
 __all__ = ["command"]
 

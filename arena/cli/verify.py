@@ -12,9 +12,9 @@ import msgspec
 from arena.cli import DONE, UNVERIFIED
 from arena.cli import _output as output
 from arena.cli._results import Found, as_json, result_command
+from arena.games.figures import plural
 from arena.records.document import UNREADABLE
 from arena.results.audit import Flaw
-from arena.strength.figures import plural
 from protocol.errors import ArenaError, UsageError, one_line
 from protocol.text_files import text_lines
 

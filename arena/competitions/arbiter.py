@@ -24,20 +24,20 @@ from arena.competitions.ledger import Ledger
 from arena.competitions.listener import Listener
 from arena.competitions.process_pool import SeatBot
 from arena.competitions.seating import Seating, WantedSeats
-from arena.engine.match import MatchResult, MatchState, Result
-from arena.engine.names import is_process
-from arena.engine.verdict import UNCOUNTED, Finding, advice
 from arena.formats.elimination import saved
 from arena.formats.eta import Workload
 from arena.formats.schedule import Outcomes, Pairing
 from arena.formats.spec import WAIT_S, Form
+from arena.games.figures import time_of
+from arena.games.match import MatchResult, MatchState, Result
+from arena.games.names import is_process
+from arena.games.verdict import UNCOUNTED, Finding, advice
 from arena.referee.bot_session import BotSession
 from arena.referee.live_match import LiveMatch
 from arena.referee.referee import FAULT, MOST_VOIDS
 from arena.server.background import BackgroundTasks
 from arena.server.gateway import Gateway
 from arena.storage.models import ARENA, Act
-from arena.strength.figures import time_of
 from arena.submissions.service import SubmissionService
 from protocol.errors import ArenaError
 from protocol.messages import Ending, Mechanism, Termination, Verdict

@@ -11,10 +11,10 @@ from datetime import datetime
 import msgspec
 
 from arena.competitions.planned_run import Participants, PlannedRun
-from arena.engine.names import Spellings, alike, owner_of
 from arena.formats.spec import Form, Take
+from arena.games.figures import time_of
+from arena.games.names import Spellings, alike, owner_of
 from arena.sandbox.bot_spec import some
-from arena.strength.figures import time_of
 
 __all__ = ["SHOWN", "Attendance", "MissingVersions", "Upcoming", "Wait", "attendance"]
 

@@ -20,9 +20,9 @@ from typing import TypeAlias
 
 import msgspec
 
-from arena.engine.names import is_process, process_name, spelled
-from arena.engine.verdict import UNCOUNTED, Finding
 from arena.formats.spec import RelaunchSpec
+from arena.games.names import is_process, process_name, spelled
+from arena.games.verdict import UNCOUNTED, Finding
 from arena.hosts.remote_bot import RemoteBot, RemoteLauncher, RemoteProgram
 from arena.referee.bot_session import BotSession
 from arena.referee.clock import CoreWait, LoopLag, start_cap_ms

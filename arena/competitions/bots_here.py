@@ -18,12 +18,12 @@ from arena.competitions.competition import Competition
 from arena.competitions.ledger import Ledger
 from arena.competitions.listener import Listener
 from arena.competitions.seating import Seating
-from arena.engine.match import Result
-from arena.engine.names import alike, owner_of
-from arena.engine.verdict import Finding
 from arena.formats.eta import Left
 from arena.formats.schedule import Pairing
 from arena.formats.spec import Form, Plan, RelaunchSpec
+from arena.games.match import Result
+from arena.games.names import alike, owner_of
+from arena.games.verdict import Finding
 from arena.hosts.seat_programs import program_of
 from arena.sandbox.scarcity import NO_PROGRAM, Scarcity
 from arena.server.background import BackgroundTasks

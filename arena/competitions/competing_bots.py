@@ -11,9 +11,9 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from arena.competitions.ledger import Ledger
 from arena.competitions.listener import Listener
 from arena.competitions.seating import Seating
-from arena.engine.names import CONNECTED, owner_of
-from arena.engine.verdict import Finding
 from arena.formats.spec import Form, Take
+from arena.games.names import CONNECTED, owner_of
+from arena.games.verdict import Finding
 from arena.referee.bot_session import BotSession
 from arena.referee.sessions import BotSessions
 from arena.submissions.service import SubmissionService

@@ -15,12 +15,12 @@ from functools import partial
 from arena.competitions.arbiter import Arbiter
 from arena.competitions.ladder_runner import LadderStage
 from arena.competitions.stage_runner import CompetitionStopped, RunningStage
-from arena.engine.names import owner_of
-from arena.engine.verdict import Finding
 from arena.formats.eta import Left
 from arena.formats.formats import expected_matches, open_stages
 from arena.formats.schedule import OpenStages, Outcome, Outcomes, Pairing, Ranking
 from arena.formats.spec import Form, Plan
+from arena.games.names import owner_of
+from arena.games.verdict import Finding
 from arena.referee.live_match import LiveMatch
 from arena.sandbox.bot_spec import some
 from arena.storage.models import Act, CompetitionReport, CompetitionState, MatchRow

@@ -24,15 +24,15 @@ import msgspec
 from msgspec import Meta, Struct
 
 from arena.competitions.planned_run import LEAST, MOST_MATCHES, PlannedRun, check
-from arena.engine.names import spelled
 from arena.formats.spec import WITH_MATCHES, Form, Take, form_of
 from arena.formats.timetable import once, parse
-from arena.games import competition_settings, game_named
+from arena.games.catalogue import competition_settings, game_named
+from arena.games.names import spelled
+from arena.games.settle import Goal
 from arena.sandbox.bot_spec import BotSpec, check_name
 from arena.sandbox.command import read_program
 from arena.sandbox.languages import Language
 from arena.server.origins import Origins, Proxies, is_loopback, read_base_path
-from arena.strength.settle import Goal
 from arena.submissions.settings import SubmissionSettings
 from protocol.errors import ArenaError, BadSettings, UsageError, one_line
 from protocol.messages import Limits

@@ -9,10 +9,10 @@ from arena.formats.intervals import with_interval
 from arena.formats.ladder import LadderRow
 from arena.formats.settled import SettledRow
 from arena.formats.standings import LeagueRow
-from arena.games import game_named
+from arena.games.catalogue import game_named
+from arena.games.figures import plural, signed
+from arena.games.interval import Bounds
 from arena.storage.models import CompetitionReport, CompetitionState
-from arena.strength.figures import plural, signed
-from arena.strength.interval import Bounds
 from protocol.messages import FinalStanding
 
 __all__ = ["final_standings"]

@@ -16,9 +16,9 @@ from itertools import chain, islice
 
 from arena.competitions.arbiter import Arbiter, EndedMatch
 from arena.competitions.stage_runner import ARENA_STOPPED, CompetitionStopped
-from arena.engine.names import owner_of, public_name
 from arena.formats.ladder import Ladder, pairings
 from arena.formats.schedule import Outcomes, Pairing
+from arena.games.names import owner_of, public_name
 
 __all__ = ["LadderStage"]
 

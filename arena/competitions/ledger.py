@@ -14,13 +14,13 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 import msgspec
 
 from arena.competitions.storage_watch import read_again
-from arena.engine.match import MatchResult, Result
-from arena.engine.names import versioned
-from arena.engine.verdict import Finding, were_away
 from arena.formats.ladder import Ladder
 from arena.formats.schedule import Pairing, Ranking
 from arena.formats.scorebook import ScheduleRun, Scorebook
 from arena.formats.spec import Form, Plan
+from arena.games.match import MatchResult, Result
+from arena.games.names import versioned
+from arena.games.verdict import Finding, were_away
 from arena.storage.models import (
     ARENA,
     REOPENED,

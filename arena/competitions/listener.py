@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING
 
-from arena.engine.match import Result
 from arena.formats.eta import Left
 from arena.formats.schedule import Pairing
+from arena.games.match import Result
 from protocol.messages import Verdict
 
 if TYPE_CHECKING:  # which loads a database's client, and a command that only shows has none

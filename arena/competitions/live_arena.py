@@ -24,10 +24,10 @@ from arena.competitions.listener import Listener
 from arena.competitions.process_pool import ProcessPool
 from arena.competitions.seating import Seating
 from arena.competitions.storage_watch import StorageWatch
-from arena.engine.names import is_process, owner_of
-from arena.engine.verdict import Finding
 from arena.formats.formats import schedule_of
 from arena.formats.spec import Form, Plan, Take
+from arena.games.names import is_process, owner_of
+from arena.games.verdict import Finding
 from arena.hosts.directory import HostDirectory
 from arena.hosts.host_links import HostLinks
 from arena.referee.bot_session import BotSession

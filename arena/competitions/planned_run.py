@@ -14,8 +14,6 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import Meta
 
-from arena.engine.names import owner_of, spelled
-from arena.engine.rules import Game
 from arena.formats.formats import check_form, fewest
 from arena.formats.spec import (
     WAIT_S,
@@ -29,9 +27,11 @@ from arena.formats.spec import (
     plan_of,
 )
 from arena.formats.timetable import Times
-from arena.games import competition_settings, game_named
+from arena.games.catalogue import competition_settings, game_named
+from arena.games.names import owner_of, spelled
+from arena.games.rules import Game
+from arena.games.settle import Goal
 from arena.sandbox.bot_spec import unused
-from arena.strength.settle import Goal
 from protocol.errors import UsageError, did_you_mean, one_line
 from protocol.messages import Limits
 from protocol.strategy import house_bots

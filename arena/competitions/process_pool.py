@@ -20,7 +20,7 @@ from functools import partial
 from typing import NamedTuple, TypeAlias
 
 from arena.competitions.bot_supervisor import BotSupervisor, SupervisedBot
-from arena.engine.verdict import Finding
+from arena.games.verdict import Finding
 from arena.hosts.remote_bot import HostLost, RemoteLauncher, RemoteProgram
 from arena.referee.bot_session import BotSession
 from arena.referee.compute_gate import LOOK_S, ComputeGate

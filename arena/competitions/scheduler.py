@@ -35,15 +35,15 @@ from arena.competitions.planned_run import (
 )
 from arena.competitions.start import Startable, plan_by_hand, startable
 from arena.competitions.storage_watch import read_again
-from arena.engine.names import alike, owner_of
 from arena.formats.spec import HOUSE_TABLES, Form, Plan, Take
 from arena.formats.timetable import LATEST_S, due
-from arena.games import GAMES, game_named, other_rules
+from arena.games.catalogue import GAMES, game_named, other_rules
+from arena.games.figures import time_of
+from arena.games.names import alike, owner_of
 from arena.sandbox.bot_spec import some
 from arena.server.background import BackgroundTasks
 from arena.storage.models import CompetitionReport
 from arena.storage.store import CompetitionRow, CompetitionState, Store
-from arena.strength.figures import time_of
 from protocol.errors import ArenaError, StoreFailed, UnknownGame, UsageError
 from protocol.messages import Ending
 

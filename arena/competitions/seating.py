@@ -19,7 +19,7 @@ import msgspec
 
 from arena.competitions.host_pools import HostPools
 from arena.competitions.process_pool import ProcessPool, SeatBot, SeatProcess, StartFailed
-from arena.engine.verdict import UNCOUNTED, Finding
+from arena.games.verdict import UNCOUNTED, Finding
 from arena.hosts.remote_bot import HostLost
 from arena.referee.bot_session import BotSession
 from arena.referee.referee import FAULT

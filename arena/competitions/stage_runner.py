@@ -17,8 +17,8 @@ from functools import partial
 from arena.competitions.absences import Absences
 from arena.competitions.arbiter import Arbiter, EndedMatch
 from arena.competitions.pairing_queue import PairingQueue
-from arena.engine.match import Result
 from arena.formats.schedule import Outcome, Outcomes, Pairing
+from arena.games.match import Result
 from arena.referee.bot_session import BotSession
 from arena.referee.referee import MOST_VOIDS
 from arena.referee.timers import Timer

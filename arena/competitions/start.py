@@ -14,10 +14,10 @@ from msgspec import inspect
 
 from arena.competitions.config import Config
 from arena.competitions.planned_run import PAUSE_S
-from arena.engine.rules import Game
 from arena.formats.formats import check_form, forms_for
 from arena.formats.spec import WITH_MATCHES, Form, Plan, form_of, limits_of, plan_of
-from arena.games import competition_settings
+from arena.games.catalogue import competition_settings
+from arena.games.rules import Game
 from protocol.errors import UsageError
 from protocol.schema.docstrings import of_class
 

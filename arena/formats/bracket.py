@@ -10,11 +10,11 @@ from enum import StrEnum
 
 import msgspec
 
-from arena.engine.match import Result
 from arena.formats.elimination import advanced
 from arena.formats.formats import schedule_of
 from arena.formats.schedule import Outcome, Pairing, Ranking, RankingPlace, Stage
 from arena.formats.spec import Plan
+from arena.games.match import Result
 from protocol.errors import ArenaError
 from protocol.messages import Termination
 

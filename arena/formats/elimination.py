@@ -9,10 +9,10 @@ from typing import TypeAlias
 
 import msgspec
 
-from arena.engine.match import Result
-from arena.engine.rules import Game
-from arena.engine.shuffle import Stream
 from arena.formats.schedule import Outcomes, Pairing, RankingPlace, Schedule, Stage, check_entry
+from arena.games.match import Result
+from arena.games.rules import Game
+from arena.games.shuffle import Stream
 from protocol.errors import UsageError
 from protocol.messages import Ending
 

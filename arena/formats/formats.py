@@ -9,8 +9,6 @@ from __future__ import annotations
 
 from typing import TypeAlias
 
-from arena.engine.rules import Game
-from arena.engine.shuffle import Stream
 from arena.formats.elimination import advancing, elimination
 from arena.formats.intervals import unit_kind
 from arena.formats.ladder import Ladder
@@ -18,6 +16,8 @@ from arena.formats.schedule import OpenStages, Schedule, league, round_robin
 from arena.formats.settled import SettledLeague, SettledRoundRobin, settled_schedule
 from arena.formats.spec import Form, Plan, form_of
 from arena.formats.standings import League, RoundRobin
+from arena.games.rules import Game
+from arena.games.shuffle import Stream
 from protocol.errors import UsageError
 
 __all__ = [

@@ -14,10 +14,8 @@ from typing import NamedTuple
 
 import msgspec
 
-from arena.engine.rules import Game
-from arena.engine.statistics import Sample, UnitSums
 from arena.formats.spec import Plan
-from arena.strength.interval import (
+from arena.games.interval import (
     FEWEST,
     Bounds,
     Interval,
@@ -29,6 +27,8 @@ from arena.strength.interval import (
     wider,
     wilson,
 )
+from arena.games.rules import Game
+from arena.games.statistics import Sample, UnitSums
 
 __all__ = [
     "ENOUGH",

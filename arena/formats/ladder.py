@@ -25,10 +25,10 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import msgspec
 
-from arena.engine.match import Result
-from arena.engine.names import owner_of
 from arena.formats.schedule import Outcome
 from arena.formats.standings import ranked
+from arena.games.match import Result
+from arena.games.names import owner_of
 from protocol.errors import UsageError
 from protocol.games import MOST_SEATS
 from protocol.messages import Ending, Termination

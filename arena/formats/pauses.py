@@ -11,8 +11,8 @@ from collections.abc import Sequence
 
 import msgspec
 
-from arena.engine.match import Result
-from arena.engine.names import alike, owner_of
+from arena.games.match import Result
+from arena.games.names import alike, owner_of
 from protocol.messages import Ending
 
 __all__ = ["FIRST_S", "LAPSE_S", "LONGEST_S", "MATCHES_EACH", "Pauses"]

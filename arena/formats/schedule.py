@@ -26,8 +26,8 @@ from typing import TypeAlias
 
 import msgspec
 
-from arena.engine.match import Result
-from arena.engine.statistics import UnitSums
+from arena.games.match import Result
+from arena.games.statistics import UnitSums
 from protocol.errors import UsageError
 
 __all__ = [

@@ -11,9 +11,6 @@ from typing import Any
 
 import msgspec
 
-from arena.engine.match import Result
-from arena.engine.statistics import UnitSums
-from arena.engine.verdict import FORGIVABLE
 from arena.formats.formats import open_stages, standings_of
 from arena.formats.intervals import IntervalUnit
 from arena.formats.ladder import Ladder, RatingHistory
@@ -21,6 +18,9 @@ from arena.formats.pauses import Pauses
 from arena.formats.schedule import Outcome, Pairing, Ranking, Stage
 from arena.formats.spec import Form, Plan
 from arena.formats.standings import League, RoundRobin
+from arena.games.match import Result
+from arena.games.statistics import UnitSums
+from arena.games.verdict import FORGIVABLE
 from protocol.messages import Ending, Termination, Verdict
 
 __all__ = ["ScheduleRun", "Scorebook"]

@@ -4,7 +4,7 @@ The schedule draws blocks. Block k + 1 follows from the outcomes of blocks up to
 that it can be begun while block k is being played; and from outcomes alone, so that an audit draws
 the same blocks again. The standings run the same schedule over the results that they have, and say
 what is sure only of whole blocks: within a block short matches end first, and these may be those
-that one bot wins. What is sure stands in `arena/strength/settle.py`. Pure.
+that one bot wins. What is sure stands in `arena/games/settle.py`. Pure.
 """
 
 from __future__ import annotations
@@ -16,7 +16,6 @@ from typing import Any
 
 import msgspec
 
-from arena.engine.match import Result
 from arena.formats.intervals import unit_kind
 from arena.formats.schedule import (
     OpenStages,
@@ -30,8 +29,9 @@ from arena.formats.schedule import (
 )
 from arena.formats.spec import Form, Plan, Settling
 from arena.formats.standings import Cell, League, LeagueRow, RoundRobin, Row, ranked
-from arena.strength.interval import SharePart, share_of
-from arena.strength.settle import LeagueRace, Mark, Meeting, PairRace, RankRange, block_size
+from arena.games.interval import SharePart, share_of
+from arena.games.match import Result
+from arena.games.settle import LeagueRace, Mark, Meeting, PairRace, RankRange, block_size
 
 __all__ = [
     "MARKS_NOTE",

@@ -12,9 +12,9 @@ from typing import Any
 
 import msgspec
 
-from arena.engine.rules import Game
-from arena.games import game_named
-from arena.strength.settle import Goal
+from arena.games.catalogue import game_named
+from arena.games.rules import Game
+from arena.games.settle import Goal
 from protocol.errors import ArenaError, UsageError
 from protocol.messages import Limits
 from protocol.vocabulary import Settings

@@ -3,7 +3,7 @@
 Standings take outcomes one at a time and can be read at any moment. They are pure and depend on
 outcomes alone, so that they can be computed again from the record. Offenders are struck from
 everyone's standings and listed at the end (J3). `error` is one standard error, from the scores of
-matches; `arena/engine/statistics.py` says what it means. `interval` is what people are shown: it
+matches; `arena/games/statistics.py` says what it means. `interval` is what people are shown: it
 holds the true mean in 19 of 20 cases, and `arena/formats/intervals.py` says of what it is made.
 """
 
@@ -16,9 +16,6 @@ from typing import TypeVar
 
 import msgspec
 
-from arena.engine.match import Result
-from arena.engine.rules import Measure
-from arena.engine.statistics import Sample, UnitSums, error_of_sum
 from arena.formats.intervals import (
     IntervalUnit,
     PairingScores,
@@ -27,7 +24,10 @@ from arena.formats.intervals import (
     interval_of_league,
 )
 from arena.formats.schedule import Outcome
-from arena.strength.interval import Bounds
+from arena.games.interval import Bounds
+from arena.games.match import Result
+from arena.games.rules import Measure
+from arena.games.statistics import Sample, UnitSums, error_of_sum
 from protocol.messages import Ending, Termination
 from protocol.vocabulary import Settings
 

@@ -15,9 +15,9 @@ from typing import Any, TypeAlias
 
 import msgspec
 
-from arena.engine.match import MatchResult, MatchState, Record
-from arena.engine.rules import EVERYONE, NOBODY, AskSeat, TellSeat
-from arena.games import game_named
+from arena.games.catalogue import game_named
+from arena.games.match import MatchResult, MatchState, Record
+from arena.games.rules import EVERYONE, NOBODY, AskSeat, TellSeat
 from protocol.errors import ArenaError, IllegalAnswer, NoAnalysis, UsageError, in_words, one_line
 from protocol.messages import Ending, Termination
 from protocol.vocabulary import Question

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import msgspec
 
-from arena.engine.names import public_name
+from arena.games.names import public_name
 from arena.hosts import messages
 from arena.hosts.bus import BusDown, HostBus
 from arena.hosts.messages import HostKind, HostReport, SeatProgram, decode, encode

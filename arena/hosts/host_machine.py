@@ -11,7 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
 
-from arena.games import GAMES
+from arena.games.catalogue import GAMES
 from arena.hosts.messages import HostKind
 from arena.sandbox import bubblewrap, cgroup
 from arena.sandbox.command import find_program

@@ -24,7 +24,7 @@ from typing import TypeAlias
 
 import msgspec
 
-from arena.engine.verdict import Finding
+from arena.games.verdict import Finding
 from arena.hosts import messages
 from arena.hosts.messages import MOST_PIECE, BotLink, BotReading, HostReport, read_input
 from arena.hosts.program_cache import Fetch

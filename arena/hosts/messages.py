@@ -14,7 +14,7 @@ from typing import NamedTuple, Protocol, TypeAlias, TypeVar
 
 import msgspec
 
-from arena.engine.verdict import Finding
+from arena.games.verdict import Finding
 from arena.sandbox.bundle import Bundle
 from protocol.messages import Limits
 

@@ -22,7 +22,7 @@ from typing import BinaryIO, TypeAlias
 
 from filelock import BaseFileLock, FileLock, Timeout
 
-from arena.engine.names import public_name
+from arena.games.names import public_name
 from arena.hosts.messages import Bundle, HouseBot, SeatProgram, Source
 from arena.sandbox.build_cache import BuildCache, BuildFailed
 from arena.sandbox.bundle import MOST_BUNDLED, bundle_key, bundled_program, unpack_bundle

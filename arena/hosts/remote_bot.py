@@ -14,7 +14,7 @@ from collections.abc import Awaitable, Callable
 
 import msgspec
 
-from arena.engine.verdict import Finding
+from arena.games.verdict import Finding
 from arena.hosts import messages
 from arena.hosts.directory import HostDirectory
 from arena.hosts.messages import MOST_PIECE, BotLink, BotReading, input_piece, read_output

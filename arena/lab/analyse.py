@@ -8,13 +8,13 @@ from typing import Any
 
 import msgspec
 
-from arena.engine.analysis import Analyser, Analysis, Figure, SeatMatch, heard_by
-from arena.engine.rules import Game
-from arena.games import competition_settings, game_named
+from arena.games.analysis import Analyser, Analysis, Figure, SeatMatch, heard_by
+from arena.games.catalogue import competition_settings, game_named
+from arena.games.extra import need_analysis
+from arena.games.rules import Game
 from arena.lab.estimate import estimated
 from arena.lab.in_process import entrant, seeded
 from arena.lab.probe import ProbeFailed, analyse_here
-from arena.strength.extra import need_analysis
 from protocol.errors import NoAnalysis
 from protocol.strategy import Strategy, blaming
 from protocol.vocabulary import Settings

@@ -18,9 +18,9 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from arena.engine.match import MatchResult
-from arena.engine.rules import Game
-from arena.games import GAMES, competition_settings
+from arena.games.catalogue import GAMES, competition_settings
+from arena.games.match import MatchResult
+from arena.games.rules import Game
 from arena.referee.live_match import LiveMatch
 from arena.sandbox.doctor import RESERVED_FILES
 from arena.sandbox.safety import fitting_bots

@@ -19,8 +19,8 @@ from itertools import combinations
 
 import msgspec
 
-from arena.engine.rules import Game
-from arena.engine.shuffle import seed_from_int
+from arena.games.rules import Game
+from arena.games.shuffle import seed_from_int
 from arena.lab.in_process import derived_seed
 from arena.lab.matches import Experiment, MatchSpec, Offence, PlayedMatch, SeatedRecord
 from arena.records.luck import luck_of

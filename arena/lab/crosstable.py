@@ -10,14 +10,14 @@ from itertools import combinations, combinations_with_replacement
 
 import msgspec
 
-from arena.engine.rules import Game
-from arena.engine.statistics import error_of_sum
+from arena.games.figures import plural, with_interval
+from arena.games.interval import Interval
+from arena.games.rules import Game
+from arena.games.statistics import error_of_sum
 from arena.lab import intervals
 from arena.lab.in_process import derived_seed
 from arena.lab.matches import Offence, unit
 from arena.lab.sittings import Sitting
-from arena.strength.figures import plural, with_interval
-from arena.strength.interval import Interval
 from protocol.errors import UsageError
 
 __all__ = ["BotScore", "CrossTable", "check_entrants", "table_seeds", "tables"]

@@ -13,7 +13,7 @@ import msgspec
 from arena.competitions.competition import Competition
 from arena.competitions.live_arena import LiveArena
 from arena.formats.spec import WITH_MATCHES, form_of, plan_of
-from arena.games import GAMES, competition_settings, game_named
+from arena.games.catalogue import GAMES, competition_settings, game_named
 from arena.storage.models import CompetitionReport
 from arena.storage.store import Store
 from protocol.codec import Encoding

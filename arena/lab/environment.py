@@ -10,10 +10,10 @@ from typing import Any, SupportsIndex
 
 import msgspec
 
-from arena.engine.match import MatchResult, MatchState
-from arena.engine.rules import EVERYONE
-from arena.engine.shuffle import seed_from_int
-from arena.games import game_named
+from arena.games.catalogue import game_named
+from arena.games.match import MatchResult, MatchState
+from arena.games.rules import EVERYONE
+from arena.games.shuffle import seed_from_int
 from protocol.errors import IllegalAnswer, NotInstalled, UsageError
 from protocol.strategy import as_sent
 from protocol.vocabulary import Legal, News, Question

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from arena.engine.analysis import (
+from arena.games.analysis import (
     Analyser,
     Analysis,
     Certainty,
@@ -18,15 +18,15 @@ from arena.engine.analysis import (
     SeatMatch,
     Weakness,
 )
-from arena.engine.match import Record
-from arena.engine.rules import Game
-from arena.engine.statistics import Sample
+from arena.games.interval import MeanPart, mean_of
+from arena.games.match import Record
+from arena.games.rules import Game
+from arena.games.statistics import Sample
 from arena.lab.in_process import derived_seed, entrant
 from arena.lab.probe import begin
 from arena.records.habits import habits_of
 from arena.records.mistakes import JudgedDecision, judged, judging_of
 from arena.records.seat_document import seat_match
-from arena.strength.interval import MeanPart, mean_of
 from protocol.errors import NoAnalysis
 from protocol.strategy import house_bots
 from protocol.vocabulary import Settings

@@ -14,8 +14,10 @@ from typing import TypeAlias
 
 import msgspec
 
-from arena.engine.rules import Game
-from arena.games import competition_settings, game_named
+from arena.games.catalogue import competition_settings, game_named
+from arena.games.figures import plural, with_interval
+from arena.games.interval import Interval
+from arena.games.rules import Game
 from arena.lab.compare import Matchup
 from arena.lab.comparison import LEVEL_WITHIN, ComparisonSoFar, Standpoint
 from arena.lab.crosstable import BotScore, CrossTable, check_entrants, table_seeds
@@ -23,8 +25,6 @@ from arena.lab.file_versions import bot_path, entrants_of
 from arena.lab.in_process import Entrant, play_parts, seeded
 from arena.lab.matches import Offence, unit, units_per_match
 from arena.lab.sittings import TableMatches
-from arena.strength.figures import plural, with_interval
-from arena.strength.interval import Interval
 from protocol.errors import UnknownBot, UsageError
 from protocol.strategy import Strategy, blaming, house_bots
 from protocol.vocabulary import Settings

@@ -12,8 +12,8 @@ import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from arena.engine.rules import Game
-from arena.games import game_named
+from arena.games.catalogue import game_named
+from arena.games.rules import Game
 from arena.lab.in_process import Entrant, entrant
 from protocol.errors import UnknownBot, UsageError
 from protocol.strategy import load_file

@@ -12,11 +12,11 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from arena.engine.drive import drive
-from arena.engine.match import MatchResult, MatchState
-from arena.engine.rules import Game
-from arena.engine.shuffle import seed_from_int
-from arena.games import game_named
+from arena.games.catalogue import game_named
+from arena.games.drive import drive
+from arena.games.match import MatchResult, MatchState
+from arena.games.rules import Game
+from arena.games.shuffle import seed_from_int
 from arena.lab.matches import Experiment, SampledGame, Summed
 from arena.sandbox.worker_pool import work_through
 from protocol.errors import UsageError

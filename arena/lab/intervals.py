@@ -10,10 +10,7 @@ from collections.abc import Sequence
 from itertools import combinations
 from math import sqrt
 
-from arena.engine.rules import Game
-from arena.lab.matches import unit
-from arena.lab.sittings import Sitting
-from arena.strength.interval import (
+from arena.games.interval import (
     FEWEST,
     LEVEL,
     Interval,
@@ -24,6 +21,9 @@ from arena.strength.interval import (
     student,
     wilson,
 )
+from arena.games.rules import Game
+from arena.lab.matches import unit
+from arena.lab.sittings import Sitting
 
 __all__ = ["ahead", "is_ahead_for_sure", "of_mean", "sampled_unit"]
 

@@ -25,9 +25,9 @@ from typing import Generic, TypeVar
 import msgspec
 
 from arena.competitions.live_arena import LiveArena
-from arena.engine.match import MatchResult, MatchState
-from arena.engine.rules import Game
 from arena.formats.spec import HOUSE_TABLES
+from arena.games.match import MatchResult, MatchState
+from arena.games.rules import Game
 from arena.lab.matches import Experiment, MatchSpec, PlayedMatch, SampledGame, Summed
 from arena.referee.live_match import LiveMatch
 from arena.referee.referee import MOST_VOIDS

@@ -13,9 +13,9 @@ from typing import Any, Generic, Protocol, TypeVar
 
 import msgspec
 
-from arena.engine.match import MatchResult, Record
-from arena.engine.rules import AskSeat, Game, Rules, Scoreboard, TellSeat
-from arena.games import game_named
+from arena.games.catalogue import game_named
+from arena.games.match import MatchResult, Record
+from arena.games.rules import AskSeat, Game, Rules, Scoreboard, TellSeat
 from protocol.errors import error_line
 from protocol.messages import Ending, Termination, Verdict
 from protocol.vocabulary import Settings

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from functools import partial
 from itertools import combinations
 
-from arena.engine.shuffle import Stream, match_key, seed_from_int
+from arena.games.shuffle import Stream, match_key, seed_from_int
 from arena.sandbox.worker_pool import work_through
 from protocol.cards import PACK
 from protocol.errors import UsageError

@@ -10,11 +10,11 @@ from typing import Any, TypeAlias
 
 import msgspec
 
-from arena.engine.analysis import Analyser, Analysis, ProbedMatch, ProbeMatch, SeatDecision
-from arena.engine.drive import drive
-from arena.engine.match import MatchState
-from arena.engine.rules import Game
-from arena.engine.shuffle import seed_from_int
+from arena.games.analysis import Analyser, Analysis, ProbedMatch, ProbeMatch, SeatDecision
+from arena.games.drive import drive
+from arena.games.match import MatchState
+from arena.games.rules import Game
+from arena.games.shuffle import seed_from_int
 from protocol.errors import NoAnalysis
 from protocol.strategy import Strategy
 from protocol.vocabulary import News, Question

@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from arena.competitions.live_arena import LiveArena
-from arena.engine.analysis import Analyser, Analysis, ProbedMatch, ProbeMatch, SeatDecision
-from arena.engine.match import MatchState
-from arena.engine.rules import EVERYONE, Game
+from arena.games.analysis import Analyser, Analysis, ProbedMatch, ProbeMatch, SeatDecision
+from arena.games.match import MatchState
+from arena.games.rules import EVERYONE, Game
 from arena.lab.launched import private_arena
 from arena.lab.probe import OnMatch, ProbeFailed, begin, go_on, play_probe
 from arena.lab.seat_referee import AskedSeat, BotFailed, Script, arrived, referee_of

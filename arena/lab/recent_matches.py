@@ -16,7 +16,7 @@ from pathlib import Path
 
 import msgspec
 
-from arena.engine.match import Record
+from arena.games.match import Record
 from protocol.errors import ArenaError
 
 __all__ = ["MOST_KEPT", "LabMatch", "LabMatches", "recent_match"]

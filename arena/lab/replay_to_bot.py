@@ -13,11 +13,11 @@ from typing import Any
 
 import msgspec
 
-from arena.engine.match import MatchState, Record
-from arena.engine.rules import TellSeat
-from arena.engine.shuffle import commitment
-from arena.games import game_named
+from arena.games.catalogue import game_named
+from arena.games.match import MatchState, Record
 from arena.games.replay import Event, Playback, reopened
+from arena.games.rules import TellSeat
+from arena.games.shuffle import commitment
 from arena.lab.launched import private_arena
 from arena.lab.seat_referee import AskedSeat, BotFailed, Script, arrived, referee_of
 from arena.records.seat_document import SeatDocument, seat_match

@@ -14,11 +14,11 @@ from typing import Any, Literal, get_args
 
 import msgspec
 
-from arena.engine.rules import AskSeat, Game, Scoreboard, TellSeat
-from arena.engine.shuffle import match_key, seed_from_int
-from arena.games import GAMES, game_named
+from arena.games.catalogue import GAMES, game_named
+from arena.games.interval import Interval, wilson
+from arena.games.rules import AskSeat, Game, Scoreboard, TellSeat
+from arena.games.shuffle import match_key, seed_from_int
 from arena.lab.matches import Experiment, MatchSpec, Offence, PlayedMatch, watched
-from arena.strength.interval import Interval, wilson
 from protocol.errors import UsageError
 from protocol.messages import Termination
 

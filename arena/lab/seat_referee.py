@@ -17,8 +17,8 @@ from typing import Any, TypeAlias
 import msgspec
 
 from arena.competitions.live_arena import LiveArena
-from arena.engine.match import MatchState
-from arena.engine.verdict import Finding
+from arena.games.match import MatchState
+from arena.games.verdict import Finding
 from arena.referee.bot_session import BotSession
 from arena.referee.clock import Lag
 from arena.referee.live_match import LiveMatch

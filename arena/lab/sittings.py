@@ -12,9 +12,9 @@ from itertools import combinations, islice, permutations
 
 import msgspec
 
-from arena.engine.rules import Game
-from arena.engine.shuffle import seed_from_int
-from arena.engine.statistics import Sample
+from arena.games.rules import Game
+from arena.games.shuffle import seed_from_int
+from arena.games.statistics import Sample
 from arena.lab.in_process import derived_seed
 from arena.lab.matches import Experiment, MatchSpec, Offence, PlayedMatch, SeatedRecord
 from protocol.vocabulary import Settings

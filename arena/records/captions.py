@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from arena.engine.rules import Game
+from arena.games.rules import Game
 from protocol.vocabulary import News, Question, Vocabulary
 from protocol.words import Told, fields_in
 

@@ -11,11 +11,11 @@ from operator import add
 
 import msgspec
 
-from arena.engine.analysis import Judge, Judgement, SeatDecision
-from arena.engine.match import Record
-from arena.engine.rules import EVERYONE, LuckMeter, TellSeat
-from arena.games import game_named
+from arena.games.analysis import Judge, Judgement, SeatDecision
+from arena.games.catalogue import game_named
+from arena.games.match import Record
 from arena.games.replay import Event, SeatAnswered, events_of
+from arena.games.rules import EVERYONE, LuckMeter, TellSeat
 from arena.records.luck import measure
 from arena.records.mistakes import judging_of
 from protocol.vocabulary import News

@@ -16,7 +16,7 @@ from typing import Any
 
 import msgspec
 
-from arena.engine.match import Record
+from arena.games.match import Record
 from arena.records.seat_document import SeatDocument
 from protocol.errors import UsageError, one_line
 from protocol.messages import Termination

@@ -6,8 +6,8 @@ from collections.abc import Iterable
 
 import msgspec
 
-from arena.engine.analysis import Chart, SeatMatch, heard_by
-from arena.engine.rules import Game
+from arena.games.analysis import Chart, SeatMatch, heard_by
+from arena.games.rules import Game
 from protocol.errors import NoAnalysis
 
 __all__ = ["Habits", "habits_of"]

@@ -11,11 +11,11 @@ from operator import sub
 
 import msgspec
 
-from arena.engine.match import Record
-from arena.engine.rules import AskSeat, LuckMeter, LuckRound, TellSeat
-from arena.engine.statistics import UnitCounter, UnitSums
-from arena.games import game_named
+from arena.games.catalogue import game_named
+from arena.games.match import Record
 from arena.games.replay import CardsDealt, Event, SeatAnswered, events_of
+from arena.games.rules import AskSeat, LuckMeter, LuckRound, TellSeat
+from arena.games.statistics import UnitCounter, UnitSums
 from protocol.errors import NoLuck
 
 __all__ = ["LuckSums", "MatchLuck", "luck_of", "measure"]

@@ -14,10 +14,10 @@ from typing import Any
 
 import msgspec
 
-from arena.engine.analysis import Judge, Judgement, Judging, SeatDecision
-from arena.engine.match import Record
-from arena.engine.rules import Game
-from arena.games import game_named
+from arena.games.analysis import Judge, Judgement, Judging, SeatDecision
+from arena.games.catalogue import game_named
+from arena.games.match import Record
+from arena.games.rules import Game
 from arena.records.seat_document import SeatDocument, seat_match
 from protocol.errors import NoAnalysis
 

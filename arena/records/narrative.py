@@ -12,11 +12,11 @@ from typing import Any
 
 import msgspec
 
-from arena.engine.match import Record
-from arena.engine.names import versioned
-from arena.engine.rules import EVERYONE, AskSeat, Game, TellSeat
-from arena.games import game_named, other_rules
+from arena.games.catalogue import game_named, other_rules
+from arena.games.match import Record
+from arena.games.names import versioned
 from arena.games.replay import CardsDealt, Event, SeatAnswered, playing_again
+from arena.games.rules import EVERYONE, AskSeat, Game, TellSeat
 from arena.records.captions import seat_names
 from arena.records.seat_document import SeatDocument, seat_events
 from protocol.errors import UsageError, error_line, one_line

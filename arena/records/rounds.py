@@ -9,9 +9,9 @@ from collections.abc import Iterable, Iterator
 
 import msgspec
 
-from arena.engine.match import Record
-from arena.engine.rules import TellSeat
+from arena.games.match import Record
 from arena.games.replay import Event, MatchOver, Playback
+from arena.games.rules import TellSeat
 from protocol.messages import Termination
 
 __all__ = ["Round", "RoundPlayback", "rounds_of"]

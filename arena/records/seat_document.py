@@ -13,11 +13,11 @@ from typing import Any, Union
 
 import msgspec
 
-from arena.engine.analysis import SeatDecision, SeatMatch
-from arena.engine.match import Record
-from arena.engine.rules import EVERYONE, AskSeat, Game, TellSeat
-from arena.games import game_named
+from arena.games.analysis import SeatDecision, SeatMatch
+from arena.games.catalogue import game_named
+from arena.games.match import Record
 from arena.games.replay import Event, SeatAnswered, events_of
+from arena.games.rules import EVERYONE, AskSeat, Game, TellSeat
 from protocol.errors import IllegalAnswer, UsageError, in_words
 from protocol.messages import Termination
 from protocol.vocabulary import News, Question

@@ -15,10 +15,10 @@ from typing import Any
 
 import msgspec
 
-from arena.engine.analysis import SeatMatch
-from arena.engine.match import MatchState, Record
-from arena.engine.shuffle import commitment
+from arena.games.analysis import SeatMatch
+from arena.games.match import MatchState, Record
 from arena.games.replay import CardsDealt, events_of, played_through
+from arena.games.shuffle import commitment
 from arena.records.seat_document import seat_match
 from arena.records.visibility import ending_for
 from protocol import messages

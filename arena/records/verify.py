@@ -15,11 +15,11 @@ from typing import Any
 
 import msgspec
 
-from arena.engine.match import MatchResult, Record, Result
-from arena.engine.rules import AskSeat
-from arena.engine.shuffle import commitment
-from arena.games import game_named, mistaken_package, other_rules
+from arena.games.catalogue import game_named, mistaken_package, other_rules
+from arena.games.match import MatchResult, Record, Result
 from arena.games.replay import ended_as, is_dealt, played_through
+from arena.games.rules import AskSeat
+from arena.games.shuffle import commitment
 from arena.records.document import UNREADABLE, MatchDocument, sealed, stored_text
 from protocol.errors import ArenaError, UsageError, in_words, one_line
 from protocol.messages import Ending, Termination

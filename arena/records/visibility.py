@@ -14,9 +14,9 @@ from typing import Any
 
 import msgspec
 
-from arena.engine.names import owner_of
-from arena.engine.rules import EVERYONE, AskSeat, TellSeat
+from arena.games.names import owner_of
 from arena.games.replay import CardsDealt, Event, MatchOver, SeatAnswered
+from arena.games.rules import EVERYONE, AskSeat, TellSeat
 from arena.records.captions import Captioner
 from protocol.messages import Termination
 from protocol.vocabulary import News

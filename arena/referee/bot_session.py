@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 from msgspec import Raw
 
-from arena.engine.names import public_name
-from arena.engine.verdict import FORGIVABLE
+from arena.games.names import public_name
+from arena.games.verdict import FORGIVABLE
 from arena.referee.budget import Budget, Share
 from arena.referee.clock import LoopLag, RoundTripFloor
 from arena.referee.losses import ConnectionLoss

@@ -8,10 +8,10 @@ from typing import Any, TypeAlias
 
 import msgspec
 
-from arena.engine.match import MatchResult, MatchState
-from arena.engine.names import alike, owner_of
-from arena.engine.rules import Game
-from arena.engine.shuffle import commitment
+from arena.games.match import MatchResult, MatchState
+from arena.games.names import alike, owner_of
+from arena.games.rules import Game
+from arena.games.shuffle import commitment
 from arena.referee.bot_session import BotSession
 from arena.referee.seat import MatchSeat
 from protocol import messages

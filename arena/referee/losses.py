@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
-from arena.engine.verdict import Finding, outage
+from arena.games.verdict import Finding, outage
 from arena.referee.seat import Inquiry, MatchSeat
 from arena.referee.timers import Timer, Timers
 from protocol.messages import Ending, Limits, Mechanism

@@ -21,8 +21,8 @@ from functools import partial
 
 import msgspec
 
-from arena.engine.rules import EVERYONE, Game
-from arena.engine.verdict import OUTAGE, UNCOUNTED, Finding
+from arena.games.rules import EVERYONE, Game
+from arena.games.verdict import OUTAGE, UNCOUNTED, Finding
 from arena.referee.bot_session import BotSession
 from arena.referee.clock import Lag
 from arena.referee.live_match import Forgives, LiveMatch, OnOver

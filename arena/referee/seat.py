@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
-from arena.engine.verdict import Finding, advice, out_of_clock_time, out_of_time
+from arena.games.verdict import Finding, advice, out_of_clock_time, out_of_time
 from arena.referee.clock import QUICK_MS, CoreWait, LoopLag, SeatClock, charged_from, start_cap_ms
 from protocol import messages
 from protocol.messages import Ask, Ending, Limits, Mechanism, Past, Verdict

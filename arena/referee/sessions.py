@@ -14,7 +14,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, ValuesView
 from itertools import chain
 from typing import TypeAlias
 
-from arena.engine.names import Spellings, alike, is_process, owner_of
+from arena.games.names import Spellings, alike, is_process, owner_of
 from arena.referee.bot_session import BotSession
 
 __all__ = ["BotSessions"]

@@ -19,7 +19,7 @@ import msgspec
 from arena.formats.schedule import Pairing, Ranking, RankingPlace
 from arena.formats.scorebook import ScheduleRun, Scorebook
 from arena.formats.spec import Form, Plan
-from arena.games import mistaken_package, other_rules
+from arena.games.catalogue import mistaken_package, other_rules
 from arena.records.document import stored_text
 from arena.records.verify import OpenQuestion, RecordCheck
 from arena.storage.models import Act, CompetitionRow, CompetitionState, MatchRow, taken_back

@@ -18,7 +18,7 @@ import msgspec
 import sqlalchemy as sa
 
 from arena.formats.spec import Form, Plan
-from arena.games import other_rules
+from arena.games.catalogue import other_rules
 from arena.records.document import stored_text
 from arena.records.verify import PlannedMatch, RecordCheck, check
 from arena.results.audit import Flaw, audit, remarks

@@ -18,7 +18,7 @@ from pathlib import Path
 
 import msgspec
 
-from arena.engine.match import Record
+from arena.games.match import Record
 from arena.records.decisions import RecordedDecision, decisions
 from arena.records.document import UNREADABLE, decoding_failure
 from arena.results import csv_tables

@@ -14,15 +14,15 @@ from typing import Any, TypeAlias
 import msgspec
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from arena.engine.names import versioned
 from arena.formats.bracket import reached
 from arena.formats.intervals import with_interval
 from arena.formats.settled import SettledCell, settled_note
 from arena.formats.spec import Form
 from arena.formats.standings import Cell
-from arena.games import game_title
+from arena.games.catalogue import game_title
+from arena.games.figures import time_of
+from arena.games.names import versioned
 from arena.storage.live_results import Summary
-from arena.strength.figures import time_of
 
 __all__ = ["WIDEST", "page"]
 

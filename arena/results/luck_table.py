@@ -12,9 +12,9 @@ from collections.abc import Collection, Iterable, Mapping
 
 import msgspec
 
-from arena.engine.statistics import Sample
+from arena.games.interval import Bounds, MeanPart, mean_of, wider
+from arena.games.statistics import Sample
 from arena.records.luck import LuckSums
-from arena.strength.interval import Bounds, MeanPart, mean_of, wider
 
 __all__ = ["LuckLine", "LuckTable"]
 

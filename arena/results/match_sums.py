@@ -15,8 +15,8 @@ from typing import Any
 import msgspec
 import sqlalchemy as sa
 
-from arena.engine.match import Record
-from arena.games import other_rules
+from arena.games.catalogue import other_rules
+from arena.games.match import Record
 from arena.games.replay import replay
 from arena.records.document import UNREADABLE
 from arena.records.luck import LuckSums, luck_of

@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator
 
 import msgspec
 
-from arena.engine.analysis import SeatMatch
-from arena.engine.match import Record
+from arena.games.analysis import SeatMatch
+from arena.games.match import Record
 from arena.games.replay import playing_again
 from arena.records.seat_document import seat_match
 from arena.storage.models import MatchRow

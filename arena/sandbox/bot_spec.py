@@ -12,7 +12,7 @@ from pathlib import Path, PurePath
 
 import msgspec
 
-from arena.engine.names import alike, spelled
+from arena.games.names import alike, spelled
 from arena.sandbox.command import Program, read_program
 from protocol.errors import UsageError
 

@@ -17,7 +17,7 @@ from typing import BinaryIO
 
 import msgspec
 
-from arena.engine.verdict import Finding
+from arena.games.verdict import Finding
 from arena.sandbox import cgroup
 from arena.sandbox.command import Program
 from arena.sandbox.launcher import LaunchedBot, Launcher

@@ -22,7 +22,7 @@ from contextlib import suppress
 from pathlib import Path
 from urllib.parse import quote
 
-from arena.engine.verdict import Finding
+from arena.games.verdict import Finding
 from protocol.messages import Ending, Limits, Mechanism
 
 __all__ = ["Cgroup", "make", "probe"]

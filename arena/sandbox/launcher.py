@@ -25,8 +25,8 @@ from pathlib import Path
 
 import msgspec
 
-from arena.engine.names import public_name
-from arena.engine.verdict import Finding
+from arena.games.names import public_name
+from arena.games.verdict import Finding
 from arena.sandbox.bubblewrap import SCRATCH_MIB
 from arena.sandbox.command import Program, bot_command, read_program
 from arena.sandbox.process import Process, StderrTail

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from math import ceil
 from typing import NamedTuple
 
-from arena.engine.verdict import Finding
+from arena.games.verdict import Finding
 from arena.sandbox import relay
 from arena.sandbox.process_table import ProcessCpu, ProcessEntry
 from protocol.messages import Ending, Limits, Mechanism

@@ -30,7 +30,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 
-from arena.engine.verdict import Finding
+from arena.games.verdict import Finding
 from arena.sandbox.process_table import ProcessCpu, ProcessEntry, Processes, ProcessMemory
 from arena.sandbox.process_usage import MIB, Meter, Peak, ProcessReading, WaitMeter, judge, tree_of
 from arena.sandbox.scarcity import PAUSE_S, Scarcity

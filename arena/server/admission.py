@@ -11,8 +11,8 @@ from collections.abc import Callable
 from math import ceil
 from typing import TypeAlias
 
-from arena.engine.names import Spellings, alike, owner_of
-from arena.games import GAMES
+from arena.games.catalogue import GAMES
+from arena.games.names import Spellings, alike, owner_of
 from arena.records.visibility import Viewer, ViewerKind
 from arena.referee.bot_session import BotSession
 from arena.referee.sessions import BotSessions

@@ -14,7 +14,7 @@ from collections.abc import Callable
 
 import msgspec
 
-from arena.engine.verdict import FORGIVABLE, Finding
+from arena.games.verdict import FORGIVABLE, Finding
 from arena.referee.bot_session import BotSession
 from arena.referee.budget import Flood
 from arena.referee.losses import Losses

@@ -15,7 +15,7 @@ from typing import TypeAlias
 import msgspec
 from msgspec import UNSET
 
-from arena.engine.verdict import Finding
+from arena.games.verdict import Finding
 from arena.referee.bot_session import BotSession
 from arena.referee.budget import Budget
 from arena.referee.pings import Pings

@@ -8,12 +8,12 @@ from typing import Any
 
 import msgspec
 
-from arena.engine.match import Result
-from arena.engine.statistics import UnitSums
 from arena.formats.intervals import IntervalUnit
 from arena.formats.schedule import Pairing, RankingPlace
 from arena.formats.scorebook import Scorebook
 from arena.formats.spec import Form, Plan
+from arena.games.match import Result
+from arena.games.statistics import UnitSums
 from arena.records.luck import LuckSums
 from arena.sandbox.manifest import ProgramManifest
 from protocol.messages import Action, Ending, Termination, Verdict

@@ -14,10 +14,10 @@ from typing import Any
 import msgspec
 import sqlalchemy as sa
 
-from arena.engine.match import Record, Result
-from arena.engine.verdict import OUTAGE
 from arena.formats.schedule import RankingPlace
 from arena.formats.spec import Plan
+from arena.games.match import Record, Result
+from arena.games.verdict import OUTAGE
 from arena.records.document import MatchDocument
 from arena.records.luck import LuckSums
 from arena.storage.models import (

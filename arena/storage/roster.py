@@ -18,8 +18,8 @@ from typing import Any, Generic, TypeVar
 import msgspec
 import sqlalchemy as sa
 
-from arena.engine.names import alike, owner_of, spelled
 from arena.formats.spec import Form, Plan
+from arena.games.names import alike, owner_of, spelled
 from arena.storage.models import Act, CompetitionState, Imported, Issued, Member
 from arena.storage.roster_csv import Student, check_name
 from arena.storage.schema import ACTIONS, COMPETITIONS, INSTRUCTORS, MATCHES, ROSTER, SEATS

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import msgspec
 
-from arena.engine.names import alike
+from arena.games.names import alike
 from protocol.errors import UsageError, one_line
 from protocol.text_files import read_text
 

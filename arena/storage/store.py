@@ -16,10 +16,10 @@ from pathlib import Path
 import msgspec
 import sqlalchemy as sa
 
-from arena.engine.match import MatchResult, Result
 from arena.formats.schedule import RankingPlace
 from arena.formats.spec import Plan
-from arena.games import game_named
+from arena.games.catalogue import game_named
+from arena.games.match import MatchResult, Result
 from arena.records.document import sealed, stored_text
 from arena.storage.models import (
     Act,

@@ -20,7 +20,7 @@ from typing import BinaryIO
 
 import sqlalchemy as sa
 
-from arena.engine.names import version_label
+from arena.games.names import version_label
 from arena.sandbox.archive import MOST_BYTES, canonical
 from arena.sandbox.build_cache import BuildCache
 from arena.sandbox.command import Program, sealed_program

@@ -20,7 +20,7 @@ from typing import BinaryIO
 import msgspec
 from websockets.http11 import Request
 
-from arena.games import game_named
+from arena.games.catalogue import game_named
 from arena.records.visibility import ViewerKind
 from arena.referee.transport import Caller, Wire
 from arena.sandbox.archive import MOST_BYTES, as_zip

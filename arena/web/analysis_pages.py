@@ -14,17 +14,17 @@ from itertools import takewhile
 
 import msgspec
 
-from arena.engine.analysis import Analysis, SeatMatch
-from arena.engine.match import Record
-from arena.engine.rules import Game
 from arena.formats.spec import Form
-from arena.games import game_named
+from arena.games.analysis import Analysis, SeatMatch
+from arena.games.catalogue import game_named
+from arena.games.extra import need_analysis
+from arena.games.match import Record
+from arena.games.rules import Game
 from arena.records.habits import habits_of
 from arena.records.mistakes import JudgedDecision, mistakes_of
 from arena.records.seat_document import seat_match
 from arena.records.visibility import LADDER_S, Viewer, is_open_to
 from arena.storage.reader import StoreReader
-from arena.strength.extra import need_analysis
 from arena.web.competition_cache import CachedCompetition
 from arena.web.documents import DecisionMark, MistakesPage, Refusal, StrengthPage
 from arena.web.match_pages import RequestedMatch

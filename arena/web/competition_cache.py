@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, TypeVar
 
 import msgspec
 
-from arena.engine.names import owner_of
+from arena.games.names import owner_of
 from arena.records.visibility import OWN_MATCHES, Viewer, is_open_to
 from arena.results.luck_table import LuckLine, LuckTable
 from arena.storage.live_results import LiveResults

@@ -17,14 +17,14 @@ from typing import Any
 
 import msgspec
 
-from arena.engine.match import Record, Result
 from arena.formats.bracket import BracketStage
 from arena.formats.elimination import advanced
 from arena.formats.formats import expected_matches
 from arena.formats.intervals import PairingScores, interval_of, unit_kind
 from arena.formats.schedule import Pairing
 from arena.formats.spec import Form
-from arena.games import game_named, game_title
+from arena.games.catalogue import game_named, game_title
+from arena.games.match import Record, Result
 from arena.games.replay import SeatAnswered, events_of
 from arena.records.visibility import LADDER_S, Viewer, ViewerKind, is_open_to, sees_luck
 from arena.results.luck_table import LuckLine

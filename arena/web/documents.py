@@ -13,14 +13,14 @@ from typing import Any, NamedTuple, TypeVar
 
 import msgspec
 
-from arena.engine.analysis import Analysis, Chart
-from arena.engine.match import Result
 from arena.formats.intervals import IntervalUnit
 from arena.formats.spec import Settling
+from arena.games.analysis import Analysis, Chart
+from arena.games.interval import Bounds
+from arena.games.match import Result
 from arena.records.mistakes import UnitTotal
 from arena.results.luck_table import LuckLine
 from arena.storage.models import Act
-from arena.strength.interval import Bounds
 from protocol.messages import Limits, Verdict
 from protocol.watching import View
 

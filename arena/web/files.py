@@ -16,8 +16,8 @@ from pathlib import PurePosixPath
 
 import msgspec
 
-from arena.engine.rules import Game
-from arena.games import GAMES, style_path, view_files, view_path
+from arena.games.catalogue import GAMES, style_path, view_files, view_path
+from arena.games.rules import Game
 from arena.server.reply import (
     NO_CACHE,
     PACKED,

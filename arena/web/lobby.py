@@ -18,10 +18,10 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from arena.competitions.attendance import Upcoming
-from arena.engine.match import Result
 from arena.formats.schedule import Pairing
 from arena.formats.spec import Form
-from arena.games import GAMES, game_title
+from arena.games.catalogue import GAMES, game_title
+from arena.games.match import Result
 from arena.referee.bot_session import BotSession
 from arena.referee.live_match import LiveMatch
 from protocol.strategy import house_bots

@@ -11,16 +11,16 @@ from functools import cache
 from typing import TYPE_CHECKING
 from urllib.parse import parse_qs
 
-from arena.manual.documents import Document, documents
 from arena.server.reply import NO_CACHE, NO_STORE, Headers, Reply, reply, text
 from arena.web.files import StaticFile
+from arena.web.manual.documents import Document, documents
 from protocol.version import __version__
 
 if TYPE_CHECKING:
     from jinja2 import Template
 
-    from arena.manual.markdown import RenderedDocument
-    from arena.manual.search import SearchHit, SearchIndex
+    from arena.web.manual.markdown import RenderedDocument
+    from arena.web.manual.search import SearchHit, SearchIndex
 
 __all__ = ["MANUAL", "ManualPages"]
 
@@ -72,14 +72,14 @@ class ManualPages:
         return self._files[place].answer(headers)
 
     def _search(self, question: str) -> list[SearchHit]:
-        from arena.manual.search import SearchIndex
+        from arena.web.manual.search import SearchIndex
 
         if self._index is None:
             self._index = SearchIndex(map(self._page, self._documents))
         return self._index.search(question)
 
     def _page(self, path: str) -> RenderedDocument:
-        from arena.manual.markdown import render
+        from arena.web.manual.markdown import render
 
         if path not in self._pages:
             self._pages[path] = render(self._documents[path], self._documents)

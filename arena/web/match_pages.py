@@ -14,9 +14,9 @@ from itertools import accumulate, islice
 
 import msgspec
 
-from arena.engine.match import Record, Result
 from arena.formats.spec import Form
-from arena.games import game_named, game_title
+from arena.games.catalogue import game_named, game_title
+from arena.games.match import Record, Result
 from arena.records.captions import Captioner, captions_for
 from arena.records.luck import luck_of
 from arena.records.rounds import Round, rounds_of

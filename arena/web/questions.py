@@ -12,7 +12,7 @@ from typing import TypeVar
 
 import msgspec
 
-from arena.engine.match import Record
+from arena.games.match import Record
 from arena.records.visibility import Viewer
 from arena.web.documents import AnalysisState, AnalysisStatus, Refusal
 from protocol.errors import one_line

@@ -11,7 +11,7 @@ from itertools import chain
 
 import msgspec
 
-from arena.engine.match import MatchState
+from arena.games.match import MatchState
 from arena.games.replay import Event, Playback
 from arena.records.captions import captions_for
 from arena.records.rounds import Round, RoundPlayback

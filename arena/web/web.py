@@ -23,8 +23,8 @@ from websockets.http11 import Request
 
 from arena.competitions.attendance import Upcoming
 from arena.competitions.start import Startable
-from arena.engine.match import Result
 from arena.formats.schedule import Pairing
+from arena.games.match import Result
 from arena.referee.live_match import LiveMatch
 from arena.referee.transport import Caller, Wire
 from arena.server.admission import Unwelcome

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from arena.games import GAMES
+from arena.games.catalogue import GAMES
 from arena.records.document import MatchDocument, read
 from arena.records.verify import check
 from tests.support.scenes import DEALT

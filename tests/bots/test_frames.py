@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from arena.authoring.samples import samples
-from arena.games import GAMES
+from arena.games.catalogue import GAMES
 from bots.frames import read_frame, write_frame
 from protocol import codec
 from protocol.codec import Encoding, decode_from_bot, encode

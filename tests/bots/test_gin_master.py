@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 import arena
-from arena.engine.match import MatchResult
-from arena.games.gin_rummy import defend, score
+from arena.games.gin_rummy.rules import defend, score
+from arena.games.match import MatchResult
 from bots import gin_master
 from bots.gin_beliefs import RoundSeen
 from bots.gin_playout import (

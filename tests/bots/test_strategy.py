@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from arena.games import GAMES
+from arena.games.catalogue import GAMES
 from arena.lab.in_process import play
 from bots import ace_king_queen, blackjack, gin_rummy, high_low, three_card_poker
 from bots.strategy import BaseStrategy, RandomMixin, choose

@@ -43,7 +43,7 @@ def piped(
     return f"ann=stdio: {sys.executable} {file}"
 
 
-@patch("arena.games.ace_king_queen_analysis.HANDS", 480)
+@patch("arena.games.ace_king_queen.analysis.HANDS", 480)
 def test_programs_are_worth_what_the_same_bots_are_in_process(tmp_path: Path) -> None:
     strategy = tmp_path / "mine.py"
     strategy.write_text(

@@ -18,9 +18,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from arena.engine.drive import drive
-from arena.engine.match import MatchState, Record
-from arena.games import GAMES
+from arena.games.catalogue import GAMES
+from arena.games.drive import drive
+from arena.games.match import MatchState, Record
 from bots.strategy import BaseStrategy
 from protocol.messages import CLOSE_RESTART, Ending
 from protocol.strategy import find

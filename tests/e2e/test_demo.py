@@ -12,7 +12,7 @@ import pytest
 
 from arena.cli import main
 from arena.competitions.competition import Competition
-from arena.games import GAMES
+from arena.games.catalogue import GAMES
 from arena.games.replay import replay
 from arena.lab.demo import DemoGame, demo, field
 from arena.storage.store import Store

@@ -36,9 +36,9 @@ from arena.authoring.conformance.bot import BotUnderTest
 from arena.authoring.conformance.run import run as check_run
 from arena.competitions.live_arena import LiveArena
 from arena.competitions.process_pool import SeatBot
-from arena.engine.match import MatchResult
 from arena.formats.spec import plan_of
-from arena.games import GAMES
+from arena.games.catalogue import GAMES
+from arena.games.match import MatchResult
 from arena.referee.live_match import LiveMatch
 from arena.referee.referee import Referee
 from arena.sandbox.command import Program

@@ -17,7 +17,7 @@ from websockets.asyncio.client import ClientConnection, connect
 from arena.cli._competition_report import CompetitionLog
 from arena.competitions.live_arena import LiveArena
 from arena.formats.spec import Form, Plan, RelaunchSpec, plan_of
-from arena.games import GAMES
+from arena.games.catalogue import GAMES
 from arena.sandbox.command import Program
 from arena.storage.live_results import LiveResults
 from arena.storage.models import CompetitionReport

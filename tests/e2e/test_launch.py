@@ -18,7 +18,7 @@ import pytest
 
 import bots
 from arena.competitions.live_arena import LiveArena
-from arena.engine.verdict import Finding
+from arena.games.verdict import Finding
 from arena.sandbox import process, supervisor
 from arena.sandbox.cgroup import Cgroup
 from arena.sandbox.launcher import LaunchedBot, Launcher, Program, bot_command, read_program

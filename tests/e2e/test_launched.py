@@ -24,9 +24,9 @@ import msgspec
 import pytest
 
 from arena.competitions.live_arena import LiveArena
-from arena.engine.match import Record
 from arena.formats.spec import plan_of
-from arena.games import GAMES
+from arena.games.catalogue import GAMES
+from arena.games.match import Record
 from arena.games.replay import replay
 from arena.sandbox.launcher import read_program
 from arena.storage.models import CompetitionReport

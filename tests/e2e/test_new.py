@@ -16,7 +16,7 @@ from typing import TypeAlias
 
 import pytest
 
-from arena.games import GAMES
+from arena.games.catalogue import GAMES
 from arena.sandbox.languages import Language
 from tests.support.needs import make_options, missing, skip_without
 from tests.tools.starters import NEEDS, CommandFailed, StarterTrial

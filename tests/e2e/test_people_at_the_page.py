@@ -18,7 +18,7 @@ import pytest
 from websockets.asyncio.client import ClientConnection
 
 from arena.formats.spec import plan_of
-from arena.games import GAMES
+from arena.games.catalogue import GAMES
 from arena.games.replay import replay
 from arena.sandbox.launcher import LaunchedBot
 from arena.server.websocket import Connection

@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 from arena.competitions.process_pool import SeatBot, StartFailed
-from arena.engine.match import MatchResult
-from arena.games import GAMES
+from arena.games.catalogue import GAMES
+from arena.games.match import MatchResult
 from arena.referee.live_match import LiveMatch
 from protocol.messages import Ending, Limits, Mechanism, Verdict
 from tests.support.pipe_bot import pipe_bot

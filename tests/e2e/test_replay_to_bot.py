@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 import arena
-from arena.engine.match import Record
+from arena.games.catalogue import GAMES
+from arena.games.match import Record
 from arena.lab.replay_to_bot import BotFailed, ReplayOutcome, program_of, replay_to_bot
 from arena.sandbox.command import Program
 from protocol.messages import Limits
@@ -31,7 +32,7 @@ SETTINGS: dict[str, dict[str, Any]] = {
 
 def recorded(game: str, seed: int = 3) -> Record:
     """A match between bots that do the same again."""
-    seats = arena.games.GAMES[game].seats
+    seats = GAMES[game].seats
     bots = [find(game, STEADY[game])() for _ in range(seats)]
     return arena.play(game, bots, settings=SETTINGS[game], seed=seed).record
 

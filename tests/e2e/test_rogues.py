@@ -20,9 +20,9 @@ import msgspec
 import pytest
 
 from arena.competitions.live_arena import LiveArena
-from arena.engine.match import MatchResult, Record
 from arena.formats.spec import Form, plan_of
-from arena.games import GAMES
+from arena.games.catalogue import GAMES
+from arena.games.match import MatchResult, Record
 from arena.games.replay import replay
 from arena.sandbox.launcher import read_program
 from arena.storage.models import CompetitionReport

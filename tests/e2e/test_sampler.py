@@ -18,7 +18,7 @@ from pathlib import Path
 
 import pytest
 
-from arena.engine.verdict import Finding
+from arena.games.verdict import Finding
 from arena.sandbox import bubblewrap, process_table
 from arena.sandbox.process_table import LinuxProcesses, ProcessEntry, Processes, PsutilProcesses
 from arena.sandbox.process_usage import MIB, tree_of

@@ -18,8 +18,8 @@ import pytest
 
 from arena.authoring.starter import starter
 from arena.competitions.live_arena import LiveArena
-from arena.engine.verdict import Finding
-from arena.games import GAMES
+from arena.games.catalogue import GAMES
+from arena.games.verdict import Finding
 from arena.referee.timers import Timers
 from arena.sandbox import bubblewrap
 from arena.sandbox.command import sealed_program

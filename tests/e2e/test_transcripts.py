@@ -15,7 +15,7 @@ from websockets.asyncio.client import ClientConnection, connect
 
 from arena.competitions.live_arena import LiveArena
 from arena.formats.spec import plan_of
-from arena.games import GAMES
+from arena.games.catalogue import GAMES
 from arena.records.transcript import Side, conversation
 from arena.storage.store import Store
 from protocol.messages import Limits

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from arena.manual.documents import documents
+from arena.web.manual.documents import documents
 from tests.support.arena_process import ROOT
 
 HANDS = ("--set", "hands=2")
@@ -66,7 +66,7 @@ def test_a_match_is_played(installed: Path) -> None:
 
 
 def test_the_documents_are_those_of_the_checkout(installed: Path) -> None:
-    code = "from arena.manual.documents import documents; print(*documents(), sep='\\n')"
+    code = "from arena.web.manual.documents import documents; print(*documents(), sep='\\n')"
 
     assert started(installed, "-c", code).splitlines() == [*documents()]
 

@@ -15,8 +15,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from arena.engine.match import MatchState
-from arena.games import GAMES
+from arena.games.catalogue import GAMES
+from arena.games.match import MatchState
 from bots.strategy import choose
 from protocol import codec
 from protocol.ace_king_queen import Open

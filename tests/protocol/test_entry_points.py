@@ -142,7 +142,7 @@ def test_broken_metadata_leaves_its_package_out_and_no_other(
         ("def f():\n    f()\nf()\n", "RecursionError: .* at {file}:2$"),
         ("import no_such\n", "ModuleNotFoundError: No module named 'no_such' at {file}:1$"),
         (
-            "\nfrom arena.engine.rules import NO_SUCH\n",
+            "\nfrom arena.games.rules import NO_SUCH\n",
             "c_broken cannot be imported without `arena` at {file}:2; bots have none$",
         ),
         ("raise BaseException('x\\n' * 999)\n", "BaseException"),

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from arena.games import GAMES
+from arena.games.catalogue import GAMES
 from protocol.games import MOST_SEATS
 from protocol.strategy import house_bots
 from tests.support.toy_games import toy_name, write_toy
@@ -22,7 +22,7 @@ SEATS = (1, 2, 3, 6, MOST_SEATS)
 WRITES = """
 from pathlib import Path
 from arena.authoring.vectors import vectors
-from arena.games import GAMES
+from arena.games.catalogue import GAMES
 
 for game in GAMES.values():
     for name, text in vectors(game).items():

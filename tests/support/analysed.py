@@ -10,7 +10,8 @@ import msgspec
 import pytest
 
 import arena
-from arena.engine.analysis import (
+from arena.formats.spec import Form
+from arena.games.analysis import (
     Analyser,
     Analysing,
     Analysis,
@@ -20,8 +21,7 @@ from arena.engine.analysis import (
     ProbeMatch,
     SeatMatch,
 )
-from arena.formats.spec import Form
-from arena.games import GAMES
+from arena.games.catalogue import GAMES
 from arena.storage.store import Store
 from protocol.strategy import find
 from tests.support.written_competition import WrittenCompetition, plan

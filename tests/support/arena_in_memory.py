@@ -14,7 +14,7 @@ from typing import Any
 from arena.competitions.competition import Competition
 from arena.competitions.live_arena import LiveArena
 from arena.formats.spec import Form, Plan, plan_of
-from arena.games import GAMES
+from arena.games.catalogue import GAMES
 from arena.storage.models import CompetitionReport
 from arena.storage.store import Store
 from protocol.messages import Limits

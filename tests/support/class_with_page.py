@@ -17,7 +17,7 @@ from typing import Any
 from urllib.parse import quote
 from urllib.request import Request, urlopen
 
-from arena.games import GAMES as RULES
+from arena.games.catalogue import GAMES as RULES
 from arena.storage.roster import Roster
 from arena.storage.roster_csv import Student
 from arena.storage.store import Store

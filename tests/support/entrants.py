@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from arena.engine.rules import Game
+from arena.games.rules import Game
 from arena.lab.in_process import Entrant, entrant
 from tests.support.answering import Answering
 

@@ -6,9 +6,9 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, cast
 
-from arena.engine.match import MatchResult
-from arena.engine.rules import Game
-from arena.games import GAMES
+from arena.games.catalogue import GAMES
+from arena.games.match import MatchResult
+from arena.games.rules import Game
 from arena.referee.bot_session import BotSession
 from arena.referee.clock import TICK_S
 from arena.referee.live_match import LiveMatch

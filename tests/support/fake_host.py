@@ -23,13 +23,13 @@ from arena.competitions.ledger import Ledger
 from arena.competitions.listener import Listener
 from arena.competitions.process_pool import SeatBot
 from arena.competitions.seating import Seating
-from arena.engine.match import MatchResult, Result
-from arena.engine.names import process_name
-from arena.engine.verdict import FORGIVABLE, Finding
 from arena.formats.formats import forms_for
 from arena.formats.schedule import Outcome, Pairing
 from arena.formats.spec import Form, Plan, plan_of
-from arena.games import GAMES
+from arena.games.catalogue import GAMES
+from arena.games.match import MatchResult, Result
+from arena.games.names import process_name
+from arena.games.verdict import FORGIVABLE, Finding
 from arena.referee.bot_session import BotSession
 from arena.referee.sessions import BotSessions
 from arena.referee.timers import Timers

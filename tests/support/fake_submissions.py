@@ -8,7 +8,7 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 from arena.competitions.process_pool import SeatBot, SeatProcess, StartFailed
-from arena.engine.verdict import Finding
+from arena.games.verdict import Finding
 from arena.referee.bot_session import BotSession
 from arena.submissions.settings import SubmissionSettings
 

@@ -21,8 +21,8 @@ import msgspec
 from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed
 
-from arena.engine.match import MatchResult
-from arena.games import GAMES
+from arena.games.catalogue import GAMES
+from arena.games.match import MatchResult
 from arena.referee.live_match import LiveMatch
 from arena.referee.referee import Referee
 from arena.server.gateway import Gateway

@@ -13,9 +13,9 @@ from typing import Any, cast
 
 from arena.competitions.host_pools import HostPools
 from arena.competitions.process_pool import ProcessPool, SeatBot
-from arena.engine.verdict import Finding
 from arena.formats.spec import Plan, Take, plan_of
-from arena.games import GAMES
+from arena.games.catalogue import GAMES
+from arena.games.verdict import Finding
 from arena.hosts.bus import BusDown
 from arena.hosts.directory import HostDirectory
 from arena.hosts.host_links import HostLinks, open_link

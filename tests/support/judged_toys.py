@@ -12,10 +12,10 @@ import msgspec
 import pytest
 
 import arena
-from arena.engine.analysis import Chart, ChartCell, Judgement, Judging
-from arena.engine.match import MatchResult, Record
-from arena.engine.rules import EVERYONE, Game, Rules, TellSeat, Unit
-from arena.games import GAMES
+from arena.games.analysis import Chart, ChartCell, Judgement, Judging
+from arena.games.catalogue import GAMES
+from arena.games.match import MatchResult, Record
+from arena.games.rules import EVERYONE, Game, Rules, TellSeat, Unit
 from protocol.vocabulary import News, Question
 from tests.support.toy_games import install_toy, toy_game
 

@@ -14,7 +14,7 @@ import msgspec
 from websockets.datastructures import Headers
 
 from arena.formats.formats import schedule_of
-from arena.games import GAMES
+from arena.games.catalogue import GAMES
 from arena.storage.store import Store
 from arena.web.files import Files, page_files
 from arena.web.manual_pages import MANUAL, ManualPages

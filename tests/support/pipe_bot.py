@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from arena.games import GAMES
+from arena.games.catalogue import GAMES
 
 __all__ = ["pipe_bot"]
 

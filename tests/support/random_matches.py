@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from arena.engine.match import Record
-from arena.games import GAMES, replay
+from arena.games import replay
+from arena.games.catalogue import GAMES
+from arena.games.match import Record
 from tests.support import sample_database
 
 __all__ = ["SETTINGS", "endless", "events_of", "played"]

@@ -30,9 +30,9 @@ from typing import Any
 import msgspec
 import pytest
 
-from arena.engine.match import MatchState
-from arena.engine.rules import EVERYONE
-from arena.games import GAMES
+from arena.games.catalogue import GAMES
+from arena.games.match import MatchState
+from arena.games.rules import EVERYONE
 from protocol import errors
 from protocol.cards import PACK
 from tests.support.cases import paragraphs

@@ -14,9 +14,9 @@ from typing import Any
 import msgspec
 import pytest
 
-from arena.engine.match import MatchResult, MatchState, Record
-from arena.engine.rules import AskSeat, Game, TellSeat
+from arena.games.match import MatchResult, MatchState, Record
 from arena.games.replay import replay
+from arena.games.rules import AskSeat, Game, TellSeat
 from protocol.errors import IllegalAnswer
 from protocol.messages import Ending
 from protocol.vocabulary import Question

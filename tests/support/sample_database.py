@@ -10,13 +10,13 @@ from typing import Any
 
 import msgspec
 
-from arena.engine.match import MatchResult, MatchState
-from arena.engine.shuffle import commitment
 from arena.formats.formats import open_stages, schedule_of
 from arena.formats.schedule import Outcome, Pairing, Ranking
 from arena.formats.spec import Form, Plan, form_of
-from arena.games import GAMES
+from arena.games.catalogue import GAMES
+from arena.games.match import MatchResult, MatchState
 from arena.games.replay import reopened
+from arena.games.shuffle import commitment
 from arena.referee.referee import FAULT
 from arena.storage.store import Store
 from arena.web.questions import PersonalMatch

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from arena.competitions.live_arena import LiveArena
-from arena.engine.rules import Game
 from arena.formats.spec import plan_of
+from arena.games.rules import Game
 from arena.sandbox import archive
 from arena.sandbox.build import build
 from arena.sandbox.command import Program, sealed_program

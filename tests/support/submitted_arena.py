@@ -14,7 +14,7 @@ from typing import Any, cast
 from arena.competitions.live_arena import LiveArena
 from arena.competitions.process_pool import ProcessPool, SeatBot
 from arena.formats.spec import Plan, Take, plan_of
-from arena.games import GAMES
+from arena.games.catalogue import GAMES
 from arena.referee.compute_gate import ComputeGate
 from arena.sandbox.command import Program
 from arena.storage.models import CompetitionReport

@@ -15,7 +15,7 @@ from typing import Any, cast
 import msgspec
 import pytest
 
-from arena.games import game_named
+from arena.games.catalogue import game_named
 from arena.referee.sessions import BotSessions
 from arena.sandbox.build import BuildOutcome
 from arena.sandbox.manifest import ProgramManifest

@@ -15,14 +15,14 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
-from arena.games import GAMES
+from arena.games.catalogue import GAMES
 from protocol import games as vocabularies
 from protocol.games import VOCABULARIES
 
 if TYPE_CHECKING:
     import pytest
 
-    from arena.engine.rules import Game
+    from arena.games.rules import Game
 
 __all__ = ["install_toy", "toy_game", "toy_name", "write_toy"]
 
@@ -119,8 +119,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from arena.engine.rules import EVERYONE, AskSeat, Game, Rules, Scoreboard, TellSeat
-from arena.engine.shuffle import Stream
+from arena.games.rules import EVERYONE, AskSeat, Game, Rules, Scoreboard, TellSeat
+from arena.games.shuffle import Stream
 from protocol.cards import PACK, Card, check_cards
 from protocol.vocabulary import Range
 from {name}.vocabulary import VOCABULARY, Bid, Dealt, Shown, ToySettings

@@ -12,7 +12,7 @@ from typing import Any
 
 import msgspec
 
-from arena.engine.match import Record
+from arena.games.match import Record
 from arena.games.replay import replay
 from arena.records.seat_document import seat_match
 from arena.records.transcript import (

@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from arena.games import GAMES
+from arena.games.catalogue import GAMES
 from arena.records.visibility import Viewer, ViewerKind
 from arena.referee.live_match import LiveMatch
 from arena.web.spectators import Spectators

@@ -9,10 +9,10 @@ from typing import Any
 import msgspec
 
 import arena
-from arena.engine.match import MatchResult
 from arena.formats.formats import schedule_of
 from arena.formats.spec import Form, Plan, plan_of
-from arena.games import GAMES, competition_settings
+from arena.games.catalogue import GAMES, competition_settings
+from arena.games.match import MatchResult
 from arena.storage.live_results import LiveResults
 from arena.storage.store import Act, CompetitionState, Store
 from bots.strategy import RandomMixin

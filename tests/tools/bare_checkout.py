@@ -12,7 +12,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from arena.games import GAMES
+from arena.games.catalogue import GAMES
 from protocol.messages import Ending
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -21,13 +21,13 @@ from random import Random
 import msgspec
 
 import arena
-from arena.engine.match import MatchResult, Result
-from arena.engine.statistics import UnitSums
 from arena.formats.intervals import UnitKind
 from arena.formats.schedule import Outcome, Pairing
 from arena.formats.standings import Cell, League, RoundRobin
-from arena.games import GAMES, competition_settings
-from arena.strength.interval import Bounds, wilson
+from arena.games.catalogue import GAMES, competition_settings
+from arena.games.interval import Bounds, wilson
+from arena.games.match import MatchResult, Result
+from arena.games.statistics import UnitSums
 from protocol.messages import Ending, Termination
 from protocol.strategy import house_bots
 

@@ -43,7 +43,7 @@ from urllib.request import urlopen
 import msgspec
 from websockets.asyncio.client import connect
 
-from arena.games import GAMES
+from arena.games.catalogue import GAMES
 from protocol.strategy import house_bots
 from tests.support import arena_process, independent_audit
 from tests.support.arena_process import RunningProcess

@@ -26,7 +26,7 @@ from arena.competitions.host_pools import HostPools
 from arena.competitions.live_arena import LiveArena
 from arena.competitions.process_pool import ProcessPool, SeatBot
 from arena.formats.spec import Take, plan_of
-from arena.games import GAMES
+from arena.games.catalogue import GAMES
 from arena.hosts.bus import ARENA_USER
 from arena.hosts.directory import HostDirectory
 from arena.hosts.host_links import HostLinks

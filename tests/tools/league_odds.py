@@ -20,8 +20,8 @@ from typing import TypeAlias
 
 import msgspec
 
-from arena.games import competition_settings
-from arena.games.three_card_poker import GAME
+from arena.games.catalogue import competition_settings
+from arena.games.three_card_poker.rules import GAME
 from bots.three_card_poker import PlayerStrategy, Random
 from protocol.cards import PACK, Card
 from protocol.strategy import house_bots

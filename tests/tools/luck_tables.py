@@ -5,7 +5,7 @@ standard error, how many of those that is from 0, and which share of the varianc
 gain without luck: per hand, per game in gin rummy, per match in high-low. For tables of two bots it adds how many of them tell the bots apart (5 %, power 80 %), with luck and without.
 The exit status is 1 if a mean is more than 3.5 standard errors from 0. It takes some minutes, with
 two processes. `--fit` plays other games instead and prints the weights of
-`arena/games/gin_rummy_luck.py`.
+`arena/games/gin_rummy/luck.py`.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from statistics import NormalDist, fmean, stdev, variance
 
 import msgspec
 
-from arena.engine.drive import drive
-from arena.engine.match import MatchState, Record
-from arena.engine.rules import LuckMeter
-from arena.engine.shuffle import seed_from_int
-from arena.games import game_named
-from arena.games.gin_rummy_luck import TERMS, GinRummyMeter
+from arena.games.catalogue import game_named
+from arena.games.drive import drive
+from arena.games.gin_rummy.luck import TERMS, GinRummyMeter
+from arena.games.match import MatchState, Record
 from arena.games.replay import events_of
+from arena.games.rules import LuckMeter
+from arena.games.shuffle import seed_from_int
 from arena.lab.in_process import entrant
 from arena.records.luck import measure
 

@@ -1,7 +1,7 @@
 """Measures how true settled standings are, and what they cost: `-m tests.tools.settled_standings`.
 
 Bots are numbers here: each two win a share of games that follows from their strengths, and a race
-(`arena/strength/settle.py`) hears blocks as a competition has them, one block behind. Prints how
+(`arena/games/settle.py`) hears blocks as a competition has them, one block behind. Prints how
 often a mark or a rank range was ever wrong, and how many games were needed. A short form is a test.
 """
 
@@ -16,7 +16,7 @@ from typing import TypeAlias
 import click
 import msgspec
 
-from arena.strength.settle import Goal, Mark, Meeting, PairRace, block_size
+from arena.games.settle import Goal, Mark, Meeting, PairRace, block_size
 
 __all__ = ["Pairs", "Tournament", "equal_bots", "main", "marks", "tournament"]
 

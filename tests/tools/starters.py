@@ -31,7 +31,7 @@ from typing import Any
 
 from arena.authoring.starter import ADDRESS, starter
 from arena.competitions.live_arena import LiveArena
-from arena.games import GAMES
+from arena.games.catalogue import GAMES
 from arena.sandbox.languages import Language
 from arena.storage.store import Store
 from protocol.errors import ArenaError
@@ -53,7 +53,7 @@ NEEDS = {
 }
 _ABOUT = """
 import json, sys
-from arena.games import GAMES
+from arena.games.catalogue import GAMES
 from protocol.strategy import house_bots
 game = GAMES[sys.argv[1]]
 short = [f"--set {name}={json.dumps(value)}" for name, value in game.short.items()]

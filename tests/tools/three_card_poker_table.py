@@ -17,7 +17,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from arena.games.three_card_poker_table import OUTCOMES, TABLE_FILE, members
+from arena.games.three_card_poker.table import OUTCOMES, TABLE_FILE, members
 from protocol.cards import PACK
 from protocol.three_card_poker import Hand, dealer_qualifies, strength
 
@@ -59,7 +59,7 @@ def main() -> None:
     """Write the file, or compare it with what would be written."""
     parser = argparse.ArgumentParser(prog="python -m tests.tools.three_card_poker_table")
     parser.add_argument("--check", action="store_true")
-    file = Path(str(files("arena.games").joinpath(TABLE_FILE)))
+    file = Path(str(files("arena.games.three_card_poker").joinpath(TABLE_FILE)))
     made = b"".join(packed(kicker, (hands[0] for hands in members())) for kicker in (False, True))
     if not parser.parse_args().check:
         file.write_bytes(made)

@@ -18,8 +18,8 @@ from typing import Any
 
 import msgspec
 
-from arena.engine.shuffle import Stream, commitment, match_key
-from arena.games import GAMES
+from arena.games.catalogue import GAMES
+from arena.games.shuffle import Stream, commitment, match_key
 from arena.records.document import MatchDocument, read, sealed
 from arena.records.verify import check
 from protocol.schema import __main__ as schema

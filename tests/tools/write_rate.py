@@ -19,10 +19,10 @@ from statistics import median
 
 import msgspec
 
-from arena.engine.drive import drive
-from arena.engine.match import MatchResult, MatchState
 from arena.formats.spec import Form, Plan
-from arena.games import GAMES, competition_settings
+from arena.games.catalogue import GAMES, competition_settings
+from arena.games.drive import drive
+from arena.games.match import MatchResult, MatchState
 from arena.storage.schema import compressed
 from arena.storage.store import Store, new_id
 from protocol.strategy import find, house_bots

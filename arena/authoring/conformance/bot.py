@@ -46,7 +46,7 @@ from arena.authoring.conformance.wire import (
     Ponged,
     ProcessEnded,
 )
-from arena.engine.verdict import Finding
+from arena.games.verdict import Finding
 from arena.referee.transport import Wire
 from arena.sandbox.launcher import LaunchedBot, Launcher, Program
 from arena.sandbox.process_usage import Peak

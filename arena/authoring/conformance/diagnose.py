@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from arena.authoring.conformance import Hint
-from arena.engine.verdict import Finding
+from arena.games.verdict import Finding
 from protocol.errors import Oversize, ProtocolError, one_line
 from protocol.games import VOCABULARIES
 from protocol.messages import VERSION, Answer, BotMessage, Ending, Hello

@@ -17,8 +17,8 @@ from arena.authoring.conformance import Hint
 from arena.authoring.conformance.bot import BotUnderTest
 from arena.authoring.conformance.diagnose import blame_of_answer
 from arena.authoring.conformance.table import CheckMatch
-from arena.engine.rules import Variation
-from arena.games import game_named
+from arena.games.catalogue import game_named
+from arena.games.rules import Variation
 from arena.referee.clock import QUICK_MS, CoreWait
 from protocol.errors import IllegalAnswer
 from protocol.messages import Answer, ArenaMessage, Ask, Ending, Ready

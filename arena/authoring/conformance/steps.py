@@ -20,9 +20,9 @@ from arena.authoring.conformance.diagnose import blame_of_process
 from arena.authoring.conformance.session import CheckSession, against_house
 from arena.authoring.conformance.table import CheckMatch
 from arena.authoring.conformance.wire import Delivery
-from arena.engine.rules import Variation
-from arena.engine.verdict import Finding
-from arena.games import game_named
+from arena.games.catalogue import game_named
+from arena.games.rules import Variation
+from arena.games.verdict import Finding
 from protocol.codec import Encoding, encode
 from protocol.errors import IllegalAnswer
 from protocol.messages import (

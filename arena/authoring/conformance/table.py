@@ -14,9 +14,9 @@ from typing import Any
 
 import msgspec
 
-from arena.engine.match import MatchState
-from arena.engine.rules import EVERYONE, Game, Variation
-from arena.engine.shuffle import Stream, commitment, match_key
+from arena.games.match import MatchState
+from arena.games.rules import EVERYONE, Game, Variation
+from arena.games.shuffle import Stream, commitment, match_key
 from arena.referee.clock import SeatClock
 from protocol import messages
 from protocol.errors import ArenaError, IllegalAnswer

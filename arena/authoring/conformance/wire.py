@@ -17,7 +17,7 @@ import msgspec
 from websockets.frames import Frame, Opcode
 from websockets.http11 import Request
 
-from arena.engine.verdict import Finding
+from arena.games.verdict import Finding
 from arena.referee.timers import Timers
 from arena.referee.transport import ConnectionOwner, Wire
 from arena.sandbox.process import BotPipes

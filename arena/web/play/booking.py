@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Protocol
 
 import msgspec
 
-from arena.engine.rules import Game
 from arena.formats.spec import Form
+from arena.games.rules import Game
 from arena.referee.bot_session import BotSession
 from arena.referee.budget import Share
 from arena.referee.live_match import LiveMatch

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from arena.games import game_named
+from arena.games.catalogue import game_named
 from arena.sandbox.bot_spec import unused
 from protocol.errors import ArenaError
 from protocol.strategy import house_bots

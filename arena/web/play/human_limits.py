@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 import msgspec
 
-from arena.engine.rules import Game
+from arena.games.rules import Game
 from arena.server.reply import Header, Headers
 from protocol.errors import UsageError
 from protocol.messages import Limits

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from arena.engine.names import alike
+from arena.games.names import alike
 from arena.records.visibility import Viewer, ViewerKind
 from arena.server.admission import Unwelcome
 from arena.web.play.booking import PersonSocket

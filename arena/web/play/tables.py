@@ -16,11 +16,11 @@ from collections.abc import Collection, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
-from arena.engine.match import MatchResult
-from arena.engine.names import spelled
-from arena.engine.rules import Game
-from arena.engine.verdict import Finding
-from arena.games import game_named
+from arena.games.catalogue import game_named
+from arena.games.match import MatchResult
+from arena.games.names import spelled
+from arena.games.rules import Game
+from arena.games.verdict import Finding
 from arena.records.visibility import Viewer
 from arena.referee.bot_session import BotSession
 from arena.referee.budget import Share

@@ -16,8 +16,8 @@ import pytest
 from arena.authoring import game_check
 from arena.authoring.game_check import check_game
 from arena.authoring.view_check import broken_view
-from arena.engine.rules import Game
-from arena.games import GAMES, view_path
+from arena.games.catalogue import GAMES, view_path
+from arena.games.rules import Game
 from tests.support.game_packages import Edits, breaches, checked_game, install_game
 from tests.support.in_process import CommandProcess
 from tests.support.toy_games import write_toy

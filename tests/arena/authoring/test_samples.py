@@ -4,7 +4,7 @@ import msgspec
 import pytest
 
 from arena.authoring.samples import samples
-from arena.games import GAMES
+from arena.games.catalogue import GAMES
 from protocol.codec import Encoding, decode_from_arena, encode
 from protocol.messages import Ask, Match, Over
 from protocol.vocabulary import News

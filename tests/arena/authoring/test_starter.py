@@ -17,9 +17,9 @@ from arena.authoring.game_package import MOST_SEATS, game_package
 from arena.authoring.other_language import other_language
 from arena.authoring.starter import Starter, plain_name, starter
 from arena.cli import COMMANDS
-from arena.games import GAMES
-from arena.manual.documents import documents
+from arena.games.catalogue import GAMES
 from arena.sandbox.languages import LANGUAGES, LIBRARIES, Language
+from arena.web.manual.documents import documents, protocol_section
 from protocol.strategy import house_bots
 
 EACH = [
@@ -145,7 +145,7 @@ def test_a_name_is_made_fit_for_a_command(said: str, plain: str) -> None:
 
 @pytest.mark.parametrize("game", GAMES)
 def test_there_is_the_page_of_the_game_and_the_session(game: str) -> None:
-    made = other_language(GAMES[game], "mine")
+    made = other_language(GAMES[game], "mine", protocol_section)
 
     assert {*made.files} == {f"{game}.md", "lines.md", "session.md"}
     for kind in (*GAMES[game].vocabulary.questions, *GAMES[game].vocabulary.news):
@@ -157,7 +157,7 @@ def test_there_is_the_page_of_the_game_and_the_session(game: str) -> None:
 @pytest.mark.parametrize("game", GAMES)
 def test_it_is_what_the_manual_says(game: str) -> None:
     said = "\n".join(document.text for document in documents().values())
-    for text in other_language(GAMES[game], "mine").files.values():
+    for text in other_language(GAMES[game], "mine", protocol_section).files.values():
         lines = [line for line in text.splitlines() if "](" not in line]
 
         assert sum(line in said for line in lines) > 0.8 * len(lines)
@@ -166,7 +166,7 @@ def test_it_is_what_the_manual_says(game: str) -> None:
 
 @pytest.mark.parametrize("game", GAMES)
 def test_the_commands_can_be_used(game: str) -> None:
-    made = other_language(GAMES[game], "mine")
+    made = other_language(GAMES[game], "mine", protocol_section)
     lines = {command.purpose: command.line for command in made.commands}
 
     assert [*lines] == ["try", "check", "connect", "in lines"]

@@ -10,7 +10,7 @@ import pytest
 
 import arena
 from arena.authoring.strategy_source import interface
-from arena.games import GAMES
+from arena.games.catalogue import GAMES
 from bots.strategy import BaseStrategy
 from protocol import high_low
 from tests.support.in_process import CommandProcess

@@ -19,7 +19,7 @@ from arena.cli import _arena_connection, _lab_runs, _serving, instruct, main, to
 from arena.formats.formats import schedule_of
 from arena.formats.schedule import Pairing
 from arena.formats.spec import Form
-from arena.games import GAMES
+from arena.games.catalogue import GAMES
 from arena.sandbox import worker_pool
 from arena.storage.live_results import LiveResults
 from arena.storage.store import Store

@@ -11,7 +11,7 @@ import pytest
 from arena.cli import _output as output
 from arena.cli._analysis_report import lines_of
 from arena.cli._charts import lines_of_charts
-from arena.engine.analysis import Analysis, Chart, Figure, Weakness
+from arena.games.analysis import Analysis, Chart, Figure, Weakness
 from tests.support.cases import CaseFile
 
 CASES = CaseFile(Path(__file__).with_name("analysis_report.cases"))

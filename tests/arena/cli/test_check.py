@@ -18,7 +18,7 @@ from arena.authoring.conformance import (
 )
 from arena.cli._submission_check import verdict
 from arena.cli.check import lines_of, program_of, summary_of, verdict_on
-from arena.games import GAMES
+from arena.games.catalogue import GAMES
 from protocol.errors import UsageError
 from protocol.messages import Limits
 from tests.support.game_packages import install_game

@@ -21,8 +21,8 @@ import arena
 from arena.cli import Interrupted, main
 from arena.cli import _lab_runs as lab_runs
 from arena.cli import _output as output
-from arena.engine.rules import Rules, Scoreboard
-from arena.games import GAMES
+from arena.games.catalogue import GAMES
+from arena.games.rules import Rules, Scoreboard
 from arena.lab.matches import Offence
 from arena.lab.recent_matches import LabMatches
 from arena.records.luck import luck_of

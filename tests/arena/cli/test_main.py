@@ -19,9 +19,9 @@ import pytest
 from arena.cli import COMMANDS, command_named, main
 from arena.cli import _options as options
 from arena.cli import _output as output
-from arena.manual.documents import documents
 from arena.sandbox import bubblewrap
 from arena.sandbox.languages import Language
+from arena.web.manual.documents import documents
 from protocol.version import __version__
 from tests.support.in_process import Run
 

@@ -9,7 +9,7 @@ import pytest
 
 from arena.cli import standings
 from arena.formats.spec import Form
-from arena.games import GAMES
+from arena.games.catalogue import GAMES
 from arena.storage.store import Store
 from tests.support.in_process import Run
 from tests.support.sample_database import from_outside, missing, write

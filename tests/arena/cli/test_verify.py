@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from arena.games import GAMES
+from arena.games.catalogue import GAMES
 from arena.storage.reader import document_of
 from arena.storage.store import Store
 from arena.storage.submissions import Submissions

@@ -12,8 +12,8 @@ import pytest
 from arena.competitions import bots_here
 from arena.competitions.bots_here import BotsHere
 from arena.competitions.listener import Listener
-from arena.engine.verdict import Finding
 from arena.formats.spec import Form, RelaunchSpec
+from arena.games.verdict import Finding
 from protocol.errors import ArenaError
 from protocol.messages import Ending, Mechanism
 

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from arena.competitions.competition import Competition
-from arena.engine.names import is_process
-from arena.engine.verdict import Finding
 from arena.formats.spec import Form, Take
+from arena.games.names import is_process
+from arena.games.verdict import Finding
 from arena.referee.live_match import LiveMatch
 from protocol.errors import UsageError
 from protocol.messages import Ending, Mechanism

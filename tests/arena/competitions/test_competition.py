@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 
-from arena.engine.verdict import Finding
 from arena.formats.spec import WAIT_S, Form
-from arena.games import GAMES
+from arena.games.catalogue import GAMES
+from arena.games.verdict import Finding
 from arena.storage.models import CompetitionReport
 from bots.strategy import choose
 from protocol.errors import ArenaError, StoreFailed

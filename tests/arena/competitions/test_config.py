@@ -16,7 +16,7 @@ from arena.competitions.start import plan_by_hand
 from arena.formats.formats import schedule_of, standings_of
 from arena.formats.spec import Form, plan_of
 from arena.formats.timetable import parse
-from arena.games import GAMES
+from arena.games.catalogue import GAMES
 from arena.submissions.settings import SubmissionSettings
 from protocol.errors import UsageError
 from protocol.messages import Limits

@@ -12,8 +12,8 @@ from arena.formats.schedule import RankingPlace
 from arena.formats.settled import SettledRow
 from arena.formats.spec import Form
 from arena.formats.standings import LeagueRow, Row
+from arena.games.interval import Bounds
 from arena.storage.models import CompetitionReport, CompetitionState
-from arena.strength.interval import Bounds
 from protocol.messages import Ending, Termination
 
 OUT = Termination(Ending.ILLEGAL, 0, "answered 'raise'")

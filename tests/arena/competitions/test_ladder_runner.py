@@ -12,9 +12,9 @@ import pytest
 
 from arena.competitions.competing_bots import CompetingBots
 from arena.competitions.competition import Competition
-from arena.engine.verdict import outage
 from arena.formats.ladder import Ladder
 from arena.formats.spec import Form
+from arena.games.verdict import outage
 from arena.referee.live_match import LiveMatch
 from arena.storage.models import CompetitionReport, MatchRow
 from arena.storage.store import CompetitionState

@@ -13,13 +13,13 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from arena.competitions.ledger import Ledger
-from arena.engine.match import MatchResult, Result
-from arena.engine.verdict import were_away
 from arena.formats import ladder as ladder_module
 from arena.formats.ladder import SIGMA
 from arena.formats.schedule import Pairing
 from arena.formats.scorebook import ScheduleRun
 from arena.formats.spec import Form, Plan
+from arena.games.match import MatchResult, Result
+from arena.games.verdict import were_away
 from arena.storage.live_results import LiveResults
 from arena.storage.models import ARENA, VERSION, Outage
 from arena.storage.store import Act, CompetitionState, MatchRow, Store, new_id

@@ -12,8 +12,8 @@ import pytest
 
 from arena.competitions.bot_supervisor import BotSupervisor, SupervisedBot
 from arena.competitions.process_pool import ProcessPool, SeatBot, SeatProcess, StartFailed
-from arena.engine.names import is_process, process_name, public_name
-from arena.engine.verdict import Finding
+from arena.games.names import is_process, process_name, public_name
+from arena.games.verdict import Finding
 from arena.hosts.remote_bot import HostLost, RemoteLauncher
 from arena.referee.bot_session import BotSession
 from arena.referee.compute_gate import ComputeGate

@@ -29,7 +29,7 @@ from arena.competitions.planned_run import PlannedRun, teams_of
 from arena.competitions.scheduler import OpenGame, Scheduler
 from arena.formats.spec import Form, Plan, Take, plan_of
 from arena.formats.timetable import Times, parse
-from arena.games import game_named
+from arena.games.catalogue import game_named
 from arena.storage.store import CompetitionRow, CompetitionState, Store
 from protocol.errors import ArenaError, StoreFailed, UsageError
 from protocol.messages import Ending, Limits, Termination

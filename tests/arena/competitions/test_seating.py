@@ -12,8 +12,8 @@ import pytest
 from arena.competitions.competition import Competition
 from arena.competitions.process_pool import SeatBot
 from arena.competitions.seating import WantedSeats
-from arena.engine.verdict import Finding
 from arena.formats.spec import Form, Take
+from arena.games.verdict import Finding
 from arena.storage.models import CompetitionReport
 from arena.storage.store import CompetitionState
 from protocol.errors import ArenaError, UsageError

@@ -8,11 +8,11 @@ from typing import Any
 import msgspec
 import pytest
 
-from arena.engine.verdict import Finding
 from arena.formats.formats import open_stages
 from arena.formats.scorebook import ScheduleRun
 from arena.formats.spec import Plan, Settling
-from arena.strength.settle import Goal
+from arena.games.settle import Goal
+from arena.games.verdict import Finding
 from protocol.errors import UsageError
 from protocol.messages import Ending, Mechanism
 from tests.support.fake_host import FakeHost, a_while, act, at_random, in_time, silent, until

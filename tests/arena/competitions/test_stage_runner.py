@@ -15,14 +15,14 @@ import pytest
 
 from arena.competitions.competition import Competition
 from arena.competitions.stage_runner import RunningStage
-from arena.engine.match import Result
-from arena.engine.verdict import Finding
 from arena.formats.scorebook import ScheduleRun
 from arena.formats.spec import Form, Settling
 from arena.formats.standings import Row
+from arena.games.match import Result
+from arena.games.settle import Goal
+from arena.games.verdict import Finding
 from arena.storage.models import CompetitionReport
 from arena.storage.store import CompetitionState
-from arena.strength.settle import Goal
 from bots.strategy import choose
 from protocol.errors import StoreFailed, UsageError
 from protocol.messages import Ask, Ending, Limits, Mechanism

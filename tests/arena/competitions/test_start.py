@@ -9,7 +9,7 @@ from arena.competitions.config import Config
 from arena.competitions.start import Setting, plan_by_hand, startable
 from arena.formats.formats import check_form
 from arena.formats.spec import Form
-from arena.games import GAMES
+from arena.games.catalogue import GAMES
 from protocol.errors import ArenaError
 from tests.support.toy_games import toy_game
 

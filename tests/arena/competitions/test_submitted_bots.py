@@ -11,8 +11,8 @@ import pytest
 
 from arena.competitions.competition import Competition
 from arena.competitions.live_arena import LiveArena
-from arena.engine.verdict import Finding
 from arena.formats.spec import Form, Take
+from arena.games.verdict import Finding
 from arena.storage.store import Store
 from protocol.messages import Ending, Mechanism
 from tests.support.fake_host import FakeHost, a_while, first_legal, silent, until

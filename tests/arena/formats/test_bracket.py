@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from arena.engine.match import Result
 from arena.formats.bracket import Bracket, StageStatus, reached
 from arena.formats.spec import Form, plan_of
+from arena.games.match import Result
 from protocol.messages import Ending
 from tests.support.toy_games import install_toy
 from tests.support.written_competition import COMPLETED, names, offence, plan

@@ -12,12 +12,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from arena.engine.match import Result
-from arena.engine.rules import Game
-from arena.engine.shuffle import Stream, seed_from_int
 from arena.formats.elimination import elimination, saved
 from arena.formats.schedule import Outcome, Pairing, Ranking, RankingPlace, Schedule, Stage
-from arena.games.high_low import GAME
+from arena.games.high_low.rules import GAME
+from arena.games.match import Result
+from arena.games.rules import Game
+from arena.games.shuffle import Stream, seed_from_int
 from protocol.errors import UsageError
 from protocol.messages import Ending
 from tests.arena.formats.test_schedule import HOUSE, Table, names, result, run, seated, strengths

@@ -4,8 +4,6 @@ from typing import Any
 
 import pytest
 
-from arena.engine.match import Result
-from arena.engine.shuffle import Stream
 from arena.formats.elimination import elimination
 from arena.formats.formats import (
     check_form,
@@ -19,7 +17,9 @@ from arena.formats.ladder import Ladder
 from arena.formats.schedule import Outcome, Pairing, Schedule, league, round_robin
 from arena.formats.spec import Form, Plan, form_of, plan_of
 from arena.formats.standings import League, RoundRobin
-from arena.games import GAMES, game_named
+from arena.games.catalogue import GAMES, game_named
+from arena.games.match import Result
+from arena.games.shuffle import Stream
 from protocol.errors import UsageError
 from protocol.messages import Ending, Termination
 from tests.arena.formats.test_schedule import HOUSE, names, run, strengths

@@ -5,8 +5,6 @@ from collections.abc import Callable, Iterable
 import pytest
 from msgspec.structs import replace
 
-from arena.engine.match import Result
-from arena.engine.statistics import Sample, UnitSums
 from arena.formats.intervals import (
     ENOUGH,
     IntervalUnit,
@@ -19,8 +17,10 @@ from arena.formats.intervals import (
 from arena.formats.schedule import Outcome, Pairing
 from arena.formats.spec import plan_of
 from arena.formats.standings import League, LeagueRow, RoundRobin, Row
-from arena.games import GAMES
-from arena.strength.interval import FEWEST, Bounds, Interval, student, wilson
+from arena.games.catalogue import GAMES
+from arena.games.interval import FEWEST, Bounds, Interval, student, wilson
+from arena.games.match import Result
+from arena.games.statistics import Sample, UnitSums
 from protocol.messages import Ending, Termination
 from tests.support.long import sized
 from tests.tools import coverage

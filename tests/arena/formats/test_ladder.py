@@ -13,10 +13,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from arena.engine.match import Result
 from arena.formats import ladder as ladder_module
 from arena.formats.ladder import Ladder, LadderRow, RatingHistory, pairings
 from arena.formats.schedule import Outcome, Pairing
+from arena.games.match import Result
 from protocol.messages import Ending, Termination
 from tests.support.cases import CaseFile, StepByStep
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from arena.engine.match import Result
 from arena.formats.pauses import FIRST_S, LAPSE_S, LONGEST_S, MATCHES_EACH, Pauses
+from arena.games.match import Result
 from protocol.messages import Ending, Termination
 
 

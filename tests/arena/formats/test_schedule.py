@@ -6,8 +6,8 @@ from itertools import combinations
 
 import pytest
 
-from arena.engine.match import Result
 from arena.formats.schedule import Outcome, Pairing, Ranking, Schedule, Stage, league, round_robin
+from arena.games.match import Result
 from protocol.errors import UsageError
 from protocol.messages import Ending, Termination
 

@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 
-from arena.engine.match import Result
-from arena.engine.verdict import FORGIVABLE, Finding
 from arena.formats.ladder import RatingHistory
 from arena.formats.schedule import Pairing
 from arena.formats.scorebook import Scorebook
 from arena.formats.spec import Form, Plan, plan_of
-from arena.games import GAMES
+from arena.games.catalogue import GAMES
+from arena.games.match import Result
+from arena.games.verdict import FORGIVABLE, Finding
 from arena.storage.models import CompetitionReport
 from protocol.messages import Ending, Limits, Mechanism, Termination, Verdict
 from tests.support.fake_bots import FakeArena

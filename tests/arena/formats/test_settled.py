@@ -11,16 +11,16 @@ import msgspec
 import pytest
 from msgspec.structs import replace
 
-from arena.engine.match import Result
 from arena.formats import settled
 from arena.formats.formats import expected_matches, open_stages, standings_of
 from arena.formats.schedule import Outcome, Pairing, Stage
 from arena.formats.scorebook import ScheduleRun, Scorebook
 from arena.formats.settled import SettledRoundRobin
 from arena.formats.spec import Form, Plan, Settling, plan_of
-from arena.games import game_named
-from arena.strength.interval import SharePart, share_of
-from arena.strength.settle import Goal, Mark
+from arena.games.catalogue import game_named
+from arena.games.interval import SharePart, share_of
+from arena.games.match import Result
+from arena.games.settle import Goal, Mark
 from protocol.errors import UsageError
 from protocol.messages import Ending, Termination
 from tests.arena.formats.test_schedule import result, seated

@@ -15,10 +15,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from arena.engine.match import Result
 from arena.formats.schedule import Outcome, Pairing
 from arena.formats.standings import Cell, League, RoundRobin
-from arena.games import GAMES
+from arena.games.catalogue import GAMES
+from arena.games.match import Result
 from protocol.messages import Ending, Termination
 from tests.support.toy_games import toy_game
 

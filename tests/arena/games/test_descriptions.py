@@ -9,15 +9,15 @@ from types import ModuleType
 import msgspec
 import pytest
 
-import arena.games
+import arena.games.catalogue
 from arena.authoring.conformance.table import AnyLegal
-from arena.engine.drive import drive
-from arena.engine.match import MatchState
-from arena.engine.rules import EVERYONE, NOBODY, AskSeat, TellSeat, Variation
-from arena.engine.shuffle import seed_from_int
-from arena.games import GAMES, competition_settings, style_path
-from arena.games.blackjack_script import BlackjackScript
+from arena.games.blackjack.script import BlackjackScript
+from arena.games.catalogue import GAMES, competition_settings, style_path
+from arena.games.drive import drive
+from arena.games.match import MatchState
 from arena.games.replay import Event, SeatAnswered, events_of
+from arena.games.rules import EVERYONE, NOBODY, AskSeat, TellSeat, Variation
+from arena.games.shuffle import seed_from_int
 from arena.lab.in_process import play
 from arena.records.luck import luck_of
 from protocol.blackjack import BlackjackSettings
@@ -156,4 +156,4 @@ def test_a_description_without_a_vocabulary_is_refused() -> None:
     point = EntryPoint("ace_king_queen", "some.rules", "arena.games")
 
     with pytest.raises(BadGame, match="vocabulary: expected the `VOCABULARY` of the game"):
-        arena.games._read(point, module)
+        arena.games.catalogue._read(point, module)

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from arena.engine.match import MatchResult, MatchState, Record
-from arena.engine.rules import EVERYONE
-from arena.games import GAMES
+from arena.games.catalogue import GAMES
+from arena.games.match import MatchResult, MatchState, Record
 from arena.games.replay import replay
+from arena.games.rules import EVERYONE
 from bots.strategy import choose
 from protocol.errors import BadDeck, IllegalAnswer
 from protocol.messages import Ending

@@ -4,8 +4,7 @@ import msgspec
 import pytest
 
 import arena
-from arena.engine.match import Record
-from arena.engine.rules import EVERYONE, NOBODY, AskSeat, TellSeat
+from arena.games.match import Record
 from arena.games.replay import (
     CardsDealt,
     MatchOver,
@@ -17,6 +16,7 @@ from arena.games.replay import (
     reopened,
     replay,
 )
+from arena.games.rules import EVERYONE, NOBODY, AskSeat, TellSeat
 from bots.ace_king_queen import Bluffer, Nash
 from protocol.errors import ArenaError, IllegalAnswer, NoAnalysis, UsageError
 from protocol.messages import Ending, Termination

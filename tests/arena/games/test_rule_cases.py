@@ -1,4 +1,4 @@
-"""The cases of every game's rules, `NAME.cases`; `tests/support/rule_cases.py` says how they read."""
+"""The cases of every game's rules, `NAME/rules.cases`, as `tests/support/rule_cases.py` reads them."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from arena.engine.match import MatchState
-from arena.games import GAMES
+from arena.games.catalogue import GAMES
+from arena.games.match import MatchState
 from protocol.gin_rummy import Melds, Turn, TurnAnswer
 from tests.support.rule_cases import RuleCase, Words, cases, value, words_of
 
@@ -31,7 +31,7 @@ def high_low_words(match: MatchState, line: str) -> Iterator[object] | None:
 
 
 def gin_words(match: MatchState, line: str) -> Iterator[object]:
-    """Turns and melds as `gin_rummy.cases` has them; `pile Jc 9` takes and discards it nine times."""
+    """Turns and melds as gin rummy's cases have them; `pile Jc 9` takes and discards it nine times."""
     words = words_of(line)
     if line.startswith("pile "):
         _, card, times = line.split()
@@ -53,7 +53,9 @@ WORDS: Mapping[str, Words] = {"high_low": high_low_words, "gin_rummy": gin_words
 CASES = [
     case
     for game in GAMES
-    for case in cases(Path(__file__).with_name(f"{game}.cases"), *filter(None, [WORDS.get(game)]))
+    for case in cases(
+        Path(__file__).parent / game / "rules.cases", *filter(None, [WORDS.get(game)])
+    )
 ]
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from arena.engine.names import process_name
+from arena.games.names import process_name
 from arena.hosts.directory import HostDirectory
 from arena.hosts.messages import encode
 from protocol.errors import UsageError

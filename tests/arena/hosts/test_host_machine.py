@@ -9,7 +9,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from arena.games import GAMES
+from arena.games.catalogue import GAMES
 from arena.hosts import host_machine
 from arena.hosts.host_machine import host_kind, isolation, shortage, working_commands
 from arena.sandbox import bubblewrap, cgroup

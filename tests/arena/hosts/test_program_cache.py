@@ -13,8 +13,8 @@ from unittest.mock import Mock
 
 import pytest
 
-from arena.engine.names import process_name
-from arena.engine.verdict import Finding
+from arena.games.names import process_name
+from arena.games.verdict import Finding
 from arena.hosts import program_cache
 from arena.hosts.messages import Bundle, HouseBot, SeatProgram, Source
 from arena.hosts.program_cache import NotFetched, ProgramCache

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from arena.engine.verdict import Finding
+from arena.games.verdict import Finding
 from arena.hosts.messages import (
     MOST_PIECE,
     BotEnded,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import arena
-from arena.engine.match import Record
+from arena.games.match import Record
 from arena.games.replay import CardsDealt, SeatAnswered, events_of
 from arena.lab.replay_to_bot import brought
 from bots.ace_king_queen import Bluffer, Honest

@@ -11,7 +11,7 @@ import msgspec
 import pytest
 
 import arena
-from arena.engine.analysis import (
+from arena.games.analysis import (
     Analyser,
     Analysing,
     Analysis,
@@ -22,8 +22,8 @@ from arena.engine.analysis import (
     ProbeMatch,
     SeatMatch,
 )
-from arena.engine.rules import Game
-from arena.games import GAMES
+from arena.games.catalogue import GAMES
+from arena.games.rules import Game
 from arena.lab import estimate
 from arena.lab.analyse import begun, watched
 from arena.lab.probe import analyse_here, play_probe

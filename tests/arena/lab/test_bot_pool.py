@@ -10,8 +10,8 @@ import msgspec
 import pytest
 
 from arena.competitions.live_arena import LiveArena
-from arena.engine.rules import AskSeat, Game, Scoreboard, TellSeat
-from arena.games import GAMES
+from arena.games.catalogue import GAMES
+from arena.games.rules import AskSeat, Game, Scoreboard, TellSeat
 from arena.lab.launched import BotPool, PoolBot
 from arena.lab.matches import MatchSpec, PlayedMatch, watched
 from arena.sandbox.command import Program

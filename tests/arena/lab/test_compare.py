@@ -13,17 +13,17 @@ import msgspec
 import pytest
 
 import arena
-from arena.engine.match import Record
-from arena.engine.rules import Game
-from arena.games import GAMES
+from arena.games.catalogue import GAMES
+from arena.games.interval import beta_sequence
+from arena.games.match import Record
 from arena.games.replay import replay
+from arena.games.rules import Game
 from arena.lab.compare import Matchup, MatchupPart
 from arena.lab.comparison import Comparison, Standpoint
 from arena.lab.in_process import Entrant, entrant, play_parts
 from arena.lab.matches import MatchSpec, PlayedMatch
 from arena.records.luck import luck_of
 from arena.sandbox import worker_pool
-from arena.strength.interval import beta_sequence
 from protocol.messages import Ending
 from protocol.strategy import find
 from tests.support.answering import Answering

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from arena.engine.rules import Game
-from arena.games import GAMES
+from arena.games.catalogue import GAMES
+from arena.games.rules import Game
 from arena.lab.crosstable import CrossTable, table_seeds, tables
 from arena.lab.in_process import Entrant, derived_seed, entrant, play_parts
 from arena.lab.sittings import TableMatches

@@ -20,10 +20,10 @@ from hypothesis import strategies as st
 from pettingzoo.test import api_test, seed_test  # type: ignore[import-untyped]
 
 import arena
-from arena.engine.match import MatchResult
-from arena.engine.rules import EVERYONE, AskSeat, Scoreboard, TellSeat
-from arena.engine.shuffle import Stream, seed_from_int
-from arena.games import GAMES, competition_settings
+from arena.games.catalogue import GAMES, competition_settings
+from arena.games.match import MatchResult
+from arena.games.rules import EVERYONE, AskSeat, Scoreboard, TellSeat
+from arena.games.shuffle import Stream, seed_from_int
 from arena.lab.environment import Environment
 from arena.lab.matches import watched
 from protocol.cards import PACK

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import arena
-from arena.games import GAMES
+from arena.games.catalogue import GAMES
 from arena.lab.comparison import Standpoint
 from bots.ace_king_queen import Bluffer, Honest, Nash, PlayerStrategy
 from bots.three_card_poker import Q64, Always

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from arena.games import GAMES
+from arena.games.catalogue import GAMES
 from arena.lab.file_versions import bot_path, entrants_of, game_of, is_file
 from protocol.errors import UnknownBot, UsageError
 from tests.support.git_repository import commit_all, git

@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 
 import arena
-from arena.engine.match import Record
-from arena.games import GAMES
+from arena.games.catalogue import GAMES
+from arena.games.match import Record
 from arena.games.replay import replay
 from arena.lab.in_process import entrant, play
 from protocol.ace_king_queen import HandOver

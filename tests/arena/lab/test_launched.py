@@ -9,10 +9,10 @@ from typing import Any, cast
 
 import pytest
 
-from arena.engine.drive import drive
-from arena.engine.match import MatchState
-from arena.engine.rules import Game
-from arena.games import GAMES
+from arena.games.catalogue import GAMES
+from arena.games.drive import drive
+from arena.games.match import MatchState
+from arena.games.rules import Game
 from arena.lab.in_process import Entrant, play_parts
 from arena.lab.launched import BotPool, PartPlayer
 from arena.lab.matches import Experiment, MatchSpec, PlayedMatch, SampledGame

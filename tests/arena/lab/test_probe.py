@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 import arena
-from arena.engine.analysis import Analyser, Analysis, ProbedMatch, ProbeMatch
-from arena.engine.rules import AskSeat, Scoreboard
-from arena.engine.verdict import Finding
-from arena.games import GAMES, competition_settings, game_named
+from arena.games.analysis import Analyser, Analysis, ProbedMatch, ProbeMatch
+from arena.games.catalogue import GAMES, competition_settings, game_named
+from arena.games.rules import AskSeat, Scoreboard
+from arena.games.verdict import Finding
 from arena.lab.probe import ProbeFailed, analyse_here, begin, play_probe
 from arena.lab.probed_programs import ProbedSeat
 from arena.lab.seat_referee import BotFailed

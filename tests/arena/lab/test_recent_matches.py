@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import arena
-from arena.engine.match import Record
+from arena.games.match import Record
 from arena.lab.recent_matches import MOST_KEPT, LabMatches, recent_match
 from protocol.errors import ArenaError
 from protocol.strategy import find

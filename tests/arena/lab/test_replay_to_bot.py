@@ -8,9 +8,9 @@ from typing import Any
 import msgspec
 import pytest
 
-from arena.engine.match import Record
-from arena.engine.verdict import Finding
+from arena.games.match import Record
 from arena.games.replay import reopened
+from arena.games.verdict import Finding
 from arena.lab.replay_to_bot import (
     BotFailed,
     RecordedSeat,

@@ -10,9 +10,9 @@ from typing import Any
 import msgspec
 import pytest
 
-from arena.engine.drive import drive
-from arena.engine.match import MatchState
-from arena.games import GAMES, game_named
+from arena.games.catalogue import GAMES, game_named
+from arena.games.drive import drive
+from arena.games.match import MatchState
 from arena.lab.in_process import Entrant, entrant, play_parts
 from arena.lab.odds import exact_counts, odds
 from arena.lab.ruin import Attempt, EndedTrials, Ruin, Trials

@@ -14,16 +14,16 @@ from typing import Any
 import msgspec
 import pytest
 
-from arena.engine.drive import drive
-from arena.engine.match import MatchResult, MatchState
-from arena.engine.rules import Game
-from arena.games import GAMES
+from arena.games.catalogue import GAMES
+from arena.games.drive import drive
+from arena.games.interval import student_quantile, wilson
+from arena.games.match import MatchResult, MatchState
+from arena.games.rules import Game
 from arena.lab import sittings
 from arena.lab.in_process import Entrant, play_parts
 from arena.lab.intervals import ahead, is_ahead_for_sure, of_mean, sampled_unit
 from arena.lab.matches import MatchSpec, Offence, PlayedMatch, SampledGame, unit, units_per_match
 from arena.lab.sittings import MATCHES_AT_ONCE, Sitting, TableMatches, TablePart, seatings
-from arena.strength.interval import student_quantile, wilson
 from protocol.messages import Ending, Limits, Termination, Verdict
 from protocol.strategy import find
 from protocol.vocabulary import News

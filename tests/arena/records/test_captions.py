@@ -9,7 +9,7 @@ import msgspec
 import pytest
 from msgspec.structs import replace
 
-from arena.games import GAMES
+from arena.games.catalogue import GAMES
 from arena.records.captions import Captioner, captions_for
 from arena.records.visibility import seen
 from protocol.high_low import BidMade, Dealt

@@ -4,7 +4,7 @@ import pytest
 from msgspec.structs import replace
 
 import arena
-from arena.games import GAMES
+from arena.games.catalogue import GAMES
 from arena.records.luck import luck_of
 from arena.records.mistakes import judged
 from arena.records.seat_document import seat_match

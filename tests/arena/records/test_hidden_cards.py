@@ -18,12 +18,13 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from arena.engine.analysis import SeatMatch
-from arena.engine.match import MatchState, Record
-from arena.engine.rules import AskSeat, TellSeat
-from arena.engine.shuffle import Stream, match_key, seed_from_int
-from arena.games import GAMES, gin_rummy_judge
+from arena.games.analysis import SeatMatch
+from arena.games.catalogue import GAMES
+from arena.games.gin_rummy import judge as gin_rummy_judge
+from arena.games.match import MatchState, Record
 from arena.games.replay import Playback, reopened
+from arena.games.rules import AskSeat, TellSeat
+from arena.games.shuffle import Stream, match_key, seed_from_int
 from arena.records.habits import habits_of
 from arena.records.mistakes import judged
 from arena.records.seat_document import seat_match
@@ -31,7 +32,7 @@ from bots.strategy import choose
 from protocol.cards import PACK
 from protocol.errors import ArenaError, OutOfDecks
 from protocol.messages import Ending
-from tests.arena.games.test_gin_rummy_judge import FakeAppraiser
+from tests.arena.games.gin_rummy.test_judge import FakeAppraiser
 from tests.support.random_matches import SETTINGS
 
 MORE: dict[str, dict[str, object]] = {

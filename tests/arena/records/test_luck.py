@@ -8,10 +8,10 @@ import pytest
 from msgspec.structs import replace
 
 import arena
-from arena.engine.match import MatchState, Record
-from arena.engine.rules import AskSeat, Luck, LuckMeter, LuckRound, TellSeat
-from arena.engine.shuffle import seed_from_int
-from arena.games import GAMES
+from arena.games.catalogue import GAMES
+from arena.games.match import MatchState, Record
+from arena.games.rules import AskSeat, Luck, LuckMeter, LuckRound, TellSeat
+from arena.games.shuffle import seed_from_int
 from arena.records.luck import MatchLuck, luck_of
 from bots.ace_king_queen import Bluffer, Nash
 from bots.blackjack import Counting

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
-from arena.games import GAMES
+from arena.games.catalogue import GAMES
 from arena.records.mistakes import JudgedSeat, UnitTotal, added, dearest, judged, mistakes_of
 from protocol.errors import NoAnalysis
 from protocol.messages import Ending

@@ -9,9 +9,9 @@ import pytest
 from msgspec.structs import replace
 
 import arena
-from arena.engine.match import Record
-from arena.games import GAMES
-from arena.games.blackjack_script import drive
+from arena.games.blackjack.script import drive
+from arena.games.catalogue import GAMES
+from arena.games.match import Record
 from arena.games.replay import SeatAnswered, events_of
 from arena.records.captions import seat_names
 from arena.records.narrative import tell

@@ -9,10 +9,11 @@ import msgspec
 import pytest
 from msgspec.structs import replace
 
-from arena.engine.match import MatchResult, MatchState
-from arena.engine.rules import EVERYONE, AskSeat, TellSeat
-from arena.games import GAMES, replay
+from arena.games import replay
+from arena.games.catalogue import GAMES
+from arena.games.match import MatchResult, MatchState
 from arena.games.replay import CardsDealt, MatchOver, Playback, SeatAnswered
+from arena.games.rules import EVERYONE, AskSeat, TellSeat
 from arena.records.rounds import RoundPlayback, rounds_of
 from arena.records.transcript import heading_of
 from protocol.errors import IllegalAnswer

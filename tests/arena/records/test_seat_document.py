@@ -8,7 +8,7 @@ import msgspec
 import pytest
 from msgspec.structs import replace
 
-from arena.games import GAMES
+from arena.games.catalogue import GAMES
 from arena.records.document import read
 from arena.records.mistakes import judged
 from arena.records.seat_document import SeatDocument, seat_document, seat_match

@@ -11,8 +11,8 @@ import pytest
 from msgspec.structs import replace
 
 import arena
-from arena.engine.match import Record
-from arena.games import GAMES
+from arena.games.catalogue import GAMES
+from arena.games.match import Record
 from arena.records.seat_document import seat_match
 from arena.records.transcript import Event, Side, Transcript, canonical, conversation
 from bots.ace_king_queen import Honest, Random

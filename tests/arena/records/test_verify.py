@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 from msgspec.structs import fields, replace
 
 import arena
-from arena.engine.match import MatchResult, Record
-from arena.engine.shuffle import commitment
-from arena.games import GAMES as INSTALLED
-from arena.games import game_named
+from arena.games.catalogue import GAMES as INSTALLED
+from arena.games.catalogue import game_named
+from arena.games.match import MatchResult, Record
+from arena.games.shuffle import commitment
 from arena.records.document import MatchDocument, read, sealed, stored_text
 from arena.records.verify import PlannedMatch, check, check_record
 from bots.strategy import RandomMixin

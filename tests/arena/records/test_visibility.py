@@ -10,10 +10,10 @@ from typing import Any
 import msgspec
 import pytest
 
-from arena.engine.match import MatchState, Record
-from arena.engine.rules import EVERYONE, AskSeat, TellSeat
-from arena.games import GAMES
+from arena.games.catalogue import GAMES
+from arena.games.match import MatchState, Record
 from arena.games.replay import CardsDealt, MatchOver, Playback, SeatAnswered
+from arena.games.rules import EVERYONE, AskSeat, TellSeat
 from arena.records.rounds import RoundPlayback, rounds_of
 from arena.records.seat_document import seat_match
 from arena.records.visibility import Viewer, ViewerKind, is_open_to, seen, sees_luck, view_of

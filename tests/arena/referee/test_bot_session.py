@@ -3,7 +3,7 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from arena.engine.verdict import Finding
+from arena.games.verdict import Finding
 from arena.referee.bot_session import BotSession
 from protocol.codec import Encoding
 from protocol.messages import Answer, Ask, Ending, Goodbye, Hello, Limits, Match, Mechanism, Welcome

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import pytest
 
-from arena.engine.rules import Game
-from arena.engine.verdict import Finding
-from arena.games import GAMES
+from arena.games.catalogue import GAMES
+from arena.games.rules import Game
+from arena.games.verdict import Finding
 from arena.referee.referee import FAULT
 from protocol.codec import Encoding, encode
 from protocol.messages import Answer, Ending, Limits, Match, Mechanism, Over, Ready, Refused

@@ -17,9 +17,9 @@ from arena.competitions.config import Config
 from arena.competitions.live_arena import LiveArena
 from arena.competitions.planned_run import PlannedRun
 from arena.competitions.scheduler import OpenGame, Scheduler
-from arena.engine.names import process_name
 from arena.formats.spec import Form, plan_of
-from arena.games import GAMES
+from arena.games.catalogue import GAMES
+from arena.games.names import process_name
 from arena.referee.budget import Budget
 from arena.referee.sessions import BotSessions
 from arena.storage.store import Store

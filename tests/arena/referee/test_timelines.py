@@ -12,10 +12,10 @@ from typing import Any, cast
 import msgspec
 import pytest
 
-from arena.engine.match import MatchResult, Record
-from arena.engine.verdict import Finding
-from arena.games import GAMES
+from arena.games.catalogue import GAMES
+from arena.games.match import MatchResult, Record
 from arena.games.replay import replay
+from arena.games.verdict import Finding
 from arena.referee.bot_session import BotSession
 from arena.referee.clock import TICK_S
 from arena.referee.compute_gate import ComputeGate

@@ -17,15 +17,15 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from arena.engine.match import MatchResult, Result
 from arena.formats.formats import schedule_of
 from arena.formats.schedule import Pairing, RankingPlace
 from arena.formats.spec import Form, Plan, Settling
-from arena.games import game_named
+from arena.games.catalogue import game_named
+from arena.games.match import MatchResult, Result
+from arena.games.settle import Goal
 from arena.records.verify import OpenQuestion, RecordCheck
 from arena.results.audit import audit, remarks
 from arena.storage.store import Act, CompetitionRow, CompetitionState, MatchRow
-from arena.strength.settle import Goal
 from protocol.messages import Ending, Limits, Termination, Verdict
 from tests.support.cases import CaseFile
 from tests.support.rule_cases import value

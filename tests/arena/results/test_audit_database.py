@@ -14,10 +14,10 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from arena.engine.match import MatchResult
 from arena.formats.formats import schedule_of
 from arena.formats.schedule import Pairing
 from arena.formats.spec import Form
+from arena.games.match import MatchResult
 from arena.results import audit_database, workers
 from arena.results.audit import Flaw
 from arena.storage import schema

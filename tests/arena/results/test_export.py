@@ -15,10 +15,10 @@ import pandas  # type: ignore[import-untyped]
 import pytest
 from msgspec.structs import replace
 
-from arena.engine.match import Record
 from arena.formats.formats import schedule_of
 from arena.formats.spec import Form, RelaunchSpec
-from arena.games import GAMES, game_named
+from arena.games.catalogue import GAMES, game_named
+from arena.games.match import Record
 from arena.records import verify
 from arena.records.decisions import decisions
 from arena.records.document import MatchDocument

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from arena.engine.statistics import UnitSums
+from arena.games.interval import Bounds, Interval, MeanPart, mean_of
+from arena.games.statistics import UnitSums
 from arena.records.luck import LuckSums
 from arena.results.luck_table import LuckTable
-from arena.strength.interval import Bounds, Interval, MeanPart, mean_of
 
 PAIR = ("ann", "ben")
 

@@ -4,9 +4,9 @@ import msgspec
 import pytest
 from msgspec.structs import replace
 
-from arena.engine.match import MatchResult
 from arena.formats.spec import plan_of
-from arena.games import GAMES
+from arena.games.catalogue import GAMES
+from arena.games.match import MatchResult
 from arena.records.luck import luck_of
 from arena.results import match_sums, workers
 from arena.results.match_sums import Recomputed, next_sums, recompute

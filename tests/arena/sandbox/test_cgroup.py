@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from arena.engine.verdict import Finding
+from arena.games.verdict import Finding
 from arena.sandbox import cgroup as module
 from arena.sandbox.cgroup import Cgroup, make, probe
 from protocol.messages import Ending, Limits, Mechanism

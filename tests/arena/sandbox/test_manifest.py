@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from arena.authoring.starter import starter
-from arena.games import GAMES
+from arena.games.catalogue import GAMES
 from arena.sandbox.archive import canonical, pack, unpack
 from arena.sandbox.languages import LANGUAGES, Language
 from arena.sandbox.manifest import ProgramManifest, manifest_of

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import pytest
 
-from arena.engine.verdict import Finding
+from arena.games.verdict import Finding
 from arena.sandbox.process_table import ProcessCpu, ProcessEntry
 from arena.sandbox.process_usage import (
     MIB,

@@ -14,7 +14,7 @@ from collections.abc import AsyncIterator, Callable, Collection, Iterable, Mappi
 
 import pytest
 
-from arena.engine.verdict import Finding
+from arena.games.verdict import Finding
 from arena.sandbox import sampler as module
 from arena.sandbox.process_table import ProcessCpu, ProcessEntry, Processes, ProcessMemory
 from arena.sandbox.process_usage import MIB, ROUNDING_MS

@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from arena.games import GAMES
+from arena.games.catalogue import GAMES
 from arena.records.visibility import Viewer, ViewerKind
 from arena.referee.bot_session import BotSession
 from arena.referee.sessions import BotSessions

@@ -21,9 +21,9 @@ from websockets.asyncio.client import connect
 from websockets.exceptions import ConnectionClosed
 from websockets.http11 import Request
 
-from arena.engine.verdict import Finding
-from arena.games import GAMES
+from arena.games.catalogue import GAMES
 from arena.games.replay import replay
+from arena.games.verdict import Finding
 from arena.referee.bot_session import BotSession
 from arena.referee.seat import MatchSeat
 from protocol.messages import Ending, Mechanism

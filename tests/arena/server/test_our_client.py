@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from arena.games import GAMES
+from arena.games.catalogue import GAMES
 from bots.client import Client
 from bots.strategy import BaseStrategy
 from protocol.codec import Encoding

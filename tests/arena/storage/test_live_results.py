@@ -15,7 +15,7 @@ from arena.formats.intervals import IntervalUnit, unit_kind
 from arena.formats.schedule import Outcome, Pairing
 from arena.formats.spec import Form, plan_of
 from arena.formats.standings import RoundRobin
-from arena.games import GAMES
+from arena.games.catalogue import GAMES
 from arena.records.luck import LuckSums
 from arena.results.luck_table import LuckTable
 from arena.storage.live_results import LiveResults

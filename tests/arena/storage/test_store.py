@@ -20,12 +20,12 @@ import pytest
 import sqlalchemy as sa
 from msgspec.structs import replace
 
-from arena.engine.match import MatchResult, Result
-from arena.engine.statistics import UnitSums
 from arena.formats.schedule import RankingPlace
 from arena.formats.spec import Form, Plan, RelaunchSpec
-from arena.games import GAMES
+from arena.games.catalogue import GAMES
+from arena.games.match import MatchResult, Result
 from arena.games.replay import replay
+from arena.games.statistics import UnitSums
 from arena.records.document import sealed
 from arena.storage import schema as opening
 from arena.storage.models import VERSION, MatchSums, VersionChange

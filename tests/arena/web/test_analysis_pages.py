@@ -11,11 +11,11 @@ from typing import Any
 import msgspec
 import pytest
 
-from arena.engine.analysis import Analysing, Analysis, Chart, Figure, Judgement, Judging, SeatMatch
-from arena.engine.match import Record
 from arena.formats.schedule import Pairing
 from arena.formats.spec import Form
-from arena.games import GAMES
+from arena.games.analysis import Analysing, Analysis, Chart, Figure, Judgement, Judging, SeatMatch
+from arena.games.catalogue import GAMES
+from arena.games.match import Record
 from arena.records.seat_document import seat_match
 from arena.records.visibility import LADDER_S, Viewer
 from arena.storage.store import Store
@@ -197,7 +197,7 @@ def test_matches_that_were_taken_back_are_left_out(
 def test_without_the_packages_it_says_what_to_install_and_has_the_charts(
     file: Path, monkeypatch: pytest.MonkeyPatch, game: str
 ) -> None:
-    monkeypatch.setattr("arena.strength.extra.find_spec", lambda name: None)
+    monkeypatch.setattr("arena.games.extra.find_spec", lambda name: None)
     analysing = GAMES[game].analysing
     reader = AnalysisReader(write(file, [game]))
     status = reader.analysis(f"competitions/{game}-00000000/strength.json", bot="ann")

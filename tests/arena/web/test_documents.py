@@ -14,12 +14,12 @@ from typing import Any
 import msgspec
 import pytest
 
-from arena.engine.match import Record
-from arena.engine.rules import EVERYONE, AskSeat, TellSeat
 from arena.formats.formats import schedule_of
 from arena.formats.spec import Form
-from arena.games import GAMES
+from arena.games.catalogue import GAMES
+from arena.games.match import Record
 from arena.games.replay import SeatAnswered, events_of
+from arena.games.rules import EVERYONE, AskSeat, TellSeat
 from arena.records.rounds import Round, rounds_of
 from arena.records.seat_document import SeatDocument
 from arena.records.visibility import seen

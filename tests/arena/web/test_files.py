@@ -12,7 +12,7 @@ import pytest
 from msgspec.structs import replace
 from websockets.datastructures import Headers
 
-from arena.games import GAMES
+from arena.games.catalogue import GAMES
 from arena.server.reply import Reply
 from arena.web.files import Files, game_files, page_files
 from protocol.high_low import Dealt

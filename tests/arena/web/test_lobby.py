@@ -12,10 +12,10 @@ import pytest
 
 from arena.competitions.attendance import Upcoming
 from arena.competitions.live_arena import LiveArena
-from arena.engine.match import Result
 from arena.formats.schedule import Pairing
 from arena.formats.spec import Form, Take
-from arena.games import GAMES
+from arena.games.catalogue import GAMES
+from arena.games.match import Result
 from arena.web import lobby as module
 from arena.web.lobby import LatestMatches, LobbyResult, lobby
 from arena.web.spectators import Spectators

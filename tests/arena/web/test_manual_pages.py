@@ -9,9 +9,9 @@ from urllib.parse import quote
 import pytest
 from websockets.datastructures import Headers
 
-from arena.manual.documents import documents
 from arena.server.reply import Reply
 from arena.web.files import page_files
+from arena.web.manual.documents import documents
 from arena.web.manual_pages import ManualPages
 
 FILES = page_files()

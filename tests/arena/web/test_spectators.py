@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from arena.games import GAMES
+from arena.games.catalogue import GAMES
 from arena.games.replay import CardsDealt, events_of
 from arena.web import watched_match
 from protocol.messages import Answer

@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 
-from arena.engine.match import MatchState, Record
-from arena.games import GAMES, game_named
+from arena.games.catalogue import GAMES, game_named
+from arena.games.match import MatchState, Record
 from arena.records.captions import Captioner
 from arena.records.rounds import rounds_of
 from arena.records.visibility import seen

@@ -16,9 +16,9 @@ from typing import Any
 import msgspec
 import pytest
 
-from arena.engine.match import MatchState, Record
-from arena.engine.rules import EVERYONE
-from arena.games import GAMES
+from arena.games.catalogue import GAMES
+from arena.games.match import MatchState, Record
+from arena.games.rules import EVERYONE
 from bots.strategy import choose
 from tests.support.fake_bots import FakeArena
 from tests.support.page_reader import INSTRUCTOR, PUBLIC, owner

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from arena.games import GAMES
+from arena.games.catalogue import GAMES
 from tests.support.browser import PROJECTOR, BrowserWindow, axe_source, browser
 from tests.support.class_with_page import TOYS, ClassWithPage
 from tests.support.page_of_documents import documents_window, write_class

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from arena.manual.documents import documents
+from arena.web.manual.documents import documents
 from tests.support.browser import PHONE, PROJECTOR, SIZES, BrowserWindow
 from tests.support.page_of_documents import URL, manual_page
 

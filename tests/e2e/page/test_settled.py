@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from arena.engine.match import MatchResult
 from arena.formats.formats import open_stages
 from arena.formats.schedule import Outcome
 from arena.formats.spec import Settling
+from arena.games.match import MatchResult
+from arena.games.settle import Goal
 from arena.storage.store import Store
-from arena.strength.settle import Goal
 from tests.support.browser import PHONE, SIZES
 from tests.support.page_of_documents import route
 from tests.support.page_reader import AnalysisReader

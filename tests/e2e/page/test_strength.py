@@ -9,7 +9,7 @@ import pytest
 
 from arena.formats.formats import schedule_of
 from arena.formats.schedule import Pairing
-from arena.games import GAMES
+from arena.games.catalogue import GAMES
 from arena.lab.in_process import play as played
 from arena.lab.in_process import seeded
 from arena.storage.store import Store

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from arena.formats.formats import schedule_of
-from arena.games import GAMES
+from arena.games.catalogue import GAMES
 from arena.storage.live_results import LiveResults
 from arena.storage.store import Store
 from tests.support.browser import PHONE, SIZES, BrowserWindow

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from arena.engine.analysis import SeatMatch
+from arena.games.analysis import SeatMatch
 from bots.ace_king_queen import Bluffer, Honest, Random
 from tests.support.scenes.scene import PAIR, DealtVector, RecordedScene, Says, Twist, asked, news
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from arena.engine.analysis import SeatMatch
+from arena.games.analysis import SeatMatch
 from bots import blackjack
 from protocol.blackjack import hand_value
 from protocol.messages import Limits

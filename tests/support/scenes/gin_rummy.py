@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from arena.engine.analysis import SeatMatch
+from arena.games.analysis import SeatMatch
 from bots import gin_rummy
 from protocol.cards import Card
 from protocol.gin_melds import Meld, arrange

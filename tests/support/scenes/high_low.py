@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from arena.engine.analysis import SeatMatch
+from arena.games.analysis import SeatMatch
 from bots import high_low
 from tests.support.scenes.scene import (
     FOUR,

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from enum import Enum, auto
 from typing import Any, NamedTuple
 
-from arena.engine.analysis import SeatMatch
+from arena.games.analysis import SeatMatch
 from protocol.messages import Limits
 from protocol.vocabulary import News
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from arena.engine.analysis import SeatMatch
+from arena.games.analysis import SeatMatch
 from bots import three_card_poker
 from protocol.three_card_poker import compare
 from tests.support.scenes.scene import ALONE, DealtVector, RecordedScene, Says, news

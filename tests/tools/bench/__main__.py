@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from arena.games import GAMES
+from arena.games.catalogue import GAMES
 from arena.server.listener import most_files
 from protocol.codec import Encoding
 from tests.tools import bench

@@ -17,7 +17,7 @@ from arena.authoring.conformance.diagnose import (
     messages_of,
 )
 from arena.authoring.conformance.wire import Line, Opened
-from arena.engine.verdict import Finding
+from arena.games.verdict import Finding
 from arena.sandbox.command import Program
 from protocol.ace_king_queen import Open
 from protocol.codec import Encoding, decode_from_bot

@@ -14,7 +14,7 @@ from arena.authoring.conformance import Hint, Step, StepOutcome, StepStatus
 from arena.authoring.conformance.bot import BotUnderTest
 from arena.authoring.conformance.run import quantile
 from arena.authoring.conformance.wire import Line
-from arena.games import GAMES
+from arena.games.catalogue import GAMES
 from protocol.messages import Limits
 from tests.support.in_memory_bot import LIMITS, InMemoryBot, Message, check
 

@@ -16,8 +16,8 @@ from arena.authoring.conformance import Hint, Step, StepOutcome, StepStatus
 from arena.authoring.conformance.steps import many, reordered, reversed_keys, with_more_fields
 from arena.authoring.conformance.table import CheckMatch
 from arena.authoring.conformance.wire import CheckEndpoint, Delivery, fragments, pieces
-from arena.engine.rules import Variation
-from arena.games import game_named
+from arena.games.catalogue import game_named
+from arena.games.rules import Variation
 from arena.referee.bot_session import _FRAME_BYTES as FRAME_BYTES
 from protocol.ace_king_queen import Open
 from protocol.codec import Encoding, decode_from_arena, encode, join

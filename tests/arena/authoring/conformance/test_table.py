@@ -9,10 +9,10 @@ import pytest
 
 from arena.authoring.conformance.session import against_house
 from arena.authoring.conformance.table import AnyLegal, CheckMatch, house, seed_of
-from arena.engine.match import MatchState
-from arena.engine.rules import Variation
-from arena.engine.shuffle import Stream, commitment, match_key
-from arena.games import GAMES, game_named
+from arena.games.catalogue import GAMES, game_named
+from arena.games.match import MatchState
+from arena.games.rules import Variation
+from arena.games.shuffle import Stream, commitment, match_key
 from protocol.errors import IllegalAnswer
 from protocol.games import VOCABULARIES
 from protocol.high_low import Bid

@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from arena.games import GAMES
+from arena.games.catalogue import GAMES
 from arena.web.play.human_limits import settings_for
 from protocol.errors import UsageError
 

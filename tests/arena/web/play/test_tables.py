@@ -15,10 +15,10 @@ import msgspec
 import pytest
 
 from arena.competitions.live_arena import LiveArena
-from arena.engine.names import alike
-from arena.engine.verdict import Finding
 from arena.formats.spec import Form
+from arena.games.names import alike
 from arena.games.replay import replay
+from arena.games.verdict import Finding
 from arena.records.visibility import Viewer, ViewerKind
 from arena.referee.budget import Share
 from arena.referee.live_match import LiveMatch

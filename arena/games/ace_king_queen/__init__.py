@@ -1,0 +1,1 @@
+"""Ace-King-Queen: its rules, how its answers are judged, its view."""

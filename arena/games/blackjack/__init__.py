@@ -1,0 +1,1 @@
+"""Blackjack: its rules, how its answers are judged, its view."""

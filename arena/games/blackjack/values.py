@@ -1,0 +1,290 @@
+"""What every hand of blackjack is worth, exactly, when the cards that are left are known by number.
+
+All cards that have not been seen are equally likely to come next, the hole card too (B7). Hands
+with the same number of cards of each count are one; an ace counts 1 and a natural is paid three for
+two in full. Values are per chip of the bet. It needs numpy, so load it only where it is used.
+
+The arrays are by up-card, then by hand, then by card, each card at its points less 1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import cache
+from typing import NamedTuple, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from arena.games.blackjack.rules import DEALER_STANDS, outcome, payoff
+from protocol.blackjack import NEW_DECK, POINTS
+
+__all__ = [
+    "FULL",
+    "UPCARDS",
+    "Counts",
+    "Floats",
+    "FreshDeck",
+    "FreshPlay",
+    "Hands",
+    "Place",
+    "best_play",
+    "counted",
+    "fresh_deck",
+]
+
+Floats: TypeAlias = NDArray[np.float64]
+Counts: TypeAlias = tuple[int, ...]
+"""How many cards there are of each points, 1 to 10."""
+
+Place: TypeAlias = tuple[int, int]
+"""The points of an up-card, and the number of a hand among `Hands`."""
+
+UPCARDS = range(1, 11)
+FULL: Counts = tuple(sum(POINTS[card] == points for card in NEW_DECK) for points in UPCARDS)
+
+_BUST = 22
+_NATURAL = payoff("natural", 2) / 2
+_NEVER = -2.0  # less than any hand is worth: what must be hit is hit
+_TOTALS = range(DEALER_STANDS, _BUST + 1)
+_PAID = np.array(
+    [[payoff(outcome(total, dealer), 1) for dealer in _TOTALS] for total in range(_BUST)], float
+)
+
+
+def counted(cards: Sequence[str]) -> Counts:
+    """How many cards there are of each points."""
+    points = [POINTS[card] for card in cards]
+    return tuple(points.count(each) for each in UPCARDS)
+
+
+def _total(points: int, has_ace: bool) -> int:
+    return points + 10 if has_ace and points <= 11 else points
+
+
+class Hands:
+    """All hands that hits make of one, itself the first, in order of their number of cards.
+
+    `added` has the cards that came to it, and `index` finds a hand by them; `after` has the hand
+    that a card makes, and behind the last one for a bust.
+    """
+
+    def __init__(self, points: int, has_ace: bool) -> None:
+        level: list[Counts] = [(0,) * 10]
+        hands: list[Counts] = []
+        self.levels: list[slice] = []
+        while level:
+            self.levels.append(slice(len(hands), len(hands) + len(level)))
+            hands += level
+            more = {_with(hand, card): None for hand in level for card in UPCARDS}
+            level = [hand for hand in more if points + _points(hand) <= 21]
+        self.index = {hand: number for number, hand in enumerate(hands)}
+        self.added = np.array(hands)
+        self.after = np.array(
+            [[self.index.get(_with(hand, card), len(hands)) for card in UPCARDS] for hand in hands]
+        )
+        self.points = [points + _points(hand) for hand in hands]
+        aces = [has_ace or hand[0] > 0 for hand in hands]
+        self.totals = list(map(_total, self.points, aces))
+        self.soft = [total > low for total, low in zip(self.totals, self.points, strict=True)]
+        self.cards = self.added.sum(axis=1)
+
+    def cards_of(self, number: int) -> tuple[int, ...]:
+        """The points of the cards that were added to make this hand, the lowest first."""
+        counts = zip(UPCARDS, self.added[number].tolist(), strict=True)
+        return tuple(points for points, count in counts for _ in range(count))
+
+
+def _with(hand: Counts, card: int) -> Counts:
+    return (*hand[: card - 1], hand[card - 1] + 1, *hand[card:])
+
+
+def _points(hand: Counts) -> int:
+    return sum(points * count for points, count in enumerate(hand, 1))
+
+
+@cache
+def _hands(points: int, has_ace: bool) -> Hands:
+    return Hands(points, has_ace)
+
+
+class _Draw:
+    """What a card does to all hands of the dealer with so many cards: ends them, or does not."""
+
+    def __init__(self, upcard: int, card: int, hands: Sequence[Counts], more: list[Counts]) -> None:
+        self.taken = np.array([hand[card - 1] for hand in hands], float)[:, None]
+        goes_on: list[int] = []
+        ended: dict[int, list[int]] = {}
+        following: list[int] = []
+        for number, hand in enumerate(hands):
+            drawn = _with(hand, card)
+            total = _total(upcard + _points(drawn), upcard == 1 or drawn[0] > 0)
+            if total >= DEALER_STANDS:
+                ended.setdefault(min(total, _BUST) - DEALER_STANDS, []).append(number)
+                continue
+            if drawn not in more:
+                more.append(drawn)
+            goes_on.append(number)
+            following.append(more.index(drawn))
+        self.goes_on, self.following, self.ended = goes_on, following, ended
+
+
+@cache
+def _dealers(upcard: int) -> list[tuple[list[_Draw], int]]:
+    """All that the dealer may draw, by the number of cards: the draws, and the hands after them."""
+    hands: list[Counts] = [(0,) * 10]
+    levels = []
+    while hands:
+        more: list[Counts] = []
+        draws = [_Draw(upcard, card, hands, more) for card in UPCARDS]
+        levels.append((draws, len(more)))
+        hands = more
+    return levels
+
+
+def _stands(upcard: int, unseen: Counts, hands: Hands) -> Floats:
+    """What every hand is worth that stands (B10)."""
+    left = (np.array(unseen) - hands.added).T.astype(float)
+    number = sum(unseen) - hands.cards
+    ends = np.zeros((len(_TOTALS), len(number)))
+    likely = np.ones((1, len(number)))
+    for dealt, (draws, following) in enumerate(_dealers(upcard)):
+        # Where no card is left nothing is likely, and 0 is to be divided by anything.
+        likely /= np.maximum(number - dealt, 1)
+        after = np.zeros((following, len(number)))
+        for draw, cards in zip(draws, left, strict=True):
+            ways = likely * (cards - draw.taken)
+            after[draw.following] += ways[draw.goes_on]
+            for total, ended in draw.ended.items():
+                ends[total] += ways[ended].sum(axis=0)
+        likely = after
+    worth: Floats = (_PAID[hands.totals] * ends.T).sum(axis=1)
+    return worth
+
+
+def _chances(unseen: Counts, hands: Hands) -> Floats:
+    """By hand, how likely each card is to come next."""
+    left = np.maximum(np.array(unseen) - hands.added, 0)
+    chances: Floats = left / np.maximum(sum(unseen) - hands.cards, 1)[:, None]
+    return chances
+
+
+_Choose: TypeAlias = Callable[[slice, Floats, Floats], Floats]
+"""How often hands hit, from what they are worth if they stand and if they hit."""
+
+
+def _best(_: slice, stand: Floats, hit: Floats) -> Floats:
+    return np.asarray(hit > stand, float)
+
+
+def _hits(hands: Hands, chances: Floats, stand: Floats, choose: _Choose) -> Floats:
+    """What every hand is worth that hits, and then does what is chosen."""
+    hit = np.zeros_like(stand)
+    worth = np.full((len(stand), stand.shape[1] + 1), -1.0)  # the last is a bust (B9)
+    for level in reversed(hands.levels):
+        hit[:, level] = (chances[:, level] * worth[:, hands.after[level]]).sum(axis=2)
+        now, then = stand[:, level], hit[:, level]
+        worth[:, level] = now + choose(level, now, then) * (then - now)
+    return hit
+
+
+def best_play(upcard: int, hand: Counts, unseen: Counts) -> dict[Counts, tuple[float, float]]:
+    """What standing and hitting are worth, with the best play after it.
+
+    It is for a hand and for all that hits make of it, by the cards that come; `unseen` has all
+    cards that were not seen before them.
+    """
+    hands = _hands(_points(hand), hand[0] > 0)
+    stand = _stands(upcard, unseen, hands)[None]
+    hit = _hits(hands, _chances(unseen, hands)[None], stand, _best)
+    worths = zip(stand[0].tolist(), hit[0].tolist(), strict=True)
+    return dict(zip(hands.index, worths, strict=True))
+
+
+class FreshPlay(NamedTuple):
+    """How somebody plays from a fresh deck, by up-card and hand.
+
+    Attributes:
+        shares: how often it hits.
+        reached: how likely it comes to the hand.
+        losses: what it loses there against the best play, for every hand that is dealt; their sum
+            is its distance from the best play.
+    """
+
+    shares: Floats
+    reached: Floats
+    losses: Floats
+
+
+class FreshDeck:
+    """All hands of a deck that was just shuffled, by up-card.
+
+    `shares` are how often somebody hits, by up-card and hand. Hands before their second card are
+    hit whatever is chosen, and a natural stands.
+
+    Attributes:
+        best: the shares of the best play.
+        regret: what the other answer loses.
+        is_asked: which hands are asked at all.
+        likely: how likely each hand is if all are hit that may be.
+        naturals: how likely a natural is.
+    """
+
+    def __init__(self) -> None:
+        self.hands = _hands(0, False)
+        unseen = [_without(card) for card in UPCARDS]
+        self._upcards = np.array(FULL)[:, None] / len(NEW_DECK)
+        self._chances = np.array([_chances(cards, self.hands) for cards in unseen])
+        self._stand = np.array(
+            [_stands(card, cards, self.hands) for card, cards in zip(UPCARDS, unseen, strict=True)]
+        )
+        self.natural = self.hands.index[_with(_with((0,) * 10, 1), 10)]
+        self._stand[:, self.natural] = _NATURAL
+        self._stand[:, self.hands.cards < 2] = _NEVER
+        self._hit = _hits(self.hands, self._chances, self._stand, _best)
+        self.best = _best(slice(None), self._stand, self._hit)
+        self.regret: Floats = np.abs(self._hit - self._stand)
+        self.is_asked = np.full(self.best.shape, True)
+        self.is_asked[:, self.natural] = self.is_asked[:, self.hands.cards < 2] = False
+        self.likely = self.reached(np.where(self.is_asked, 1.0, self.best))
+        self.naturals = float(self.likely[:, self.natural].sum())
+
+    def value(self, shares: Floats) -> float:
+        """What a chip brings on average."""
+        return self._value(lambda level, stand, hit: shares[:, level])
+
+    def bounds(self, low: Floats, high: Floats) -> tuple[float, float]:
+        """The least and the most that a chip brings with any shares between these."""
+        return (
+            self._value(lambda at, stand, hit: np.where(hit > stand, low[:, at], high[:, at])),
+            self._value(lambda at, stand, hit: np.where(hit > stand, high[:, at], low[:, at])),
+        )
+
+    def _value(self, choose: _Choose) -> float:
+        hit = _hits(self.hands, self._chances, self._stand, choose)
+        return float((self._upcards[:, 0] * hit[:, 0]).sum())
+
+    def reached(self, shares: Floats) -> Floats:
+        """How likely each hand is."""
+        reach = np.zeros((len(shares), shares.shape[1] + 1))
+        reach[:, 0] = self._upcards[:, 0]
+        for level in self.hands.levels:
+            ways = (reach[:, level] * shares[:, level])[:, :, None] * self._chances[:, level]
+            for card in range(10):
+                reach[:, self.hands.after[level, card]] += ways[:, :, card]
+        return reach[:, :-1]
+
+    def played(self, shares: Floats) -> FreshPlay:
+        """The play of somebody who hits in these shares."""
+        reached = self.reached(shares)
+        return FreshPlay(shares, reached, reached * np.abs(shares - self.best) * self.regret)
+
+
+def _without(card: int) -> Counts:
+    return (*FULL[: card - 1], FULL[card - 1] - 1, *FULL[card:])
+
+
+@cache
+def fresh_deck() -> FreshDeck:
+    """The hands of a fresh deck, made at the first use."""
+    return FreshDeck()

@@ -1,0 +1,1 @@
+"""Gin rummy: its rules, how its answers are judged, its view."""

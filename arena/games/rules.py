@@ -1,0 +1,358 @@
+"""How a game is written: as a generator that reads like its page of the rulebook.
+
+It yields `AskSeat` when a seat must decide and `TellSeat` when a seat may know something. It is
+sent legal answers only, and keeps the running result on the `Scoreboard`. `reply = yield
+AskSeat(seat, question)` reads: "wait here for that seat's decision". Rules touch no clock, socket,
+log or random number: decks come in as an iterator that never ends, offences are the match's
+business (`arena/games/match.py`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from typing import Any, Protocol, TypeAlias
+
+import msgspec
+
+from arena.games.analysis import Analysing, HabitMeter, Judging
+from arena.games.shuffle import Stream
+from protocol.entry_points import Package
+from protocol.vocabulary import News, Question, Vocabulary
+
+__all__ = [
+    "EVERYONE",
+    "NOBODY",
+    "AskSeat",
+    "Choice",
+    "Game",
+    "Luck",
+    "LuckMeter",
+    "LuckRound",
+    "Measure",
+    "Purse",
+    "Rules",
+    "Scoreboard",
+    "Script",
+    "TellSeat",
+    "Trial",
+    "Unit",
+    "Variation",
+]
+
+EVERYONE = -1
+"""The seat of a `TellSeat` that all seats hear."""
+
+NOBODY = -2
+"""The seat of a `TellSeat` that no seat hears: a deal, in a replay that may show it (J8)."""
+
+
+class AskSeat(msgspec.Struct, frozen=True, gc=False):
+    """The rules wait until `seat` gives a legal answer to `question`."""
+
+    seat: int
+    question: Question[Any]
+
+
+class TellSeat(msgspec.Struct, frozen=True, gc=False):
+    """`seat`, or `EVERYONE`, may now know `news`."""
+
+    seat: int
+    news: News
+
+
+class Scoreboard:
+    """The result as it stands, by seat; the rules write it, the match reads it.
+
+    `scores` is what ranks (chips, games, points); some games have `points` beside it (G15).
+    """
+
+    __slots__ = ("points", "scores")
+
+    def __init__(self, seats: int) -> None:
+        self.scores = [0] * seats
+        self.points = [0] * seats
+
+
+Rules: TypeAlias = Generator[AskSeat | TellSeat, Any, None]
+"""A match in progress; it ends by returning, with the result on its scoreboard."""
+
+
+class Unit(msgspec.Struct, frozen=True):
+    """The smallest thing that a match repeats under the same conditions; results are its samples.
+
+    Attributes:
+        name: what one is called: `hand`, `game`.
+        setting: the setting that says how many a match has at most.
+        closes: the news that ends one.
+        payoffs: what one brought, by seat, from that news.
+        block: so many in a row are one value of a sample, as bots may adapt to what has been played
+            and units that follow one another hang together.
+        margins: by how much each seat was ahead at the end, from that news, where the payoffs do
+            not say it; the units lost highest are judged first.
+    """
+
+    name: str
+    setting: str
+    closes: type[News]
+    payoffs: Callable[[Any], Sequence[float]]
+    block: int = 1
+    margins: Callable[[Any], Sequence[float]] | None = None
+
+
+class Measure(msgspec.Struct, frozen=True):
+    """What a league ranks by: the mean of a value of every match (K3).
+
+    Attributes:
+        title: what the mean is called: `final bankroll`.
+        value: a match's value, from its settings and its score.
+        is_share: whether it is 1 or 0, so that the mean is a share of the matches.
+    """
+
+    title: str
+    value: Callable[[Any, int], float]
+    is_share: bool = False
+
+
+class Purse(msgspec.Struct, frozen=True):
+    """The chips that a player takes to the dealer, for `arena ruin`.
+
+    Attributes:
+        stake: the setting that says how many they are at first.
+        length: the setting that says how many rounds a match has at most.
+        least: with fewer no round can be played.
+        goal: the setting that ends a match at so many, so that bots are told; None without one.
+    """
+
+    stake: str
+    length: str
+    least: int
+    goal: str | None = None
+
+
+class Trial(msgspec.Struct, frozen=True):
+    """How many matches are played for some purpose, and the settings that differ."""
+
+    settings: Mapping[str, object] = {}
+    matches: int = 1
+
+
+class Variation(msgspec.Struct, frozen=True):
+    """A match of `arena check` in which a rare shape of `legal` comes up.
+
+    Attributes:
+        settings: of the match, from the bot's seat.
+        chooses: which of the legal answers the opponents choose from, at random; None for house
+            bots as opponents.
+        wanted: whether a first deal will do, given the bot's seat. The other seats' nonces are
+            drawn until one does; None takes any deal.
+    """
+
+    settings: Callable[[int], Mapping[str, object]]
+    chooses: Callable[[Sequence[Any]], Sequence[Any]] | None = lambda legal: legal
+    wanted: Callable[[Any, int], bool] | None = None
+
+
+class HiddenCards(msgspec.Struct, frozen=True):
+    """Which cards of a deal are hidden, and until which news; for `arena check-game`.
+
+    Attributes:
+        cards: the cards of a deal that only this seat may be shown while a round lasts, until it
+            has played; the dealer, or the stock, is the seat behind the last. None if the rules
+            do not say, and less is found.
+        until: the questions and news that show a seat a hidden card: one that is handed on, or a
+            common card that is turned up. Nobody may know of it before.
+    """
+
+    cards: Callable[[Any, int], Sequence[Any]] | None = None
+    until: tuple[type[Question[Any]] | type[News], ...] = ()
+
+
+class Choice(msgspec.Struct, frozen=True):
+    """A setting that a person at the page may choose.
+
+    Attributes:
+        setting: its name.
+        label: what it is called.
+        least, most: its bounds for a person, who plays no match of a thousand rounds.
+        is_offered: whether it is shown; the bounds hold in any case.
+    """
+
+    setting: str
+    label: str
+    least: int
+    most: int
+    is_offered: bool = True
+
+
+class Script(Protocol):
+    """A game's own way to tell a match line by line, instead of the words of its vocabulary.
+
+    It is handed everything in its order; each method returns the lines for it. A reader who is told
+    only what a seat saw learns of no deal: `dealt` is not called then.
+    """
+
+    def dealt(self, deal: Any) -> Iterable[str]: ...
+
+    def told(self, news: News) -> Iterable[str]: ...
+
+    def asked(self, question: Question[Any]) -> Iterable[str]: ...
+
+    def answered(self, question: Question[Any], answer: Any) -> Iterable[str]: ...
+
+    def ended(self) -> Iterable[str]: ...
+
+
+class LuckRound(msgspec.Struct, frozen=True, gc=False):
+    """What a round brought each seat, and how much of it is luck; both in the unit of `Luck`.
+
+    The gain without luck is `gains[seat] - luck[seat]`.
+    """
+
+    gains: tuple[float, ...]
+    luck: tuple[float, ...]
+
+
+class LuckMeter(Protocol):
+    """Measures what chance gave each seat of one match, beyond what it gives on average.
+
+    At every chance event the luck is u(state after) minus the mean of u over all that could have
+    come. For any u and any bots its mean is 0, so the gain without it is unbiased. A meter hears
+    everything that happens in a match in its order, all cards included; one that inherits from this
+    class overrides what it needs.
+    """
+
+    rounds: list[LuckRound]
+    """The rounds that are over."""
+
+    def dealt(self, deal: Any) -> None:
+        return
+
+    def told(self, told: TellSeat) -> None:
+        return
+
+    def asked(self, asked: AskSeat) -> None:
+        return
+
+    def answered(self, asked: AskSeat, answer: Any) -> None:
+        return
+
+
+class Luck(msgspec.Struct, frozen=True):
+    """How luck is measured in a game.
+
+    Attributes:
+        unit: what gains and luck are counted in: `chip`, or `ante` where its size is left out.
+        meter: a new one for a match with these settings.
+        refuses: why it cannot be measured with these settings; None if it can.
+    """
+
+    unit: str
+    meter: Callable[[Any], LuckMeter]
+    refuses: Callable[[Any], str | None] = lambda settings: None
+
+
+_MEAN_SCORE = Measure("mean score", lambda settings, score: score)
+
+# How many rounds are short, some minutes of a person's time, a demonstration, enough to be timed.
+_SHORT, _FOR_PEOPLE, _DEMO, _BENCH = 6, 20, 100, 1000
+# Matches per table of a game without a unit: all seatings of up to five bots, equally often (K1).
+_CROSS = 120
+
+
+class Game(msgspec.Struct, frozen=True, kw_only=True):
+    """A game: its rules, and all that the rest of the program must know of it.
+
+    `GAME` in `arena/games/<game>.py` is one; `protocol/<game>.py` has its vocabulary. Functions
+    take the settings first. What has a default need not be said.
+
+    Attributes:
+        about: what one plays it for, in a few words.
+        summary: the rules in a paragraph, for a person who sits down.
+        rules: the generator.
+        deals: decks from the portable stream (J6), without end.
+        stacked: decks that somebody gives; checks every card and raises `BadDeck`.
+        decisions: an estimate for a match, all seats together.
+        rounds: settings for matches of at most so many rounds.
+        short: settings for a match that even a slow bot ends within seconds.
+        for_people: settings for a match that takes a person some minutes.
+        choices: what a person may choose of them.
+        variations: matches in which every shape of `legal` comes up.
+        cross, demo, bench: what `arena cross`, `arena demo` and benchmarks play by default;
+            without a unit `arena cross` plays many matches.
+        unit: what is sampled, if it is less than a match.
+        is_count: whether scores count the units that were won (G15); they need no sign.
+        points: what the points beside the scores are called, if there are any (G14).
+        splits_by: the setting by which a match may be split into several, None if it may not (A9).
+        meets_itself: whether each bot also plays against another instance of itself (A10).
+        in_competitions: settings that differ in competitions (B14, G15, K3), from those chosen.
+        stake: what an offence against the dealer loses (J3); None for games between bots.
+        purse: the chips of a player against the dealer.
+        measure: what a league ranks by; the mean score by default.
+        advancing: how many go on from a table of an elimination; None for half of the seats.
+        survivors: which seats go on, by the scores and the offender's seat, if there was one; None
+            for the best `advancing`, all that tie with the last of them, and after an offence all
+            others (H11, H13).
+        luck: how the luck of a match is measured; None if it is not.
+        analysing: how bots are analysed; None if they are not.
+        judging: how the decisions of a match are judged; None if they are not.
+        habits: makes what counts a bot's ways, for charts; None if nothing does.
+        script: its own way to tell a match; None for the words of its vocabulary.
+        hidden: which cards are hidden, from whom, and until when; for `arena check-game`.
+        view: the module, beside the rules, that draws it on the page, with a style sheet of the
+            same name if there is one; None for the general view.
+        package: where it comes from, if it is not ours; filled in when it is loaded.
+    """
+
+    vocabulary: Vocabulary
+    about: str
+    summary: str
+    rules: Callable[[Any, Iterator[Any], Scoreboard], Rules]
+    deals: Callable[[Any, Stream], Iterator[Any]]
+    stacked: Callable[[Any, Iterable[Any]], Iterator[Any]]
+    decisions: Callable[[Any], float]
+    rounds: Callable[[int], Mapping[str, object]]
+    short: Mapping[str, object] = {}
+    for_people: Mapping[str, object] = {}
+    choices: tuple[Choice, ...] = ()
+    variations: tuple[Variation, ...] = ()
+    cross: Trial = Trial()
+    demo: Trial = Trial()
+    bench: Trial = Trial()
+    unit: Unit | None = None
+    is_count: bool = False
+    points: str | None = None
+    splits_by: str | None = None
+    meets_itself: bool = False
+    in_competitions: Callable[[Any], Mapping[str, object]] = lambda settings: {}
+    stake: Callable[[Any], int] | None = None
+    purse: Purse | None = None
+    measure: Measure = _MEAN_SCORE
+    advancing: int | None = None
+    survivors: Callable[[Sequence[int], int | None], tuple[int, ...]] | None = None
+    luck: Luck | None = None
+    analysing: Analysing | None = None
+    judging: Judging | None = None
+    habits: Callable[[], HabitMeter] | None = None
+    script: Callable[[Any], Script] | None = None
+    hidden: HiddenCards = HiddenCards()
+    view: str | None = None
+    package: Package | None = None
+
+    def __post_init__(self) -> None:
+        """Let what is not said follow from `rounds`."""
+        for field, most in ("short", _SHORT), ("for_people", _FOR_PEOPLE):
+            if not getattr(self, field):
+                msgspec.structs.force_setattr(self, field, self.rounds(most))
+        if self.cross == Trial() and self.unit is None:
+            msgspec.structs.force_setattr(self, "cross", Trial(matches=_CROSS))
+        for field, most in ("demo", _DEMO), ("bench", _BENCH):
+            if getattr(self, field) == Trial():
+                msgspec.structs.force_setattr(self, field, Trial(self.rounds(most)))
+
+    @property
+    def name(self) -> str:
+        return self.vocabulary.name
+
+    @property
+    def seats(self) -> int:
+        return self.vocabulary.seats

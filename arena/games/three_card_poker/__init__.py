@@ -1,0 +1,1 @@
+"""Three card poker: its rules, how its answers are judged, its view."""
