@@ -194,7 +194,7 @@ def cases(file: Path, words: Words = _no_words) -> list[RuleCase]:
     found = []
     for title, lines in blocks.items():
         steps = [named(line) for line in lines if line and not line.startswith("#")]
-        found.append(RuleCase(file.stem, title, common + steps, words))
+        found.append(RuleCase(file.parent.name, title, common + steps, words))
     return found
 
 
