@@ -19,6 +19,7 @@ from typing import Any
 import msgspec
 
 from arena.games.rules import Game
+from arena.games.small_games import judging_of_small
 from protocol.entry_points import LEFT_OUT, LeftOut, leave_out, load_all, package_of
 from protocol.errors import ArenaError, BadGame, NotInstalled, UnknownGame
 from protocol.games import PACKAGES, VOCABULARIES, check_fields, check_line, vocabulary_named
@@ -243,6 +244,8 @@ def _read(point: EntryPoint, module: ModuleType) -> None:
         raise _bad(f"expected the rules in a package, got the module {point.module}")
     if game.view is not None and not files(package_name).joinpath(game.view).is_file():
         raise _bad(f"view: expected the file {game.view} beside the rules, found none")
+    if game.judging is None:
+        msgspec.structs.force_setattr(game, "judging", judging_of_small(game))
     msgspec.structs.force_setattr(game, "package", package_of(point))
     _MODULES[game.name] = point.module
     GAMES[game.name] = game

@@ -294,7 +294,8 @@ class Game(msgspec.Struct, frozen=True, kw_only=True):
             others (H11, H13).
         luck: how the luck of a match is measured; None if it is not.
         analysing: how bots are analysed; None if they are not.
-        judging: how the decisions of a match are judged; None if they are not.
+        judging: how the decisions of a match are judged; without it a small game is judged by
+            itself, for one seat or two, and another is not.
         habits: makes what counts a bot's ways, for charts; None if nothing does.
         script: its own way to tell a match; None for the words of its vocabulary.
         hidden: which cards are hidden, from whom, and until when; for `arena check-game`.

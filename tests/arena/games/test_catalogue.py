@@ -235,8 +235,17 @@ def test_a_game_from_outside_knows_its_package(load: Load) -> None:
     assert load(("zoo.rules", "ape", game)) == []
     assert game_named("ape") is game
     assert game.package == Package("zoo", "?")
+    assert game.judging is AKQ.judging
     assert list(catalogue.GAMES)[-1] == "ape"
     assert all(GAMES[name].package is None for name in list(GAMES)[:5])
+
+
+def test_a_small_game_from_outside_is_judged_though_it_does_not_say_how(load: Load) -> None:
+    game = replace(APE, judging=None)
+
+    assert load(("zoo.rules", "ape", game)) == []
+    assert game.judging is not None
+    assert game.judging.refuses(game.vocabulary.read_settings(None)) is None
 
 
 @pytest.mark.parametrize(
