@@ -113,7 +113,7 @@ def test_without_node_a_view_must_have_its_exports(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr("arena.authoring.view_check.shutil.which", lambda name: None)
     monkeypatch.setattr("arena.authoring.view_check.view_files", lambda: {view_path(game): text})
 
-    assert [*broken_view(game, 1)] == [("view", "high_low.js: it exports no function `describe`")]
+    assert [*broken_view(game, 1)] == [("view", "view.js: it exports no function `describe`")]
 
 
 def test_a_match_that_is_checked_again_is_the_same() -> None:
