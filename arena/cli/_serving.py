@@ -179,6 +179,7 @@ async def serve(store: Store, plan: ServePlan, stop: Stop) -> bool:
                 roster=lambda: (_listed(roster), roster.teams()),
                 once=section.once,
             )
+            arena.planned_games = lambda: scheduler.planned_games
             if isinstance(arena.here.page, Web):
                 arena.here.page.upcoming = lambda: scheduler.upcoming
                 arena.here.page.startable = lambda: scheduler.startable

@@ -8,7 +8,7 @@ import secrets
 import ssl
 import time
 from collections import defaultdict
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 
 import msgspec
@@ -118,6 +118,7 @@ class LiveArena:
         self._is_interrupted = False
         self._loop = asyncio.get_running_loop()
         self.on_instruct: OnInstruct | None = None
+        self.planned_games: Callable[[], Collection[str]] | None = None
         self.host_directory: HostDirectory | None = None
         self.referee = Referee(self._loop.time, practice)
         self._roster = Roster(store.engine)
@@ -474,7 +475,21 @@ class LiveArena:
             return ""
         if bot.token is None and self.gateway.admission.has_roster:
             return "without a token it plays for nobody on the roster (--token, or ARENA_TOKEN)"
-        return "" if self.submissions is None else self._replaced_by(bot, self.submissions)
+        if (idle := self._never_played(bot)) or self.submissions is None:
+            return idle
+        return self._replaced_by(bot, self.submissions)
+
+    def _never_played(self, bot: BotSession) -> str:
+        """That no competition here plays any game of a bot; empty if one may."""
+        planned = () if self.planned_games is None else self.planned_games()
+        games = {*planned, *(each.plan.game for each in self.here.competitions)}
+        if not planned or bot.games & games:
+            return ""
+        mine, theirs = (", ".join(sorted(names)) for names in (bot.games, games))
+        return (
+            f"no competition here plays {mine}, only {theirs}: "
+            "the bot waits until somebody plays with it at the page"
+        )
 
     def _replaced_by(self, bot: BotSession, service: SubmissionService) -> str:
         """Which versions in play of its owner a connected bot replaces; empty if none."""

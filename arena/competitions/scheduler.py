@@ -166,6 +166,11 @@ class Scheduler:
                 upcoming.append(Upcoming(*about, submitted=submitted, too_late=too_late))
         return tuple(upcoming)
 
+    @property
+    def planned_games(self) -> frozenset[str]:
+        """The games that somebody who connects now may come to play in a competition."""
+        return frozenset(self._games) | {run.game for run in self.upcoming}
+
     def awaiting(self, name: str) -> str | None:
         """The name of an upcoming run that names this owner, or one of its bots, as a player."""
         for upcoming in self.upcoming:

@@ -124,6 +124,20 @@ async def test_who_gives_no_token_where_there_is_a_roster_is_told_for_whom_it_pl
         assert "for nobody on the roster" in (await dan.hello())["note"]
 
 
+async def test_a_bot_of_a_game_that_no_competition_plays_is_told_so() -> None:
+    async with in_host() as arena:
+        arena.host.planned_games = lambda: {"gin_rummy", "high_low"}
+        async with arena.stranger("ann") as ann, arena.stranger("ben") as ben:
+            note = (await ann.hello(games=("blackjack",))).get("note")
+            other = (await ben.hello(games=GAMES)).get("note")
+
+    assert note == (
+        "no competition here plays blackjack, only gin_rummy, high_low: "
+        "the bot waits until somebody plays with it at the page"
+    )
+    assert other is None
+
+
 async def test_who_plays_is_told_how_it_stands_and_not_who_has_a_version_there() -> None:
     async with in_host() as arena, arena.bot("ann") as ann, arena.bot("ben") as ben:
         arena.host.take_submissions(cast(Any, FakeVersionService(ann=13)), no_processes(), 1)
