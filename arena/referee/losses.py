@@ -1,11 +1,8 @@
 """Lost connections: how long a bot may be away, and what follows if it does not come back (J7, J9).
 
 A connection is lost from its close, and silent since the peer's machine acknowledges nothing or
-the peer answers no ping, until the pending questions are written again
-(`arena/referee/bot_session.py`).
-Meanwhile the clocks of its seats stand, and the grace or the silence of every match that it plays
-is used up (`arena/referee/seat.py`). A connection that was silent and is then closed, or replaced,
-goes on with the grace: a laptop that has slept comes back with a closed socket.
+the peer answers no ping, until the pending questions are written again. Meanwhile the grace or the
+silence of every match that the bot plays is used up (`arena/referee/bot_session.py`).
 
 When that time is over, the other seats of the match are asked whether they are here. If one of
 another side was away as well, nobody can know whose network it was, and the match is void. A bot
@@ -15,54 +12,20 @@ without a match keeps its session for as long.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING
 
 from arena.engine.verdict import Finding, outage
-from arena.referee.seat import Inquiry, MatchSeat
-from arena.referee.timers import Timer, Timers
+from arena.referee.bot_session import BotSession, Inquiry, LiveMatch, MatchSeat
+from arena.referee.decision_time import ConnectionLoss
+from arena.referee.referee import Referee
+from arena.referee.timers import Timers
 from protocol.messages import Ending, Limits, Mechanism
 
-if TYPE_CHECKING:
-    from arena.referee.bot_session import BotSession
-    from arena.referee.live_match import LiveMatch
-    from arena.referee.referee import Referee
-
-__all__ = ["ConnectionLoss", "Losses"]
+__all__ = ["Losses"]
 
 _AWAY_S = 5.0  # who was away for so long may have been so by an outage, and who answers is here
 _AGAIN_S = 0.25  # between looks whether those have answered that were asked
 _LEAST_S = 0.001  # a rest that is too small to move the clock would be waited for without end
-
-
-@dataclass(slots=True, eq=False)
-class ConnectionLoss:
-    """A lost or silent connection, until the pending questions are written again (J7)."""
-
-    since: float  # on the loop's clock
-    lag_s: float  # the arena's total lag at that moment
-    by_arena: bool  # a stall of the arena caused it: no seat's time is used up
-    by_ping: bool = False  # what a kernel acknowledges does not end it
-    match: str = ""  # one that the bot was playing
-    closed: tuple[float, float] | None = None  # when, and the lag then; None while it is silent
-    timer: Timer | None = None
-
-    @property
-    def is_silent(self) -> bool:
-        return self.closed is None
-
-    def parts_s(self, opened_at: float, now: float, lag_s: float) -> tuple[float, float]:
-        """How long it was silent and lost, without the arena's lag and time before `opened_at`."""
-        closed_at, closed_lag_s = self.closed or (now, lag_s)
-        silent_s = closed_at - max(self.since, opened_at) - (closed_lag_s - self.lag_s)
-        lost_s = now - max(closed_at, opened_at) - (lag_s - closed_lag_s)
-        return max(0.0, silent_s), max(0.0, lost_s)
-
-    def end(self) -> None:
-        """It is over, and its deadline with it."""
-        if self.timer is not None:
-            self.timer.cancel()
 
 
 class Losses:
@@ -219,7 +182,7 @@ class Losses:
         """Ping all seats of a match."""
         chair.inquiry = Inquiry(now, self._referee.lag.total_s(now), is_late)
         for asked in chair.table.chairs:
-            asked.player.link_probe.ask(now)
+            asked.player.look(now, at_once=True)
 
     def _others_away(self, chair: MatchSeat, now: float) -> tuple[MatchSeat, ...] | None:
         """The other seats that are away, once that is known of all of them by the inquiry."""

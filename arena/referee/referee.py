@@ -7,7 +7,7 @@ later than its deadline. As deadlines mostly move on, most answers need not touc
 whose seat has answered meanwhile is put back with its new deadline or dropped.
 
 A seat's time (J7) begins when the frame with the question is written and ends when the answer
-arrives; `arena/referee/seat.py` has what that costs.
+arrives; `arena/referee/decision_time.py` has what that costs.
 """
 
 from __future__ import annotations
@@ -23,10 +23,8 @@ import msgspec
 
 from arena.engine.rules import EVERYONE, Game
 from arena.engine.verdict import OUTAGE, UNCOUNTED, Finding
-from arena.referee.bot_session import BotSession
+from arena.referee.bot_session import BotSession, Forgives, LiveMatch, MatchSeat, OnOver
 from arena.referee.clock import Lag
-from arena.referee.live_match import Forgives, LiveMatch, OnOver
-from arena.referee.seat import MatchSeat
 from arena.referee.transport import Gate
 from protocol.errors import IllegalAnswer
 from protocol.messages import (
@@ -128,7 +126,7 @@ class Referee:
             now,
             by_seat,
             forgives,
-            versions,
+            tuple(versions),
             spares_away,
             teams,
         )
@@ -265,7 +263,7 @@ class Referee:
 
     def _check_link(self, player: BotSession, now: float) -> float | None:
         """Notice a lost or regained connection (J7); since when its machine is silent."""
-        since = player.link_probe.look(now)
+        since = player.look(now)
         if since is not None and now - since >= _SILENT_S:
             self.on_lost(player, since)
         elif since is None:

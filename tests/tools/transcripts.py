@@ -92,7 +92,7 @@ def known_chance(scene: RecordedScene, seed: bytes) -> Iterator[None]:
     )
     with (
         patch("arena.referee.referee.secrets", secrets),
-        patch("arena.referee.live_match.secrets", secrets),
+        patch("arena.referee.bot_session.secrets", secrets),
         patch("arena.referee.bot_session.new_secret", lambda: next(sessions)),
     ):
         yield

@@ -11,7 +11,7 @@ from arena.competitions.competition import Competition
 from arena.engine.names import is_process
 from arena.engine.verdict import Finding
 from arena.formats.spec import Form, Take
-from arena.referee.live_match import LiveMatch
+from arena.referee.bot_session import LiveMatch
 from protocol.errors import UsageError
 from protocol.messages import Ending, Mechanism
 from tests.support.fake_bots import FakeArena
