@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 import msgspec
 
+from arena.engine.match import Result
 from arena.engine.rules import Game
 from arena.engine.statistics import Sample, UnitSums
 from arena.formats.spec import Plan
@@ -33,7 +34,7 @@ from arena.strength.interval import (
 __all__ = [
     "ENOUGH",
     "IntervalUnit",
-    "PairingScores",
+    "Tally",
     "UnitKind",
     "interval_of",
     "interval_of_league",
@@ -95,15 +96,47 @@ class IntervalUnit(msgspec.Struct, frozen=True):
         return line
 
 
-class PairingScores(msgspec.Struct, gc=False):
-    """The scores of a bot in its completed matches against another, and those of their units."""
+class Tally(msgspec.Struct, gc=False):
+    """The matches of one bot against another, or against the dealer, added up one at a time.
 
+    A large competition has a million of these. `matches` has the values of the completed matches,
+    `units` those of their units, and `lost` is the sum of the values of the others.
+    """
+
+    wins: int = 0
+    draws: int = 0
+    losses: int = 0  # both have lost a match to which neither came
+    forgiven: int = 0  # losses by offences of its own
+    score: int = 0
+    points: int = 0
+    lost: float = 0.0
     matches: Sample = msgspec.field(default_factory=Sample)
     units: Sample | None = None
-    is_whole: bool = True  # every match has sums
+    is_whole: bool = True  # every completed match has sums of its units
 
-    def add(self, score: int, units: UnitSums | None, seat: int) -> None:
-        self.matches.add(score)
+    @property
+    def played(self) -> int:
+        return self.wins + self.draws + self.losses
+
+    def add(
+        self, result: Result, seat: int, units: UnitSums | None = None, value: float | None = None
+    ) -> None:
+        """Add a match as a seat saw it; its `value` is the score, if none is given."""
+        value = result.scores[seat] if value is None else value
+        is_forgiven = seat in result.out
+        if is_forgiven or result.winner not in (None, seat):
+            self.losses += 1
+        elif result.winner is None:
+            self.draws += 1
+        else:
+            self.wins += 1
+        self.forgiven += is_forgiven
+        self.score += result.scores[seat]
+        self.points += result.points[seat]
+        if result.out:
+            self.lost += value
+            return
+        self.matches.add(value)
         if units is None:
             self.is_whole = False
             return
@@ -143,7 +176,7 @@ def unit_kind(plan: Plan) -> UnitKind:
     return UnitKind(unit.name, unit.block, game.is_count and unit.block == 1, rest)
 
 
-def interval_of(parts: Iterable[PairingScores], kind: UnitKind) -> Interval | None:
+def interval_of(parts: Iterable[Tally], kind: UnitKind) -> Interval | None:
     """Of the mean score per completed match, over all `parts`; None if there are too few values.
 
     The parts have the weights that they have in the mean: their matches.
@@ -159,14 +192,12 @@ def interval_of(parts: Iterable[PairingScores], kind: UnitKind) -> Interval | No
     return wider(by_units, _mean(matches)) if _hang_together(matches, units) else by_units
 
 
-def interval_of_league(
-    sample: Sample, lost: float, played: int, *, is_share: bool
-) -> Interval | None:
+def interval_of_league(tally: Tally, *, is_share: bool) -> Interval | None:
     """Of a league's measure per match that counts; None if there are too few to say anything.
 
-    `sample` has the values of the completed matches, `lost` is the sum of the others', and `played`
-    the number of all. Bankrolls are skewed, so that a mean of fewer than `FEWEST` says nothing.
+    Bankrolls are skewed, so that a mean of fewer than `FEWEST` says nothing.
     """
+    sample, played = tally.matches, tally.played
     if is_share:
         return wilson(sample.total / played, played) if played else None
     mean, error = sample.mean, sample.standard_error
@@ -175,19 +206,19 @@ def interval_of_league(
     found = student(mean, error, sample.count - 1)
     if found is None:
         return None
-    low, high = ((end * sample.count + lost) / played for end in (found.low, found.high))
+    low, high = ((end * sample.count + tally.lost) / played for end in (found.low, found.high))
     return Interval(low, high, found.method, found.level)
 
 
 class _Spread(NamedTuple):
     """The values of a pairing, and the variance that one has in its mean score per match."""
 
-    part: PairingScores
+    part: Tally
     values: int
     variance: float | None
 
 
-def _spread_of_units(part: PairingScores, kind: UnitKind) -> _Spread:
+def _spread_of_units(part: Tally, kind: UnitKind) -> _Spread:
     units, matches = part.units or Sample(), part.matches.count
     variance = units.variance
     if kind.is_share:  # smoothed, as `share_of` does it
@@ -239,7 +270,7 @@ def _mean(spreads: Sequence[_Spread]) -> Interval | None:
     )
 
 
-def _share(parts: Sequence[PairingScores]) -> Interval | None:
+def _share(parts: Sequence[Tally]) -> Interval | None:
     units = [part.units or Sample() for part in parts]
     played = sum(sample.count for sample in units)
     found = share_of(
