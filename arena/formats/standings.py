@@ -1,4 +1,4 @@
-"""The standings of round robins (K1) and of leagues (K3).
+"""The standings of round robins (K1) and of leagues (K3), and what they share with a ladder's.
 
 Standings take outcomes one at a time and can be read at any moment. They are pure and depend on
 outcomes alone, so that they can be computed again from the record. Offenders are struck from
@@ -90,12 +90,13 @@ class LeagueRow(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RunningStandings(ABC):
-    """What both forms share: who takes part, who is out, which outcomes count, how rows are ranked.
+    """What all forms share: who takes part, who is out, which outcomes count, how rows are ranked.
 
     `not_there` are those who had not come when it started; they are listed at the end.
     """
 
-    line: type[Any]  # Row or LeagueRow, or a kind of these
+    line: type[Any]  # of what the rows are
+    strikes = True  # whether an offence that is not forgiven eliminates
 
     def __init__(self, players: Sequence[str], not_there: Sequence[str] = ()) -> None:
         self._players = tuple(players)
@@ -107,7 +108,7 @@ class RunningStandings(ABC):
         result = outcome.result
         if result is None or result.termination.kind is Ending.VOID:
             return
-        out = [seat for seat in result.out if seat not in outcome.forgiven]
+        out = [seat for seat in result.out if self.strikes and seat not in outcome.forgiven]
         for seat in out:
             self.eliminate(outcome.pairing.players[seat], result.termination)
         if not out:
@@ -116,6 +117,15 @@ class RunningStandings(ABC):
     def eliminate(self, name: str, termination: Termination) -> None:
         """Strike a bot for an offence, in a match or outside; only the first is listed (J2)."""
         self._eliminated.setdefault(name, termination)
+
+    @property
+    def unit(self) -> IntervalUnit | None:
+        """Of what the intervals in the rows are made; None where there are none."""
+        return None
+
+    def cross_table(self) -> dict[str, dict[str, Cell]]:
+        """Row bot → column bot → how the first did against the second; only of a round robin."""
+        return {}
 
     def rows(self) -> tuple[Any, ...]:
         """Best first; at the end those without a match, the eliminated, the absent."""
@@ -134,7 +144,7 @@ class RunningStandings(ABC):
 
     @abstractmethod
     def _count(self, players: tuple[str, ...], result: Result, units: UnitSums | None) -> None:
-        """Count a match that was completed, or ended by offences that were all forgiven."""
+        """Count a match that was completed, or ended by offences that strike nobody."""
 
     @abstractmethod
     def _line(self, name: str, remaining: Collection[str]) -> Any:
@@ -175,7 +185,7 @@ class RoundRobin(RunningStandings):
         return IntervalUnit(self._kind.name, self._kind.block, self._without)
 
     def cross_table(self) -> dict[str, dict[str, Cell]]:
-        """Row bot → column bot → how the first did against the second, without the eliminated."""
+        """As it says above, without the eliminated."""
         remaining = self._remaining()
         return {
             name: {

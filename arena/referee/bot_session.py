@@ -311,9 +311,9 @@ class BotSession(BotTime):
         self.event = self._latest_event
         return self.event
 
-    def recovered(self, chair: MatchSeat) -> None:
-        """A seat's question was answered in time; if it came after the event, that is over."""
-        if chair.asked_at > self._event_at:
+    def recovered(self, asked_at: float) -> None:
+        """A question was answered in time; if it came after the event, that is over."""
+        if asked_at > self._event_at:
             self.event = ""
 
     # --- losing the connection and coming back ---
@@ -409,7 +409,10 @@ class BotSession(BotTime):
         for over in overs:
             self.send(over)
         for chair in self.chairs.values():
-            chair.resend()
+            assert chair.invitation is not None, "seats are invited at once"
+            self.send(chair.invitation)
+            if (ask := chair.ask) is not None:
+                self.send(ask)  # its time goes on when that is written
 
     def may_repeat(self, message: BotMessage) -> bool:
         """Whether a message without effect is repeated because of `resume`; true once for each."""
@@ -531,11 +534,21 @@ class BotSession(BotTime):
             self.mark_dirty(self)  # goes on in the next turn of the loop
 
     def _past(self, first: int) -> Iterator[Match | Past | None]:
-        """The open matches, and their questions after the first so many."""
+        """The open matches, and the questions after the first ones, with answers.
+
+        None for each question that is skipped: it took a step of the rules all the same, after
+        which one may pause.
+        """
         for chair in tuple(self.chairs.values()):
-            if chair.invitation is not None and not chair.table.is_over:
-                yield chair.invitation
-                yield from chair.questions_after(first)
+            match = chair.table.match
+            if chair.invitation is None or chair.table.is_over:
+                continue
+            yield chair.invitation
+            past = () if match is None else match.history_for(chair.seat)
+            for number, (question, news, answer) in enumerate(past, start=1):
+                ask = ask_id(chair.id, number)
+                skipped = number <= first
+                yield None if skipped else Past(chair.id, ask, question, news, answer)
 
     def _write(self, connection: Wire, parts: list[Raw | FlatAsk]) -> None:
         """Write messages in one frame, or in several if that would be too long."""
@@ -623,25 +636,6 @@ class MatchSeat(SeatTime):
             return None
         self.notes_left -= len(msgspec.json.encode(note))
         return note if self.notes_left >= 0 else None
-
-    def resend(self) -> None:
-        """Send the invitation or the question again to a bot that has come back."""
-        assert self.invitation is not None, "seats are invited at once"
-        self.player.send(self.invitation)
-        if (ask := self.ask) is not None:
-            self.player.send(ask)  # its time goes on when that is written
-
-    def questions_after(self, first: int) -> Iterator[Past | None]:
-        """The questions after the first so many, with answers; None for each that is skipped."""
-        match = self.table.match
-        if match is None:
-            return
-        for number, told in enumerate(match.history_for(self.seat), start=1):
-            if number <= first:
-                yield None  # it took a step of the rules all the same, after which one may pause
-            else:
-                question, news, answer = told
-                yield Past(self.id, ask_id(self.id, number), question, news, answer)
 
     @property
     def has_been_away(self) -> bool:

@@ -197,7 +197,7 @@ class Referee:
             player.answers += 1
             player.last_answer = arrived
             if player.event:
-                player.recovered(chair)
+                player.recovered(asked_at)
             if player.gate is not None:
                 player.gate.leave(chair)
             self._play_on(chair.table, arrived)
