@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from math import floor, log10, sqrt
-from typing import NamedTuple
 
 import msgspec
 
@@ -182,14 +181,22 @@ def interval_of(parts: Iterable[Tally], kind: UnitKind) -> Interval | None:
     The parts have the weights that they have in the mean: their matches.
     """
     parts = [part for part in parts if part.matches.count]
-    matches = [_Spread(part, part.matches.count, part.matches.variance) for part in parts]
+    completed = sum(part.matches.count for part in parts)
+
+    def mean_part(part: Tally, values: int, variance: float | None) -> MeanPart:
+        matches = part.matches
+        return MeanPart(matches.count / completed, matches.total / matches.count, variance, values)
+
+    matches = [mean_part(part, part.matches.count, part.matches.variance) for part in parts]
     if not parts or not all(part.is_whole for part in parts):
         return _mean(matches)
-    units = [_spread_of_units(part, kind) for part in parts]
-    by_units = _share(parts) if kind.is_share else _mean(units)
+    units = [mean_part(part, *_units(part, kind)) for part in parts]
+    by_units = _share(parts, completed) if kind.is_share else _mean(units)
     if by_units is None:
         return _mean(matches)
-    return wider(by_units, _mean(matches)) if _hang_together(matches, units) else by_units
+    return (
+        wider(by_units, _mean(matches)) if _hang_together(matches, units, completed) else by_units
+    )
 
 
 def interval_of_league(tally: Tally, *, is_share: bool) -> Interval | None:
@@ -210,15 +217,8 @@ def interval_of_league(tally: Tally, *, is_share: bool) -> Interval | None:
     return Interval(low, high, found.method, found.level)
 
 
-class _Spread(NamedTuple):
-    """The values of a pairing, and the variance that one has in its mean score per match."""
-
-    part: Tally
-    values: int
-    variance: float | None
-
-
-def _spread_of_units(part: Tally, kind: UnitKind) -> _Spread:
+def _units(part: Tally, kind: UnitKind) -> tuple[int, float | None]:
+    """How many units a part has, and the variance that one has in its mean score per match."""
     units, matches = part.units or Sample(), part.matches.count
     variance = units.variance
     if kind.is_share:  # smoothed, as `share_of` does it
@@ -227,13 +227,12 @@ def _spread_of_units(part: Tally, kind: UnitKind) -> _Spread:
     if variance is not None:
         # Of the units of all matches, also of what is left of each after its last block.
         variance *= (units.count + kind.rest * matches) * units.count / matches**2
-    return _Spread(part, units.count, variance)
+    return units.count, variance
 
 
-def _hang_together(matches: Sequence[_Spread], units: Sequence[_Spread]) -> bool:
+def _hang_together(matches: Sequence[MeanPart], units: Sequence[MeanPart], completed: int) -> bool:
     """Whether matches spread further than independent units let expect in 4 of 5 cases."""
-    completed = sum(spread.values for spread in matches)
-    if completed < ENOUGH or completed == sum(spread.values for spread in units):
+    if completed < ENOUGH or completed == sum(part.count for part in units):
         return False
     degrees = completed - len(matches)
     found, expected = _variance(matches), _variance(units)
@@ -242,41 +241,31 @@ def _hang_together(matches: Sequence[_Spread], units: Sequence[_Spread]) -> bool
     return found > expected * (1 + _FAR * sqrt(2 / degrees))
 
 
-def _variance(spreads: Sequence[_Spread]) -> float | None:
-    """Of the mean over the parts, but for a factor; None if one of them is not known."""
+def _variance(parts: Sequence[MeanPart]) -> float | None:
+    """Of the mean over the parts; None if one of them is not known."""
     total = 0.0
-    for part, values, variance in spreads:
-        if variance is None:
+    for part in parts:
+        if part.variance is None:
             return None
-        total += part.matches.count**2 * variance / values
+        total += part.weight**2 * part.variance / part.count
     return total
 
 
-def _mean(spreads: Sequence[_Spread]) -> Interval | None:
-    completed = sum(spread.part.matches.count for spread in spreads)
-    if len(spreads) == 1:  # as below, and at once
-        [(part, values, variance)] = spreads
-        if variance is None:
-            return None
-        return student(part.matches.total / completed, sqrt(variance / values), values - 1)
-    return mean_of(
-        MeanPart(
-            part.matches.count / completed,
-            part.matches.total / part.matches.count,
-            variance,
-            values,
-        )
-        for part, values, variance in spreads
-    )
+def _mean(parts: Sequence[MeanPart]) -> Interval | None:
+    if len(parts) != 1:
+        return mean_of(parts)
+    [part] = parts  # the same, and at once
+    if part.variance is None:
+        return None
+    return student(part.mean, sqrt(part.variance / part.count), part.count - 1)
 
 
-def _share(parts: Sequence[Tally]) -> Interval | None:
+def _share(parts: Sequence[Tally], completed: int) -> Interval | None:
     units = [part.units or Sample() for part in parts]
     played = sum(sample.count for sample in units)
     found = share_of(
         SharePart(sample.count / played, sample.total, sample.count) for sample in units
     )
-    completed = sum(part.matches.count for part in parts)
     return None if found is None else found.scaled(played / completed)
 
 

@@ -164,6 +164,19 @@ def test_J7_an_answer_before_all_was_repeated_is_not_later_than_now(house: FakeA
     assert ann.player.last_answer == house.now
 
 
+def test_an_answer_may_come_again_once_however_often_its_bot_comes_back(house: FakeArena) -> None:
+    ann, ben = house.bot("ann"), house.bot("ben")
+    [ask] = playing(house, ann, ben)
+    again = Answer(ask.match, ask.ask, house.answer(ann, ask))
+    allowed = []
+    for _ in range(2):
+        ann.goes()
+        ann.comes_back()
+        allowed.append([ann.player.may_repeat(again) for _ in range(2)])
+
+    assert allowed == [[True, False], [False, False]]
+
+
 # --- the link ---
 
 
