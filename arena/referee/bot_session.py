@@ -444,8 +444,6 @@ class BotSession(BotTime):
         soon = now + (pings.wait_s if is_known else _SOON_S)
         if self.pending or not self.is_caught_up:
             pings.due = soon if is_known else now
-            if pings.ping is not None:  # a bot that thinks may be silent, as its clock runs
-                pings.ping = pings.ping[0], now, lag_s
             return soon
         if pings.ping is None and now >= pings.due:
             payload = secrets.token_bytes(16)
@@ -454,7 +452,8 @@ class BotSession(BotTime):
             connection.ping(payload)
         if pings.ping is None:
             return pings.due
-        if pings.asks_seen != self.asks:  # it was asked meanwhile, and may have thought until now
+        # A bot that thinks may be silent, as its clock runs, and may have thought until now.
+        if pings.asks_seen != self.asks:
             pings.asks_seen = self.asks
             pings.ping = pings.ping[0], now, lag_s
         _, sent_at, lag_then_s = pings.ping

@@ -53,7 +53,7 @@ class Losses:
         self._clock = clock
         referee.on_lost = self.begin
         referee.on_heard = self._acknowledged
-        referee.may_be_away = self._may_be_away
+        referee.check_outage = self._check_outage
 
     def begin(self, player: BotSession, since: float, by_ping: bool = False) -> None:
         """A connection is lost, or silent; a known loss keeps its beginning if it is closed now."""
@@ -128,7 +128,7 @@ class Losses:
             away = self._others_away(chair, now)
             if away is None:
                 waits = True
-            elif not self._is_void(chair, away):
+            elif not self._void_by_outage(chair, away):
                 ruled[chair.table] = away
         limits = over[0].limits if over else self._limits
         text = f"lost its connection and did not come back within {limits.grace_ms:,} ms"
@@ -150,8 +150,8 @@ class Losses:
 
     # --- outages (J9) ---
 
-    def _may_be_away(self, chair: MatchSeat, now: float, is_late: bool) -> bool:
-        """Whether a seat that is late is away by an outage, or nobody knows yet.
+    def _check_outage(self, chair: MatchSeat, now: float, is_late: bool) -> bool:
+        """Look whether a seat is away by an outage; returns true if it is, or nobody knows yet.
 
         A machine that acknowledges is here. A proxy acknowledges for all: so the others are asked
         before the seat is late, as an outage may be over soon after that.
@@ -170,7 +170,7 @@ class Losses:
         away, self_away_s = self._others_away(chair, now), self._away_s(chair, chair, now)
         is_away = self_away_s is not None and self_away_s >= _AWAY_S
         if away and is_away:
-            if not self._is_void(chair, away):
+            if not self._void_by_outage(chair, away):
                 self._note_away((chair, *away), inquiry)
             return True
         if not inquiry.is_late:
@@ -210,8 +210,8 @@ class Losses:
             return None
         return now - inquiry.asked_at - (lag_s - inquiry.lag_s)
 
-    def _is_void(self, chair: MatchSeat, away: tuple[MatchSeat, ...]) -> bool:
-        """Make a match void if a seat of another side is away; whether it is."""
+    def _void_by_outage(self, chair: MatchSeat, away: tuple[MatchSeat, ...]) -> bool:
+        """Make a match void if a seat of another side is away; returns whether it was."""
         table = chair.table
         if all(table.sides[other.seat] == table.sides[chair.seat] for other in away):
             return False

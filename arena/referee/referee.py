@@ -77,7 +77,7 @@ class Referee:
         self.on_heard: Callable[[BotSession, float], None] = lambda player, now: None
         # Called with a seat that thinks for long: if it `is_late`, whether it may be away instead,
         # so that it is not ruled on now, or its match is void.
-        self.may_be_away: Callable[[MatchSeat, float, bool], bool] = lambda chair, now, is_late: (
+        self.check_outage: Callable[[MatchSeat, float, bool], bool] = lambda chair, now, is_late: (
             False
         )
         self._tables: dict[str, LiveMatch] = {}
@@ -248,11 +248,11 @@ class Referee:
                 continue
             due = chair.next_check(now, self.lag)
             if due > now:
-                self.may_be_away(chair, now, False)
+                self.check_outage(chair, now, False)
                 self._look(chair, min(due, now + _LINK_S))
             elif silent_since is not None and now - due < _SILENT_S:
                 self._look(chair, now + _AGAIN_S)  # its connection may turn out to be lost
-            elif self.may_be_away(chair, now, True):
+            elif self.check_outage(chair, now, True):
                 if not chair.table.is_over:
                     self._look(chair, now + _AGAIN_S)
             else:
