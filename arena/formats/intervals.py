@@ -33,7 +33,7 @@ from arena.strength.interval import (
 __all__ = [
     "ENOUGH",
     "IntervalUnit",
-    "Tally",
+    "MatchTally",
     "UnitKind",
     "interval_of",
     "interval_of_league",
@@ -95,7 +95,7 @@ class IntervalUnit(msgspec.Struct, frozen=True):
         return line
 
 
-class Tally(msgspec.Struct, gc=False):
+class MatchTally(msgspec.Struct, gc=False):
     """The matches of one bot against another, or against the dealer, added up one at a time.
 
     A large competition has a million of these. `matches` has the values of the completed matches,
@@ -175,7 +175,7 @@ def unit_kind(plan: Plan) -> UnitKind:
     return UnitKind(unit.name, unit.block, game.is_count and unit.block == 1, rest)
 
 
-def interval_of(parts: Iterable[Tally], kind: UnitKind) -> Interval | None:
+def interval_of(parts: Iterable[MatchTally], kind: UnitKind) -> Interval | None:
     """Of the mean score per completed match, over all `parts`; None if there are too few values.
 
     The parts have the weights that they have in the mean: their matches.
@@ -183,7 +183,7 @@ def interval_of(parts: Iterable[Tally], kind: UnitKind) -> Interval | None:
     parts = [part for part in parts if part.matches.count]
     completed = sum(part.matches.count for part in parts)
 
-    def mean_part(part: Tally, values: int, variance: float | None) -> MeanPart:
+    def mean_part(part: MatchTally, values: int, variance: float | None) -> MeanPart:
         matches = part.matches
         return MeanPart(matches.count / completed, matches.total / matches.count, variance, values)
 
@@ -199,7 +199,7 @@ def interval_of(parts: Iterable[Tally], kind: UnitKind) -> Interval | None:
     )
 
 
-def interval_of_league(tally: Tally, *, is_share: bool) -> Interval | None:
+def interval_of_league(tally: MatchTally, *, is_share: bool) -> Interval | None:
     """Of a league's measure per match that counts; None if there are too few to say anything.
 
     Bankrolls are skewed, so that a mean of fewer than `FEWEST` says nothing.
@@ -217,7 +217,7 @@ def interval_of_league(tally: Tally, *, is_share: bool) -> Interval | None:
     return Interval(low, high, found.method, found.level)
 
 
-def _units(part: Tally, kind: UnitKind) -> tuple[int, float | None]:
+def _units(part: MatchTally, kind: UnitKind) -> tuple[int, float | None]:
     """How many units a part has, and the variance that one has in its mean score per match."""
     units, matches = part.units or Sample(), part.matches.count
     variance = units.variance
@@ -260,7 +260,7 @@ def _mean(parts: Sequence[MeanPart]) -> Interval | None:
     return student(part.mean, sqrt(part.variance / part.count), part.count - 1)
 
 
-def _share(parts: Sequence[Tally], completed: int) -> Interval | None:
+def _share(parts: Sequence[MatchTally], completed: int) -> Interval | None:
     units = [part.units or Sample() for part in parts]
     played = sum(sample.count for sample in units)
     found = share_of(

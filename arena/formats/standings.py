@@ -19,7 +19,13 @@ import msgspec
 from arena.engine.match import Result
 from arena.engine.rules import Measure
 from arena.engine.statistics import Sample, UnitSums, error_of_sum
-from arena.formats.intervals import IntervalUnit, Tally, UnitKind, interval_of, interval_of_league
+from arena.formats.intervals import (
+    IntervalUnit,
+    MatchTally,
+    UnitKind,
+    interval_of,
+    interval_of_league,
+)
 from arena.formats.schedule import Outcome
 from arena.strength.interval import Bounds, Interval
 from protocol.messages import Ending, Termination
@@ -176,7 +182,7 @@ class RoundRobin(RunningStandings):
         kind: UnitKind = UnitKind(),  # noqa: B008
     ) -> None:
         super().__init__(players, not_there)
-        self._tallies: dict[tuple[str, str], Tally] = {}
+        self._tallies: dict[tuple[str, str], MatchTally] = {}
         self._kind = kind
         self._without = 0  # completed matches without sums of units that the game has
 
@@ -206,13 +212,13 @@ class RoundRobin(RunningStandings):
         if first != second:
             self._tally(second, first).add(result, 1, units)
 
-    def _tally(self, name: str, other: str) -> Tally:
+    def _tally(self, name: str, other: str) -> MatchTally:
         tally = self._tallies.get((name, other))
         if tally is None:
-            tally = self._tallies[name, other] = Tally()
+            tally = self._tallies[name, other] = MatchTally()
         return tally
 
-    def _met(self, name: str, remaining: Collection[str]) -> list[Tally]:
+    def _met(self, name: str, remaining: Collection[str]) -> list[MatchTally]:
         """What a bot has done against each opponent that it has met."""
         return [
             tally
@@ -226,7 +232,7 @@ class RoundRobin(RunningStandings):
     def _ranked(self, played: list[str], lines: Mapping[str, Any]) -> list[tuple[int, str]]:
         return ranked(played, lambda name: (lines[name].wins, lines[name].score))
 
-    def _total(self, tallies: Sequence[Tally]) -> dict[str, Any]:
+    def _total(self, tallies: Sequence[MatchTally]) -> dict[str, Any]:
         """The sum over opponents; error and interval leave out how these differ: no chance."""
         samples = [tally.matches for tally in tallies if tally.matches.count]
         completed = sum(sample.count for sample in samples)
@@ -256,7 +262,7 @@ class League(RunningStandings):
         super().__init__(players, not_there)
         self._measure = measure
         self._settings = settings
-        self._tallies = {name: Tally() for name in players}
+        self._tallies = {name: MatchTally() for name in players}
 
     @property
     def unit(self) -> IntervalUnit:

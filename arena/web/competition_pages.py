@@ -21,7 +21,7 @@ from arena.engine.match import Record, Result
 from arena.formats.bracket import BracketStage
 from arena.formats.elimination import advanced
 from arena.formats.formats import expected_matches
-from arena.formats.intervals import Tally, interval_of, unit_kind
+from arena.formats.intervals import MatchTally, interval_of, unit_kind
 from arena.formats.schedule import Pairing
 from arena.formats.spec import Form
 from arena.games import game_named, game_title
@@ -159,7 +159,7 @@ def _band(cached: CachedCompetition, a: str, b: str) -> Iterator[documents.BandP
     if a == b or cached.results.plan.form is not Form.ROUND_ROBIN:
         return
     shown = set(documents.thinned(range(1, len(completed) + 1), _BAND_POINTS))
-    kind, tally = unit_kind(cached.results.plan), Tally()
+    kind, tally = unit_kind(cached.results.plan), MatchTally()
     for number, row in enumerate(completed, start=1):
         tally.add(row.result, row.players.index(a), row.units)
         if number in shown:

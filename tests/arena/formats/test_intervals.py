@@ -10,7 +10,7 @@ from arena.engine.statistics import Sample, UnitSums
 from arena.formats.intervals import (
     ENOUGH,
     IntervalUnit,
-    Tally,
+    MatchTally,
     UnitKind,
     interval_of,
     interval_of_league,
@@ -33,18 +33,18 @@ def completed(*scores: int) -> Result:
     return Result(scores, (0,) * len(scores), Termination(Ending.COMPLETED))
 
 
-def scores(*matches: tuple[int, ...], are_summed: bool = True) -> Tally:
+def scores(*matches: tuple[int, ...], are_summed: bool = True) -> MatchTally:
     """The scores of a pairing whose matches are told by what each of their units brought."""
-    found = Tally()
+    found = MatchTally()
     for units in matches:
         sums = UnitSums(len(units), (sum(units),), (sum(unit * unit for unit in units),))
         found.add(completed(sum(units)), 0, sums if are_summed else None)
     return found
 
 
-def league(*values: float, lost: Sequence[float] = ()) -> Tally:
+def league(*values: float, lost: Sequence[float] = ()) -> MatchTally:
     """Completed matches of these values, and others that were lost by an offence."""
-    found = Tally()
+    found = MatchTally()
     for value in values:
         found.add(completed(0), 0, value=value)
     for value in lost:
