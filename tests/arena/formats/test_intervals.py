@@ -211,6 +211,16 @@ def test_matches_without_sums_are_counted_where_the_game_has_units() -> None:
     assert whole.unit.in_words().endswith("each is computed from matches")
 
 
+def test_without_the_rules_of_its_game_the_sums_of_a_match_say_nothing() -> None:
+    known, gone = RoundRobin(("ann", "ben")), RoundRobin(("ann", "ben"))
+    for score in (4, 8):
+        units = UnitSums(2, (score, -score), (99, 99))
+        known.add(outcome("ann ben", score, -score))
+        gone.add(outcome("ann ben", score, -score, units=units))
+
+    assert gone.rows() == known.rows()
+
+
 def test_a_league_has_intervals_of_matches() -> None:
     rules = GAMES["blackjack"]
     league = League(("ann",), rules.measure, rules.vocabulary.read_settings({}))
