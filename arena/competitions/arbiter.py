@@ -13,7 +13,7 @@ import asyncio
 import logging
 import math
 import secrets
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import TypeAlias
 
@@ -32,8 +32,7 @@ from arena.games.figures import time_of
 from arena.games.match import MatchResult, MatchState, Result
 from arena.games.names import is_process
 from arena.games.verdict import UNCOUNTED, Finding, advice
-from arena.referee.bot_session import BotSession
-from arena.referee.live_match import LiveMatch
+from arena.referee.bot_session import BotSession, LiveMatch
 from arena.referee.referee import FAULT, MOST_VOIDS
 from arena.server.background import BackgroundTasks
 from arena.server.gateway import Gateway
@@ -147,15 +146,9 @@ class Arbiter:
         return len(self._tables) + len(self._wanted)
 
     @property
-    def decisions(self) -> list[int]:
+    def decisions(self) -> Iterator[int]:
         """How many decisions have been made in each match that is being played."""
-        return [table.decisions for table in self.tables]
-
-    @property
-    def link_s(self) -> float:
-        """The mean round trip of a question and its answer, over the seats that are played."""
-        links = [seat.player.link.floor_ms for table in self.tables for seat in table.chairs]
-        return sum(links) / max(1, len(links)) / 1000
+        return (table.decisions for table in self._tables.values())
 
     def awaited(self, name: str) -> float:
         """How many seconds the matches of a bot wait that is away; a house bot is started again.
@@ -326,9 +319,7 @@ class Arbiter:
             return Result(result.scores, result.points, result.termination)
         now = self._loop.time()
         is_whole = result.termination.kind is Ending.COMPLETED
-        self.workload.ended(ended.decisions, is_whole=is_whole)
-        if self.workload.is_due(now):
-            self.workload.mark(now, self.decisions)
+        self.workload.ended(ended.decisions, now, self.decisions, is_whole=is_whole)
         return self._note(pairing, ended)
 
     def void_too_often(self, pairing: Pairing) -> None:

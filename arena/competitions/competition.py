@@ -21,7 +21,7 @@ from arena.formats.schedule import OpenStages, Outcome, Outcomes, Pairing, Ranki
 from arena.formats.spec import Form, Plan
 from arena.games.names import owner_of
 from arena.games.verdict import Finding
-from arena.referee.live_match import LiveMatch
+from arena.referee.bot_session import LiveMatch
 from arena.sandbox.bot_spec import some
 from arena.storage.models import Act, CompetitionReport, CompetitionState, MatchRow
 from protocol.errors import UsageError
@@ -105,10 +105,9 @@ class Competition:
         """
         if self.arbiter.is_halted or self.plan.form is Form.LADDER or self.only_waits:
             return None
-        playing = self.arbiter.decisions
+        playing = tuple(self.arbiter.decisions)
         waiting = self._expected - self.settled - len(playing)
-        now = self._loop.time()
-        return self.arbiter.workload.left(now, playing, waiting, self.arbiter.link_s)
+        return self.arbiter.workload.left(self._loop.time(), playing, waiting)
 
     @property
     def rest(self) -> float:

@@ -7,21 +7,18 @@ ranking. Pure: a plan holds all that these need.
 
 from __future__ import annotations
 
-from typing import TypeAlias
-
 from arena.formats.elimination import advancing, elimination
 from arena.formats.intervals import unit_kind
 from arena.formats.ladder import Ladder
 from arena.formats.schedule import OpenStages, Schedule, league, round_robin
 from arena.formats.settled import SettledLeague, SettledRoundRobin, settled_schedule
 from arena.formats.spec import Form, Plan, form_of
-from arena.formats.standings import League, RoundRobin
+from arena.formats.standings import League, RoundRobin, RunningStandings
 from arena.games.rules import Game
 from arena.games.shuffle import Stream
 from protocol.errors import UsageError
 
 __all__ = [
-    "Standings",
     "check_form",
     "expected_matches",
     "fewest",
@@ -30,8 +27,6 @@ __all__ = [
     "schedule_of",
     "standings_of",
 ]
-
-Standings: TypeAlias = RoundRobin | League | Ladder
 
 
 def check_form(game: Game, form: Form) -> None:
@@ -89,7 +84,7 @@ def open_stages(plan: Plan) -> OpenStages:
     return OpenStages(schedule_of(plan), ahead=1 if plan.settle else 0)
 
 
-def standings_of(plan: Plan) -> Standings | None:
+def standings_of(plan: Plan) -> RunningStandings | None:
     """Empty standings for the competition; None for an elimination, which returns a ranking.
 
     Raises UsageError if the game is not played in this form, and NotInstalled for a league whose

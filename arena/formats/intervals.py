@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from math import floor, log10, sqrt
-from typing import NamedTuple
 
 import msgspec
 
@@ -27,13 +26,14 @@ from arena.games.interval import (
     wider,
     wilson,
 )
+from arena.games.match import Result
 from arena.games.rules import Game
 from arena.games.statistics import Sample, UnitSums
 
 __all__ = [
     "ENOUGH",
     "IntervalUnit",
-    "PairingScores",
+    "MatchTally",
     "UnitKind",
     "interval_of",
     "interval_of_league",
@@ -95,15 +95,47 @@ class IntervalUnit(msgspec.Struct, frozen=True):
         return line
 
 
-class PairingScores(msgspec.Struct, gc=False):
-    """The scores of a bot in its completed matches against another, and those of their units."""
+class MatchTally(msgspec.Struct, gc=False):
+    """The matches of one bot against another, or against the dealer, added up one at a time.
 
+    A large competition has a million of these. `matches` has the values of the completed matches,
+    `units` those of their units, and `lost` is the sum of the values of the others.
+    """
+
+    wins: int = 0
+    draws: int = 0
+    losses: int = 0  # both have lost a match to which neither came
+    forgiven: int = 0  # losses by offences of its own
+    score: int = 0
+    points: int = 0
+    lost: float = 0.0
     matches: Sample = msgspec.field(default_factory=Sample)
     units: Sample | None = None
-    is_whole: bool = True  # every match has sums
+    is_whole: bool = True  # every completed match has sums of its units
 
-    def add(self, score: int, units: UnitSums | None, seat: int) -> None:
-        self.matches.add(score)
+    @property
+    def played(self) -> int:
+        return self.wins + self.draws + self.losses
+
+    def add(
+        self, result: Result, seat: int, units: UnitSums | None = None, value: float | None = None
+    ) -> None:
+        """Add a match as a seat saw it; its `value` is the score, if none is given."""
+        value = result.scores[seat] if value is None else value
+        is_forgiven = seat in result.out
+        if is_forgiven or result.winner not in (None, seat):
+            self.losses += 1
+        elif result.winner is None:
+            self.draws += 1
+        else:
+            self.wins += 1
+        self.forgiven += is_forgiven
+        self.score += result.scores[seat]
+        self.points += result.points[seat]
+        if result.out:
+            self.lost += value
+            return
+        self.matches.add(value)
         if units is None:
             self.is_whole = False
             return
@@ -143,30 +175,36 @@ def unit_kind(plan: Plan) -> UnitKind:
     return UnitKind(unit.name, unit.block, game.is_count and unit.block == 1, rest)
 
 
-def interval_of(parts: Iterable[PairingScores], kind: UnitKind) -> Interval | None:
+def interval_of(parts: Iterable[MatchTally], kind: UnitKind) -> Interval | None:
     """Of the mean score per completed match, over all `parts`; None if there are too few values.
 
     The parts have the weights that they have in the mean: their matches.
     """
     parts = [part for part in parts if part.matches.count]
-    matches = [_Spread(part, part.matches.count, part.matches.variance) for part in parts]
+    completed = sum(part.matches.count for part in parts)
+
+    def mean_part(part: MatchTally, values: int, variance: float | None) -> MeanPart:
+        matches = part.matches
+        return MeanPart(matches.count / completed, matches.total / matches.count, variance, values)
+
+    matches = [mean_part(part, part.matches.count, part.matches.variance) for part in parts]
     if not parts or not all(part.is_whole for part in parts):
         return _mean(matches)
-    units = [_spread_of_units(part, kind) for part in parts]
-    by_units = _share(parts) if kind.is_share else _mean(units)
+    units = [mean_part(part, *_units(part, kind)) for part in parts]
+    by_units = _share(parts, completed) if kind.is_share else _mean(units)
     if by_units is None:
         return _mean(matches)
-    return wider(by_units, _mean(matches)) if _hang_together(matches, units) else by_units
+    return (
+        wider(by_units, _mean(matches)) if _hang_together(matches, units, completed) else by_units
+    )
 
 
-def interval_of_league(
-    sample: Sample, lost: float, played: int, *, is_share: bool
-) -> Interval | None:
+def interval_of_league(tally: MatchTally, *, is_share: bool) -> Interval | None:
     """Of a league's measure per match that counts; None if there are too few to say anything.
 
-    `sample` has the values of the completed matches, `lost` is the sum of the others', and `played`
-    the number of all. Bankrolls are skewed, so that a mean of fewer than `FEWEST` says nothing.
+    Bankrolls are skewed, so that a mean of fewer than `FEWEST` says nothing.
     """
+    sample, played = tally.matches, tally.played
     if is_share:
         return wilson(sample.total / played, played) if played else None
     mean, error = sample.mean, sample.standard_error
@@ -175,19 +213,12 @@ def interval_of_league(
     found = student(mean, error, sample.count - 1)
     if found is None:
         return None
-    low, high = ((end * sample.count + lost) / played for end in (found.low, found.high))
+    low, high = ((end * sample.count + tally.lost) / played for end in (found.low, found.high))
     return Interval(low, high, found.method, found.level)
 
 
-class _Spread(NamedTuple):
-    """The values of a pairing, and the variance that one has in its mean score per match."""
-
-    part: PairingScores
-    values: int
-    variance: float | None
-
-
-def _spread_of_units(part: PairingScores, kind: UnitKind) -> _Spread:
+def _units(part: MatchTally, kind: UnitKind) -> tuple[int, float | None]:
+    """How many units a part has, and the variance that one has in its mean score per match."""
     units, matches = part.units or Sample(), part.matches.count
     variance = units.variance
     if kind.is_share:  # smoothed, as `share_of` does it
@@ -196,13 +227,12 @@ def _spread_of_units(part: PairingScores, kind: UnitKind) -> _Spread:
     if variance is not None:
         # Of the units of all matches, also of what is left of each after its last block.
         variance *= (units.count + kind.rest * matches) * units.count / matches**2
-    return _Spread(part, units.count, variance)
+    return units.count, variance
 
 
-def _hang_together(matches: Sequence[_Spread], units: Sequence[_Spread]) -> bool:
+def _hang_together(matches: Sequence[MeanPart], units: Sequence[MeanPart], completed: int) -> bool:
     """Whether matches spread further than independent units let expect in 4 of 5 cases."""
-    completed = sum(spread.values for spread in matches)
-    if completed < ENOUGH or completed == sum(spread.values for spread in units):
+    if completed < ENOUGH or completed == sum(part.count for part in units):
         return False
     degrees = completed - len(matches)
     found, expected = _variance(matches), _variance(units)
@@ -211,41 +241,31 @@ def _hang_together(matches: Sequence[_Spread], units: Sequence[_Spread]) -> bool
     return found > expected * (1 + _FAR * sqrt(2 / degrees))
 
 
-def _variance(spreads: Sequence[_Spread]) -> float | None:
-    """Of the mean over the parts, but for a factor; None if one of them is not known."""
+def _variance(parts: Sequence[MeanPart]) -> float | None:
+    """Of the mean over the parts; None if one of them is not known."""
     total = 0.0
-    for part, values, variance in spreads:
-        if variance is None:
+    for part in parts:
+        if part.variance is None:
             return None
-        total += part.matches.count**2 * variance / values
+        total += part.weight**2 * part.variance / part.count
     return total
 
 
-def _mean(spreads: Sequence[_Spread]) -> Interval | None:
-    completed = sum(spread.part.matches.count for spread in spreads)
-    if len(spreads) == 1:  # as below, and at once
-        [(part, values, variance)] = spreads
-        if variance is None:
-            return None
-        return student(part.matches.total / completed, sqrt(variance / values), values - 1)
-    return mean_of(
-        MeanPart(
-            part.matches.count / completed,
-            part.matches.total / part.matches.count,
-            variance,
-            values,
-        )
-        for part, values, variance in spreads
-    )
+def _mean(parts: Sequence[MeanPart]) -> Interval | None:
+    if len(parts) != 1:
+        return mean_of(parts)
+    [part] = parts  # the same, and at once
+    if part.variance is None:
+        return None
+    return student(part.mean, sqrt(part.variance / part.count), part.count - 1)
 
 
-def _share(parts: Sequence[PairingScores]) -> Interval | None:
+def _share(parts: Sequence[MatchTally], completed: int) -> Interval | None:
     units = [part.units or Sample() for part in parts]
     played = sum(sample.count for sample in units)
     found = share_of(
         SharePart(sample.count / played, sample.total, sample.count) for sample in units
     )
-    completed = sum(part.matches.count for part in parts)
     return None if found is None else found.scaled(played / completed)
 
 

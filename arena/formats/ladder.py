@@ -21,17 +21,17 @@ from functools import cache
 from itertools import chain
 from math import sqrt
 from operator import itemgetter
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import msgspec
 
-from arena.formats.schedule import Outcome
-from arena.formats.standings import ranked
+from arena.formats.standings import RunningStandings, ranked
 from arena.games.match import Result
 from arena.games.names import owner_of
+from arena.games.statistics import UnitSums
 from protocol.errors import UsageError
 from protocol.games import MOST_SEATS
-from protocol.messages import Ending, Termination
+from protocol.messages import Termination
 
 if TYPE_CHECKING:
     from openskill.models import BradleyTerryPart
@@ -96,23 +96,25 @@ class Climber:
         return self.mu - CAUTION * self.sigma
 
 
-class Ladder:
-    """The standings of a ladder; beside `players`, other bots enter by their first match."""
+class Ladder(RunningStandings):
+    """The standings of a ladder; beside `players`, other bots enter by their first match.
+
+    They are ranked by rating, and an offence strikes nobody (J3).
+    """
+
+    line = LadderRow
+    strikes = False
 
     def __init__(self, players: Sequence[str] = ()) -> None:
+        super().__init__(players)
         self._climbers = {name: Climber() for name in players}
-        self._eliminated: dict[str, Termination] = {}
         self._model: BradleyTerryPart | None = None
 
-    def add(self, outcome: Outcome) -> None:
-        """Rate a match by scores, an offender last (J3).
+    def _count(self, players: tuple[str, ...], result: Result, units: UnitSums | None) -> None:
+        """Rate a match by scores, an offender last (J3); those of removed bots do not count.
 
-        Matches that are unplayed or void, and those of removed bots, do not count. Raises
-        UsageError if it is not a match of two or more different bots.
+        Raises UsageError if it is not a match of two or more different bots.
         """
-        players, result = outcome.pairing.players, outcome.result
-        if result is None or result.termination.kind is Ending.VOID:
-            return
         _check(len(players))
         if len(set(players)) != len(players):
             raise UsageError(
@@ -140,7 +142,7 @@ class Ladder:
 
     def eliminate(self, name: str, termination: Termination) -> None:
         """Strike a bot; call it before its matches are added, as ratings cannot be undone."""
-        self._eliminated.setdefault(name, termination)
+        super().eliminate(name, termination)
         self._climbers.pop(name, None)
 
     def version_changed(self, name: str) -> None:
@@ -148,34 +150,6 @@ class Ladder:
         climber = self._climbers.get(name)
         if climber is not None:
             climber.sigma = max(climber.sigma, NEW_VERSION)
-
-    def rows(self) -> tuple[LadderRow, ...]:
-        """By rating; at the end those who have not played, and the removed."""
-        climbers = self._climbers
-        played = [name for name in climbers if climbers[name].played]
-        return (
-            *(
-                LadderRow(
-                    rank=rank,
-                    name=name,
-                    rating=climber.rating,
-                    mu=climber.mu,
-                    sigma=climber.sigma,
-                    played=climber.played,
-                    wins=climber.wins,
-                    draws=climber.draws,
-                    losses=climber.losses,
-                    offences=climber.offences,
-                )
-                for rank, name in ranked(played, lambda name: climbers[name].rating)
-                for climber in (climbers[name],)
-            ),
-            *(LadderRow(rank=None, name=name) for name in climbers if not climbers[name].played),
-            *(
-                LadderRow(rank=None, name=name, eliminated=ended)
-                for name, ended in self._eliminated.items()
-            ),
-        )
 
     def __len__(self) -> int:
         return len(self._climbers) + len(self._eliminated)
@@ -186,6 +160,18 @@ class Ladder:
     def climber(self, name: str) -> Climber:
         """A bot's past; of an unknown one that of a beginner."""
         return self._climbers.get(name) or Climber()
+
+    def _remaining(self) -> list[str]:
+        return list(self._climbers)
+
+    def _line(self, name: str, remaining: Collection[str]) -> LadderRow:
+        climber = self._climbers[name]
+        fields = ("rating", "mu", "sigma", "played", "wins", "draws", "losses", "offences")
+        known: dict[str, Any] = {field: getattr(climber, field) for field in fields}
+        return LadderRow(rank=None, name=name, **known)
+
+    def _ranked(self, played: list[str], lines: Mapping[str, Any]) -> list[tuple[int, str]]:
+        return ranked(played, lambda name: lines[name].rating)
 
     def _rate(self, climbers: Sequence[Climber], ranks: Sequence[int]) -> None:
         if self._model is None:
@@ -298,13 +284,8 @@ class _FreeBots:
                 self._free[name] -= 1
                 if not self._free[name]:
                     del self._free[name]
-                    self._drop_from(owner_of(name))
+                    self._owners -= Counter([owner_of(name)])  # without those that have none left
             yield table
-
-    def _drop_from(self, owner: str) -> None:
-        self._owners[owner] -= 1
-        if not self._owners[owner]:
-            del self._owners[owner]
 
     def _next(self, seats: int, rematch: bool) -> tuple[str, ...]:
         """The players of the next table, in any order; empty if there is none."""

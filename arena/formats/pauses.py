@@ -65,20 +65,17 @@ class Pauses:
                 account.completed = 0
                 account.until = at + account.pause_s
             elif account is not None and result.termination.kind is Ending.COMPLETED:
-                self._work_off(owner, account)
+                account.completed += 1
+                if account.completed == MATCHES_EACH:
+                    account.completed = 0
+                    account.offences -= 1
+                if not account.offences:
+                    del self._accounts[owner]
 
     def left_s(self, owner: str, now: float) -> float:
         """How long an owner still rests, in seconds, at `now` in Unix seconds."""
         account = self._accounts.get(_owner(owner))
         return 0.0 if account is None else account.left_s(now)
-
-    def _work_off(self, owner: str, account: _Account) -> None:
-        account.completed += 1
-        if account.completed == MATCHES_EACH:
-            account.completed = 0
-            account.offences -= 1
-            if not account.offences:
-                del self._accounts[owner]
 
 
 def _owner(name: str) -> str:

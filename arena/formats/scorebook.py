@@ -17,7 +17,6 @@ from arena.formats.ladder import Ladder, RatingHistory
 from arena.formats.pauses import Pauses
 from arena.formats.schedule import Outcome, Pairing, Ranking, Stage
 from arena.formats.spec import Form, Plan
-from arena.formats.standings import League, RoundRobin
 from arena.games.match import Result
 from arena.games.statistics import UnitSums
 from arena.games.verdict import FORGIVABLE
@@ -80,16 +79,12 @@ class Scorebook:
     @property
     def cross_table(self) -> dict[str, dict[str, Any]]:
         """Row bot → column bot → `Cell` in a round robin; else empty."""
-        if isinstance(self._standings, RoundRobin):
-            return self._standings.cross_table()
-        return {}
+        return {} if self._standings is None else self._standings.cross_table()
 
     @property
     def unit(self) -> IntervalUnit | None:
         """Of what the intervals in `rows` are made; None where there are none."""
-        if isinstance(self._standings, RoundRobin | League):
-            return self._standings.unit
-        return None
+        return None if self._standings is None else self._standings.unit
 
     @property
     def ladder(self) -> Ladder:

@@ -10,7 +10,8 @@ that one bot wins. What is sure stands in `arena/games/settle.py`. Pure.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from functools import partial
 from itertools import combinations
 from typing import Any
 
@@ -28,10 +29,19 @@ from arena.formats.schedule import (
     circle,
 )
 from arena.formats.spec import Form, Plan, Settling
-from arena.formats.standings import Cell, League, LeagueRow, RoundRobin, Row, ranked
+from arena.formats.standings import (
+    Cell,
+    League,
+    LeagueRow,
+    RoundRobin,
+    Row,
+    RunningStandings,
+    league_value,
+    ranked,
+)
 from arena.games.interval import SharePart, share_of
 from arena.games.match import Result
-from arena.games.settle import LeagueRace, Mark, Meeting, PairRace, RankRange, block_size
+from arena.games.settle import LeagueRace, Mark, Meeting, PairRace, block_size
 
 __all__ = [
     "MARKS_NOTE",
@@ -110,7 +120,7 @@ def settled_schedule(plan: Plan) -> Schedule:
     while stage := draw(blocks.open()):
         outcomes = yield stage
         blocks.add(outcomes)
-        blocks.strike(_gone(outcomes))
+        blocks.race.strike(_gone(outcomes))
     yield ()  # nothing more is drawn, and the last block may still be on
     return ()
 
@@ -163,9 +173,6 @@ class _PairBlocks:
             if outcome.result is not None
         )
 
-    def strike(self, names: Collection[str]) -> None:
-        self.race.strike(names)
-
 
 class _LeagueBlocks:
     """The blocks of a league."""
@@ -173,12 +180,12 @@ class _LeagueBlocks:
     def __init__(self, plan: Plan, settle: Settling) -> None:
         game, settings = plan.rules, plan.read_settings()
         stake = None if game.purse is None else getattr(settings, game.purse.stake)
-        self._measure = game.measure
-        self._value: Callable[[int], float] = lambda score: game.measure.value(settings, score)
-        scale = 1.0 if self._measure.is_share or stake is None else float(stake)
+        self._value = partial(league_value, game.measure, settings)
+        is_share = game.measure.is_share
+        scale = 1.0 if is_share or stake is None else float(stake)
         level = settle.level / _POINTS * scale
         self._players = plan.players
-        self.race = LeagueRace(plan.players, settle.goal, level, is_share=self._measure.is_share)
+        self.race = LeagueRace(plan.players, settle.goal, level, is_share=is_share)
 
     def everybody(self) -> frozenset[tuple[str, ...]]:
         return frozenset((name,) for name in self._players)
@@ -193,17 +200,8 @@ class _LeagueBlocks:
     def add(self, outcomes: Outcomes) -> None:
         self.race.add([(outcome.pairing.players[0], self._of(outcome)) for outcome in outcomes])
 
-    def strike(self, names: Collection[str]) -> None:
-        self.race.strike(names)
-
     def _of(self, outcome: Outcome) -> float | None:
-        """The value of a match; one that was lost by an offence is none that was reached (J3)."""
-        result = outcome.result
-        if result is None:
-            return None
-        if not result.out:
-            return self._value(result.scores[0])
-        return 0.0 if self._measure.is_share else self._value(min(0, result.scores[0]))
+        return None if outcome.result is None else self._value(outcome.result)
 
 
 def _won(result: Result) -> float:
@@ -220,24 +218,39 @@ def _blocks_of(plan: Plan) -> _PairBlocks | _LeagueBlocks:
     return _PairBlocks(plan.players, plan.settle)
 
 
-class _Progress:
-    """The schedule of a competition, run over the results that there are, and what is sure by them.
+class _Settled(RunningStandings):
+    """Standings that say which ranks are possible, by the schedule run over the results so far.
 
-    It looks when it is asked, not when results come: a bot that was removed is known before the
+    It is run when somebody looks, not when results come: a bot that was removed is known before the
     results that it had by then.
     """
 
-    def __init__(self, plan: Plan) -> None:
+    def _run(self, plan: Plan) -> None:
         self._stages = OpenStages(settled_schedule(plan), ahead=1)
         self._blocks = _blocks_of(plan)
         self._results: dict[int, Result] = {}  # of the open blocks
 
-    def add(self, number: int, result: Result) -> None:
-        self._results[number] = result
+    def add(self, outcome: Outcome) -> None:
+        super().add(outcome)
+        if outcome.result is not None:
+            self._results[outcome.pairing.number] = outcome.result
 
-    def race(self, out: Collection[str]) -> PairRace | LeagueRace:
-        """What is sure by the whole blocks so far, without the bots that are `out`."""
-        gone = frozenset(out)
+    def rows(self) -> tuple[Any, ...]:
+        """As of a competition without `settle`; the rank ranges hold for whole blocks."""
+        self._ranges = self._race().ranges()
+        return super().rows()
+
+    def _placed(self, line: Any, rank: int) -> Any:
+        """A row with the ranks that are possible; that which was found always is one of them."""
+        possible = self._ranges.get(line.name)
+        if possible is not None:
+            low, high = min(rank, possible.low), max(rank, possible.high)
+            line = msgspec.structs.replace(line, rank_low=low, rank_high=high)
+        return super()._placed(line, rank)
+
+    def _race(self) -> PairRace | LeagueRace:
+        """What is sure by the whole blocks so far, without the bots that are out."""
+        gone = self._eliminated.keys()
         while stage := self._stages.oldest:
             if any(
                 pairing.number not in self._results and gone.isdisjoint(pairing.players)
@@ -249,50 +262,41 @@ class _Progress:
             )
             self._stages.hear(outcomes)
             self._blocks.add(outcomes)
-        self._blocks.strike(gone)
+        self._blocks.race.strike(gone)
         return self._blocks.race
 
 
-class SettledRoundRobin(RoundRobin):
-    """The standings of a round robin with `settle`: by the mean share over opponents (K6)."""
+class SettledRoundRobin(_Settled, RoundRobin):
+    """The standings of a round robin with `settle` (K6): by the mean share over opponents.
+
+    Equals are ranked by their mean score. The share is of all matches.
+    """
+
+    line = SettledRow
 
     def __init__(self, plan: Plan) -> None:
         super().__init__(plan.players, plan.not_there, unit_kind(plan))
-        self._progress = _Progress(plan)
+        self._run(plan)
 
-    def add(self, outcome: Outcome) -> None:
-        super().add(outcome)
-        if outcome.result is not None:
-            self._progress.add(outcome.pairing.number, outcome.result)
-
-    def rows(self) -> tuple[SettledRow, ...]:
-        """By share, then mean score; at the end those without a match, the eliminated, the absent.
-
-        The rank ranges hold for whole blocks, the share is of all matches.
-        """
-        ranges = self._progress.race(self._eliminated).ranges()
-        plain = {row.name: row for row in super().rows()}
-        shares = {row.name: self._share(row.name) for row in plain.values() if row.rank}
-        places = ranked(
-            [name for name, row in plain.items() if row.rank is not None],
-            lambda name: (shares[name], plain[name].mean or 0.0),
-        )
-        ranks = {name: rank for rank, name in places}
-        order = [*ranks, *(name for name in plain if name not in ranks)]
-        return tuple(
-            self._row(_settled(plain[name], ranks.get(name), ranges), shares.get(name))
-            for name in order
-        )
-
-    def _row(self, fields: dict[str, Any], share: float | None) -> SettledRow:
-        if share is None:
-            return SettledRow(**fields)
-        found = share_of(self._parts(fields["name"]))
+    def _line(self, name: str, remaining: Collection[str]) -> Any:
+        met = [tally for tally in self._met(name, remaining) if tally.played]
+        line = super()._line(name, remaining)
+        if not met:
+            return line
+        parts = [  # of equal weight
+            SharePart(1 / len(met), tally.wins + tally.draws / 2, tally.played) for tally in met
+        ]
+        share = sum(part.won / part.count for part in parts) / len(parts)
+        found = share_of(parts)
         low, high = (None, None) if found is None else found.bounds
-        return SettledRow(**fields, share=share, share_low=low, share_high=high)
+        return msgspec.structs.replace(line, share=share, share_low=low, share_high=high)
+
+    def _ranked(self, played: list[str], lines: Mapping[str, Any]) -> list[tuple[int, str]]:
+        in_order = [name for _, name in super()._ranked(played, lines)]
+        return ranked(in_order, lambda name: (lines[name].share, lines[name].mean or 0.0))
 
     def cross_table(self) -> dict[str, dict[str, Cell]]:
-        race = self._progress.race(self._eliminated)
+        race = self._race()
         assert isinstance(race, PairRace), "of a round robin"
         return {
             name: {
@@ -302,46 +306,12 @@ class SettledRoundRobin(RoundRobin):
             for name, cells in super().cross_table().items()
         }
 
-    def _share(self, name: str) -> float:
-        """The mean over the opponents that a bot has met of the share that it won, a draw half."""
-        parts = self._parts(name)
-        return sum(part.won / part.count for part in parts) / len(parts)
 
-    def _parts(self, name: str) -> list[SharePart]:
-        """What a bot has won against each opponent that it has met, with equal weight."""
-        met = [
-            tally
-            for other in self._remaining()
-            if other != name and (tally := self._tallies.get((name, other))) and tally.played
-        ]
-        return [
-            SharePart(1 / len(met), tally.wins + tally.draws / 2, tally.played) for tally in met
-        ]
-
-
-class SettledLeague(League):
+class SettledLeague(_Settled, League):
     """The standings of a league with `settle`: by its measure, with rank ranges."""
+
+    line = SettledLeagueRow
 
     def __init__(self, plan: Plan) -> None:
         super().__init__(plan.players, plan.rules.measure, plan.read_settings(), plan.not_there)
-        self._progress = _Progress(plan)
-
-    def add(self, outcome: Outcome) -> None:
-        super().add(outcome)
-        if outcome.result is not None:
-            self._progress.add(outcome.pairing.number, outcome.result)
-
-    def rows(self) -> tuple[SettledLeagueRow, ...]:
-        ranges = self._progress.race(self._eliminated).ranges()
-        return tuple(SettledLeagueRow(**_settled(row, row.rank, ranges)) for row in super().rows())
-
-
-def _settled(
-    row: Row | LeagueRow, rank: int | None, ranges: Mapping[str, RankRange]
-) -> dict[str, Any]:
-    """The fields of a row with its ranks; that which was found is always one of the possible."""
-    fields = msgspec.structs.asdict(row) | {"rank": rank}
-    possible = ranges.get(row.name)
-    if rank is None or possible is None:
-        return fields
-    return fields | {"rank_low": min(rank, possible.low), "rank_high": max(rank, possible.high)}
+        self._run(plan)

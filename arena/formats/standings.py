@@ -1,4 +1,4 @@
-"""The standings of round robins (K1) and of leagues (K3).
+"""The standings of round robins (K1) and of leagues (K3), and what they share with a ladder's.
 
 Standings take outcomes one at a time and can be read at any moment. They are pure and depend on
 outcomes alone, so that they can be computed again from the record. Offenders are struck from
@@ -10,28 +10,37 @@ holds the true mean in 19 of 20 cases, and `arena/formats/intervals.py` says of 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from math import sqrt
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import msgspec
 
 from arena.formats.intervals import (
     IntervalUnit,
-    PairingScores,
+    MatchTally,
     UnitKind,
     interval_of,
     interval_of_league,
 )
 from arena.formats.schedule import Outcome
-from arena.games.interval import Bounds
+from arena.games.interval import Bounds, Interval
 from arena.games.match import Result
 from arena.games.rules import Measure
 from arena.games.statistics import Sample, UnitSums, error_of_sum
 from protocol.messages import Ending, Termination
 from protocol.vocabulary import Settings
 
-__all__ = ["Cell", "League", "LeagueRow", "RoundRobin", "Row", "ranked"]
+__all__ = [
+    "Cell",
+    "League",
+    "LeagueRow",
+    "RoundRobin",
+    "Row",
+    "RunningStandings",
+    "league_value",
+    "ranked",
+]
 
 Key = TypeVar("Key", float, tuple[int, int], tuple[float, float])
 
@@ -86,11 +95,14 @@ class LeagueRow(msgspec.Struct, frozen=True, kw_only=True):
     method: str | None = None  # by which `interval` was computed
 
 
-class _Standings(ABC):
-    """What both forms share: who takes part, who is out, which outcomes count.
+class RunningStandings(ABC):
+    """What all forms share: who takes part, who is out, which outcomes count, how rows are ranked.
 
     `not_there` are those who had not come when it started; they are listed at the end.
     """
+
+    line: type[Any]  # of what the rows are
+    strikes = True  # whether an offence that is not forgiven eliminates
 
     def __init__(self, players: Sequence[str], not_there: Sequence[str] = ()) -> None:
         self._players = tuple(players)
@@ -102,7 +114,7 @@ class _Standings(ABC):
         result = outcome.result
         if result is None or result.termination.kind is Ending.VOID:
             return
-        out = [seat for seat in result.out if seat not in outcome.forgiven]
+        out = [seat for seat in result.out if self.strikes and seat not in outcome.forgiven]
         for seat in out:
             self.eliminate(outcome.pairing.players[seat], result.termination)
         if not out:
@@ -112,51 +124,56 @@ class _Standings(ABC):
         """Strike a bot for an offence, in a match or outside; only the first is listed (J2)."""
         self._eliminated.setdefault(name, termination)
 
+    @property
+    def unit(self) -> IntervalUnit | None:
+        """Of what the intervals in the rows are made; None where there are none."""
+        return None
+
+    def cross_table(self) -> dict[str, dict[str, Cell]]:
+        """Row bot → column bot → how the first did against the second; only of a round robin."""
+        return {}
+
+    def rows(self) -> tuple[Any, ...]:
+        """Best first; at the end those without a match, the eliminated, the absent."""
+        remaining = self._remaining()
+        lines = {name: self._line(name, remaining) for name in remaining}
+        played = [name for name in remaining if lines[name].played]
+        return (
+            *(self._placed(lines[name], rank) for rank, name in self._ranked(played, lines)),
+            *(lines[name] for name in remaining if name not in played),
+            *(
+                self.line(rank=None, name=name, eliminated=ended)
+                for name, ended in self._eliminated.items()
+            ),
+            *(self.line(rank=None, name=name, not_there=True) for name in self._not_there),
+        )
+
     @abstractmethod
     def _count(self, players: tuple[str, ...], result: Result, units: UnitSums | None) -> None:
-        """Count a match that was completed, or ended by offences that were all forgiven."""
+        """Count a match that was completed, or ended by offences that strike nobody."""
+
+    @abstractmethod
+    def _line(self, name: str, remaining: Collection[str]) -> Any:
+        """The row of a bot, as yet without a rank."""
+
+    @abstractmethod
+    def _ranked(self, played: list[str], lines: Mapping[str, Any]) -> list[tuple[int, str]]:
+        """The names of those who have played, with their ranks."""
+
+    def _placed(self, line: Any, rank: int) -> Any:
+        return msgspec.structs.replace(line, rank=rank)
 
     def _remaining(self) -> list[str]:
         return [name for name in self._players if name not in self._eliminated]
 
 
-class _Tally(msgspec.Struct, gc=False):
-    """One bot against another, while it is counted; a large competition has a million of these."""
-
-    wins: int = 0
-    draws: int = 0
-    losses: int = 0
-    forgiven: int = 0
-    score: int = 0
-    points: int = 0
-    scores: PairingScores = msgspec.field(default_factory=PairingScores)
-
-    def add(self, result: Result, seat: int, units: UnitSums | None) -> None:
-        offended = seat in result.out
-        if offended:  # also where the other one did not come either
-            self.losses += 1
-        elif result.winner is None:
-            self.draws += 1
-        elif result.winner == seat:
-            self.wins += 1
-        else:
-            self.losses += 1
-        self.forgiven += offended
-        self.score += result.scores[seat]
-        self.points += result.points[seat]
-        if not result.out:
-            self.scores.add(result.scores[seat], units, seat)
-
-    @property
-    def played(self) -> int:
-        return self.wins + self.draws + self.losses
-
-
-class RoundRobin(_Standings):
-    """The standings of a round robin (K1).
+class RoundRobin(RunningStandings):
+    """The standings of a round robin (K1): by wins, then score.
 
     A match of a bot against itself is in the cross table as its first seat saw it, and in no row.
     """
+
+    line = Row
 
     def __init__(
         self,
@@ -165,7 +182,7 @@ class RoundRobin(_Standings):
         kind: UnitKind = UnitKind(),  # noqa: B008
     ) -> None:
         super().__init__(players, not_there)
-        self._tallies: dict[tuple[str, str], _Tally] = {}
+        self._tallies: dict[tuple[str, str], MatchTally] = {}
         self._kind = kind
         self._without = 0  # completed matches without sums of units that the game has
 
@@ -173,39 +190,12 @@ class RoundRobin(_Standings):
     def unit(self) -> IntervalUnit:
         return IntervalUnit(self._kind.name, self._kind.block, self._without)
 
-    def rows(self) -> tuple[Row, ...]:
-        """By wins, then score; at the end those without a match, the eliminated, the absent."""
-        remaining = self._remaining()
-        totals = {
-            name: self._total(
-                tally
-                for other in remaining
-                if other != name and (tally := self._tallies.get((name, other)))
-            )
-            for name in remaining
-        }
-        played = [name for name in remaining if totals[name].played]
-        return (
-            *(
-                Row(rank=rank, name=name, **msgspec.structs.asdict(totals[name]))
-                for rank, name in ranked(
-                    played, lambda name: (totals[name].wins, totals[name].score)
-                )
-            ),
-            *(Row(rank=None, name=name) for name in remaining if name not in played),
-            *(
-                Row(rank=None, name=name, eliminated=ended)
-                for name, ended in self._eliminated.items()
-            ),
-            *(Row(rank=None, name=name, not_there=True) for name in self._not_there),
-        )
-
     def cross_table(self) -> dict[str, dict[str, Cell]]:
-        """Row bot → column bot → how the first did against the second, without the eliminated."""
+        """As it says above, without the eliminated."""
         remaining = self._remaining()
         return {
             name: {
-                other: self._total([tally])
+                other: Cell(**self._total([tally]))
                 for other in remaining
                 if (tally := self._tallies.get((name, other)))
             }
@@ -222,38 +212,45 @@ class RoundRobin(_Standings):
         if first != second:
             self._tally(second, first).add(result, 1, units)
 
-    def _tally(self, name: str, other: str) -> _Tally:
+    def _tally(self, name: str, other: str) -> MatchTally:
         tally = self._tallies.get((name, other))
         if tally is None:
-            tally = self._tallies[name, other] = _Tally()
+            tally = self._tallies[name, other] = MatchTally()
         return tally
 
-    def _total(self, tallies: Iterable[_Tally]) -> Cell:
+    def _met(self, name: str, remaining: Collection[str]) -> list[MatchTally]:
+        """What a bot has done against each opponent that it has met."""
+        return [
+            tally
+            for other in remaining
+            if other != name and (tally := self._tallies.get((name, other)))
+        ]
+
+    def _line(self, name: str, remaining: Collection[str]) -> Any:
+        return self.line(rank=None, name=name, **self._total(self._met(name, remaining)))
+
+    def _ranked(self, played: list[str], lines: Mapping[str, Any]) -> list[tuple[int, str]]:
+        return ranked(played, lambda name: (lines[name].wins, lines[name].score))
+
+    def _total(self, tallies: Sequence[MatchTally]) -> dict[str, Any]:
         """The sum over opponents; error and interval leave out how these differ: no chance."""
-        counted = list(tallies)
-        samples = [tally.scores.matches for tally in counted if tally.scores.matches.count]
+        samples = [tally.matches for tally in tallies if tally.matches.count]
         completed = sum(sample.count for sample in samples)
         error = error_of_sum(sample.error_of_total for sample in samples)
-        interval = interval_of((tally.scores for tally in counted), self._kind)
-        return Cell(
-            played=sum(tally.played for tally in counted),
-            completed=completed,
-            wins=sum(tally.wins for tally in counted),
-            draws=sum(tally.draws for tally in counted),
-            losses=sum(tally.losses for tally in counted),
-            forgiven=sum(tally.forgiven for tally in counted),
-            score=sum(tally.score for tally in counted),
-            mean=sum(sample.total for sample in samples) / completed if samples else None,
-            error=None if error is None else error / completed,
-            points=sum(tally.points for tally in counted),
-            interval=None if interval is None else interval.bounds,
-            level=None if interval is None else interval.level,
-            method=None if interval is None else interval.method,
-        )
+        sums = ("played", "wins", "draws", "losses", "forgiven", "score", "points")
+        return {
+            **{name: sum(getattr(tally, name) for tally in tallies) for name in sums},
+            "completed": completed,
+            "mean": sum(sample.total for sample in samples) / completed if samples else None,
+            "error": None if error is None else error / completed,
+            **_said(interval_of(tallies, self._kind)),
+        }
 
 
-class League(_Standings):
-    """The standings of a league (K3); `settings` are those of all matches."""
+class League(RunningStandings):
+    """The standings of a league (K3): by its measure's mean, with the settings of all matches."""
+
+    line = LeagueRow
 
     def __init__(
         self,
@@ -265,65 +262,51 @@ class League(_Standings):
         super().__init__(players, not_there)
         self._measure = measure
         self._settings = settings
-        self._samples = {name: Sample() for name in players}
-        self._lost = dict.fromkeys(players, 0.0)  # the values of matches lost by an offence
-        self._scores = dict.fromkeys(players, 0)
-        self._forgiven = dict.fromkeys(players, 0)
-
-    def rows(self) -> tuple[LeagueRow, ...]:
-        """By the measure's mean; at the end those without a match, the eliminated, the absent."""
-        remaining = self._remaining()
-        played = [name for name in remaining if self._played(name)]
-        return (
-            *(self._row(*place) for place in ranked(played, self._value)),
-            *(self._row(None, name) for name in remaining if name not in played),
-            *(
-                LeagueRow(rank=None, name=name, eliminated=ended)
-                for name, ended in self._eliminated.items()
-            ),
-            *(LeagueRow(rank=None, name=name, not_there=True) for name in self._not_there),
-        )
+        self._tallies = {name: MatchTally() for name in players}
 
     @property
     def unit(self) -> IntervalUnit:
         return IntervalUnit()
 
     def _count(self, players: tuple[str, ...], result: Result, units: UnitSums | None) -> None:
-        (player,) = players
-        self._scores[player] += result.scores[0]
-        value, score = self._measure.value, result.scores[0]
-        if not result.out:
-            self._samples[player].add(value(self._settings, score))
-            return
-        self._forgiven[player] += 1
-        # Nobody may gain by leaving a match. Against the dealer the whole stake is lost by now.
-        if not self._measure.is_share:
-            self._lost[player] += value(self._settings, min(0, score))
+        value = league_value(self._measure, self._settings, result)
+        self._tallies[players[0]].add(result, 0, value=value)
 
-    def _value(self, name: str) -> float:
-        return (self._samples[name].total + self._lost[name]) / self._played(name)
-
-    def _played(self, name: str) -> int:
-        return self._samples[name].count + self._forgiven[name]
-
-    def _row(self, rank: int | None, name: str) -> LeagueRow:
-        sample, played = self._samples[name], self._played(name)
-        error = _error_of_share(sample) if self._measure.is_share else sample.standard_error
-        interval = interval_of_league(
-            sample, self._lost[name], played, is_share=self._measure.is_share
-        )
-        return LeagueRow(
-            rank=rank,
+    def _line(self, name: str, remaining: Collection[str]) -> Any:
+        tally, is_share = self._tallies[name], self._measure.is_share
+        sample, played = tally.matches, tally.played
+        error = _error_of_share(sample) if is_share else sample.standard_error
+        return self.line(
+            rank=None,
             name=name,
             played=played,
-            forgiven=self._forgiven[name],
-            value=self._value(name) if played else None,
+            forgiven=tally.forgiven,
+            value=(sample.total + tally.lost) / played if played else None,
             error=None if error is None else error * sample.count / played,
-            score=self._scores[name],
-            interval=None if interval is None else interval.bounds,
-            level=None if interval is None else interval.level,
-            method=None if interval is None else interval.method,
+            score=tally.score,
+            **_said(interval_of_league(tally, is_share=is_share)),
         )
+
+    def _ranked(self, played: list[str], lines: Mapping[str, Any]) -> list[tuple[int, str]]:
+        return ranked(played, lambda name: lines[name].value or 0.0)
+
+
+def league_value(measure: Measure, settings: Settings, result: Result) -> float:
+    """What a match of a league counts; one that was lost by an offence reached nothing (J3).
+
+    Nobody may gain by leaving a match. Against the dealer the whole stake is lost by now.
+    """
+    [score] = result.scores
+    if not result.out:
+        return measure.value(settings, score)
+    return 0.0 if measure.is_share else measure.value(settings, min(0, score))
+
+
+def _said(interval: Interval | None) -> dict[str, Any]:
+    """The fields of a row that say how sure its mean is."""
+    if interval is None:
+        return {}
+    return {"interval": interval.bounds, "level": interval.level, "method": interval.method}
 
 
 def _error_of_share(sample: Sample) -> float | None:

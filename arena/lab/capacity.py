@@ -21,7 +21,7 @@ import msgspec
 from arena.games.catalogue import GAMES, competition_settings
 from arena.games.match import MatchResult
 from arena.games.rules import Game
-from arena.referee.live_match import LiveMatch
+from arena.referee.bot_session import LiveMatch
 from arena.sandbox.doctor import RESERVED_FILES
 from arena.sandbox.safety import fitting_bots
 from arena.sandbox.supervisor import ends_with_this

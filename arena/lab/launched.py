@@ -29,7 +29,7 @@ from arena.formats.spec import HOUSE_TABLES
 from arena.games.match import MatchResult, MatchState
 from arena.games.rules import Game
 from arena.lab.matches import Experiment, MatchSpec, PlayedMatch, SampledGame, Summed
-from arena.referee.live_match import LiveMatch
+from arena.referee.bot_session import LiveMatch
 from arena.referee.referee import MOST_VOIDS
 from arena.sandbox.bot_spec import unused
 from arena.sandbox.command import Program, strategy_program

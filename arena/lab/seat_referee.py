@@ -19,10 +19,9 @@ import msgspec
 from arena.competitions.live_arena import LiveArena
 from arena.games.match import MatchState
 from arena.games.verdict import Finding
-from arena.referee.bot_session import BotSession
+from arena.referee.bot_session import BotSession, LiveMatch, MatchSeat
 from arena.referee.clock import Lag
-from arena.referee.live_match import LiveMatch
-from arena.referee.seat import MatchSeat, TimeCharge
+from arena.referee.decision_time import TimeCharge
 from protocol import messages
 from protocol.errors import IllegalAnswer
 from protocol.messages import Answer, Limits, Over, Ready, Verdict

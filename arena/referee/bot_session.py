@@ -1,47 +1,109 @@
-"""A bot as the server sees it: its session, connection and seats, and what is to be sent to it."""
+"""A bot as the server sees it, its seats, and the matches over the network that it sits in.
+
+A session is in one of these states. The clocks of its seats run while it is HERE, and it is given
+matches; in every other state the grace or silence of each match that it plays is used up (J7).
+
+    state      connection  loss    what ends it
+    HERE       some        None    it is silent → SILENT, it is closed → LOST
+    SILENT     some        silent  anything is heard of it → HERE, it is closed → LOST
+    LOST       None        closed  `resume` → TOLD, its time is over → it is gone
+    TOLD       some        closed  all that it missed is written → HERE, it is closed → LOST
+
+What a bot is TOLD are the transcripts of its matches, if it asks for them, and then the messages
+that were sent last; it ignores those that it has. A connection that was SILENT and is then LOST
+goes on with the grace: a laptop that has slept comes back with a closed socket. What follows if a
+bot does not come back is in `arena/referee/losses.py`, and what time costs in `decision_time.py`.
+"""
 
 from __future__ import annotations
 
 import math
 import secrets
-from collections.abc import Callable
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import InitVar, dataclass, field
-from typing import TYPE_CHECKING
+from types import MappingProxyType
+from typing import Any, NamedTuple, TypeAlias
 
-from msgspec import Raw
+import msgspec
+from msgspec import UNSET, Raw
 
-from arena.games.names import public_name
-from arena.games.verdict import FORGIVABLE
+from arena.games.match import MatchResult, MatchState
+from arena.games.names import alike, owner_of, public_name
+from arena.games.rules import Game
+from arena.games.shuffle import commitment
+from arena.games.verdict import FORGIVABLE, Finding, advice
 from arena.referee.budget import Budget, Share
 from arena.referee.clock import LoopLag, RoundTripFloor
-from arena.referee.losses import ConnectionLoss
-from arena.referee.missed_messages import MissedMessages
-from arena.referee.pings import LinkProbe
+from arena.referee.decision_time import BotTime, ConnectionLoss, SeatTime
 from arena.referee.table_limit import QUICK_S, tables_at_once
-from arena.referee.transport import Gate, LaunchedProcess, Wire
+from arena.referee.transport import Gate, Wire
 from protocol.codec import Encoding, FlatAsk, encode, encode_all, flat_ask
 from protocol.errors import OutOfTurn
-from protocol.messages import Answer, ArenaMessage, Ending, Hello, Over
-from protocol.session import Session, State
+from protocol.messages import (
+    Answer,
+    ArenaMessage,
+    Ask,
+    BotMessage,
+    Ending,
+    Hello,
+    Limits,
+    Match,
+    Over,
+    Past,
+    Ready,
+    Verdict,
+)
+from protocol.session import SeatStanding, Session, State, ask_id
+from protocol.vocabulary import News, Question, Settings
 
-if TYPE_CHECKING:
-    from arena.referee.seat import MatchSeat
+__all__ = ["NOTE_BYTES", "BotSession", "Forgives", "Inquiry", "LiveMatch", "MatchSeat", "OnOver"]
 
-__all__ = ["BotSession"]
+NOTE_BYTES = 256 * 1024
+"""Of notes per seat in a record, as JSON: notes with a million answers fit into no database."""
 
 # Of a batch at most: WebSocket libraries refuse more than 1 MiB (Perl's Mojolicious 256 KiB), and a
 # slow bot can start on the first of several.
 _FRAME_BYTES = 128 * 1024
 _BATCH = 256  # messages of a frame at most, which are mostly less than _FRAME_BYTES
 _OPEN = State.OPEN  # looked up here, as an enum's members take long to find before Python 3.12
-_CPU_TICK_S = 0.01  # Linux counts CPU time in hundredths of a second
 _QUICKEST_S = 1e-6  # for an answer: no bot is quicker
 _FEW_ANSWERS = 16  # fewer say nothing about how quick a bot is
 _MANY_ANSWERS = 512  # then all so far count half, so that the latest count most
 
+_PAST_BYTES = 32 * 1024  # of a transcript at once: some milliseconds of rules
+_STANDINGS = 8  # more competitions do not end while a bot is away
+_STEP_BYTES = 128  # a step that is not sent counts as so many
+
+_PING_S = 5.0  # between pings once the link is known; before that one follows the other
+_PING_MOST_S = 20.0  # between pings in the end: each waits twice as long as the last
+_LOOK_S = 2.0  # between pings while a bot thinks for longer than is free (J7)
+_LOOK_PINGS = 16  # that may be unanswered, as a bot that thinks may read nothing
+# An idle bot that has not answered a ping for so long is gone: with `_PING_MOST_S` before it, that
+# is noticed within a minute.
+_SILENCE_S = 35.0
+_SOON_S = 0.25  # between probes of a bot whose link is not known
+
+OnOver: TypeAlias = Callable[["LiveMatch", MatchResult, Verdict | None], None]
+Forgives: TypeAlias = Callable[[str, Ending, str], bool]
+"""(bot, offence, event) → whether that costs the bot no more than the match (J3)."""
+
+
+@dataclass(slots=True)
+class _Pings:
+    """The pings over one connection, which measure its link and notice when nobody is there."""
+
+    ping: tuple[bytes, float, float] | None = None  # payload, sent at, lag then; unanswered
+    asks_then: int = 0  # the questions put to the bot by then
+    asks_seen: int = 0
+    due: float = 0.0
+    wait_s: float = field(default_factory=lambda: _PING_S)
+    looks: tuple[bytes, ...] = ()  # payloads of those that were sent while it thinks
+    looked_at: float = 0.0
+
 
 @dataclass(slots=True, eq=False, repr=False)
-class BotSession:
+class BotSession(BotTime):
     """One bot, from its first `hello` until it is gone for good.
 
     It may lose its connection in between. `mark_dirty` is called when there is something to write.
@@ -52,7 +114,6 @@ class BotSession:
     most_tables: InitVar[int]
     mark_dirty: Callable[[BotSession], None]
     assigned_name: InitVar[str | None] = None
-    process: LaunchedProcess | None = None  # if the arena has launched it
 
     name: str = field(init=False)  # unique among those present
     public_name: str = field(init=False)  # that it is known by, as other processes of a bot are
@@ -72,22 +133,12 @@ class BotSession:
     pending: int = field(default=0, init=False)  # questions without an answer
     asks: int = field(default=0, init=False)  # questions put to it so far
     answers: int = field(default=0, init=False)  # the latest, of which `_busy_s` is the time
-    # A bot is one worker, however many tables it has. On the loop's clock.
-    last_answer: float = field(default=0.0, init=False)
-    is_metered: bool = field(init=False)  # charged CPU time, not the time on the wall
-    cpu_ms: float = field(default=0.0, init=False)  # what it had used at its last answer
-    # for how long it had had no core at its last answer that was not quick
-    waited_ms: float | None = field(default=None, init=False)
     # While it is set, an event has ended matches by a forgivable offence; see `event_of`.
     event: str = field(default="", init=False)
 
     # called when its connection is lost, or another one is there
     on_link: Callable[[BotSession], None] = field(default=lambda player: None, init=False)
-    link: RoundTripFloor = field(default_factory=RoundTripFloor, init=False)
-    link_probe: LinkProbe = field(init=False)
-    loss: ConnectionLoss | None = field(default=None, init=False)  # while its connection is lost
     heard_at: float = field(default=-math.inf, init=False)  # a frame or pong, on the loop's clock
-    missed: MissedMessages = field(init=False)
     # What is to be sent. Nearly all of it are asks, which are encoded a frame at a time.
     outbox: list[Raw | FlatAsk] = field(default_factory=list, init=False)
     budget: Budget | None = field(default=None, init=False)  # None until it is welcome
@@ -96,12 +147,18 @@ class BotSession:
     _asked: list[MatchSeat] = field(default_factory=list, init=False)
     _batch: bool = field(init=False)
     _busy_s: float = field(default=0.0, init=False)
-    _cpu_read_at: float = field(default=-math.inf, init=False)
-    _cpu_read_ms: float = field(default=0.0, init=False)
     _encoding: Encoding = field(init=False)
     _event_at: float = field(default=-math.inf, init=False)
     _former_secret: str = field(default="", init=False)
     _latest_event: str = field(default="", init=False)
+    _pings: _Pings = field(default_factory=_Pings, init=False)
+    # What is still to be told of matches that the bot has forgotten.
+    _transcripts: Iterator[Match | Past | None] | None = field(default=None, init=False)
+    # All that it missed is in the outbox; its clocks go on when that is written.
+    _is_repeated: bool = field(default=False, init=False)
+    _overs: deque[Over] = field(init=False)  # the latest, of which it may not have heard
+    _standings: deque[Over] = field(default_factory=lambda: deque(maxlen=_STANDINGS), init=False)
+    _repeats: set[tuple[type[BotMessage], str]] = field(default_factory=set, init=False)
 
     def __post_init__(self, hello: Hello, most_tables: int, assigned_name: str | None) -> None:
         self.name = assigned_name or hello.name
@@ -112,14 +169,13 @@ class BotSession:
         self.token = hello.token
         self.secret = new_secret()
         self.is_metered = self.process is not None and self.process.is_metered
-        self.link_probe = LinkProbe(self)
-        self.missed = MissedMessages(self)
+        self._overs = deque(maxlen=self.tables)
         self._use(hello)
 
     @property
     def is_caught_up(self) -> bool:
         """Whether it is connected and has been told all that it had missed."""
-        return self.connection is not None and self.missed.transcripts is None
+        return self.connection is not None and self._transcripts is None
 
     @property
     def is_away(self) -> bool:
@@ -171,28 +227,10 @@ class BotSession:
         connection = self.connection
         return self.event != "" and connection is not None and connection.has_link
 
-    def cpu_used_ms(self, now: float) -> float:
-        """The CPU time of its processes; not read more often than the kernel counts."""
-        assert self.process is not None, "only of what the arena has launched"
-        if now - self._cpu_read_at >= _CPU_TICK_S:
-            self._cpu_read_at = now
-            self._cpu_read_ms = self.process.cpu_ms()
-        return self._cpu_read_ms
-
     def handed(self, at: float, lag_s: float) -> None:
         """A host has given it its question or invitation: the time of that begins."""
         for chair in self.chairs.values():
             chair.asked_at, chair.lag_s = at, lag_s
-
-    def lag(self, by_arena: LoopLag) -> LoopLag:
-        """How late is what comes from it: as the arena is, or its host."""
-        own = None if self.process is None else self.process.lag
-        return own or by_arena
-
-    def used_ms(self) -> float:
-        """For how long its processes have computed, or were ready to and had no core."""
-        process = self.process
-        return 0.0 if process is None else process.cpu_ms() + (process.waited_ms() or 0.0)
 
     @property
     def enforced(self) -> str:
@@ -202,9 +240,11 @@ class BotSession:
     def send(self, message: ArenaMessage) -> None:
         """Put a message into the outbox; a bot that is away gets it when it is back."""
         if type(message) is Over:
-            self.missed.add(message)
+            (self._overs if message.standing is UNSET else self._standings).append(message)
+            if self.leaving:
+                self._transcripts = None  # else it would get its verdict after them, too late
         if self.is_caught_up:
-            self.put(message)
+            self._put(message)
 
     def answering(self, message: Answer) -> MatchSeat | None:
         """Note the answer to a question that waits, and return its seat.
@@ -237,8 +277,8 @@ class BotSession:
 
     def flush(self, now: float, lag_s: float = 0.0) -> None:
         """Write the outbox in as few frames as possible; `lag_s` is the arena's lag up to now."""
-        if self.missed.transcripts is not None:
-            self.missed.tell()
+        if self._transcripts is not None:
+            self._tell_past(self._transcripts)
         outbox, self.outbox = self.outbox, []
         for chair in self._asked:
             chair.asked_at = now
@@ -247,7 +287,7 @@ class BotSession:
         connection = self.connection
         if connection is None:
             return
-        if self.missed.is_repeated:
+        if self._is_repeated:
             self.connection_regained(now, lag_s)
         most = _BATCH if self._batch else 1
         for first in range(0, len(outbox), most):
@@ -271,9 +311,9 @@ class BotSession:
         self.event = self._latest_event
         return self.event
 
-    def recovered(self, chair: MatchSeat) -> None:
-        """A seat's question was answered in time; if it came after the event, that is over."""
-        if chair.asked_at > self._event_at:
+    def recovered(self, asked_at: float) -> None:
+        """A question was answered in time; if it came after the event, that is over."""
+        if asked_at > self._event_at:
             self.event = ""
 
     # --- losing the connection and coming back ---
@@ -299,7 +339,7 @@ class BotSession:
 
     def connection_regained(self, now: float, lag_s: float) -> None:
         """It is back and has its questions: its clocks go on, its grace is less by the loss."""
-        self.missed.is_repeated = False
+        self._is_repeated = False
         loss, self.loss = self.loss, None
         if loss is None:
             return
@@ -315,7 +355,8 @@ class BotSession:
         self.connection = None
         self.outbox = []
         self._asked = []
-        self.missed.disconnected()
+        self._transcripts = None
+        self._is_repeated = False
         self.session.disconnected()
         self.on_link(self)
 
@@ -326,7 +367,7 @@ class BotSession:
         self.secret = new_secret()
         # It may have moved to another network.
         self.link = RoundTripFloor(self.link.floor_ms)
-        self.link_probe = LinkProbe(self)
+        self._pings = _Pings()
         self._use(hello)
         self.on_link(self)
 
@@ -344,9 +385,123 @@ class BotSession:
         """What it sent shows that it has its new secret: the one before is not valid any more."""
         self._former_secret = ""
 
+    # --- what it missed ---
+
+    def resend_unseen(self, first: int | None = None) -> None:
+        """After `resumed` and `welcome`: send again what the bot may not have got.
+
+        `first` is how many questions of every match it remembers, or None if it remembers all.
+        """
+        # One `ready` per match may come again, and one answer per question, however often.
+        self._repeats = {(Ready, match) for match in self.chairs}
+        for chair in self.chairs.values():
+            if chair.repeated < chair.asked:
+                chair.repeated = chair.asked
+                self._repeats.add((Answer, chair.id))
+        self.mark_dirty(self)  # also if there is nothing to repeat: its clocks go on then
+        if first is not None:
+            self._transcripts = self._past(first)
+            return
+        self._is_repeated = True
+        overs = (*self._overs, *self._standings)
+        self._overs.clear()
+        self._standings.clear()
+        for over in overs:
+            self.send(over)
+        for chair in self.chairs.values():
+            assert chair.invitation is not None, "seats are invited at once"
+            self.send(chair.invitation)
+            if (ask := chair.ask) is not None:
+                self.send(ask)  # its time goes on when that is written
+
+    def may_repeat(self, message: BotMessage) -> bool:
+        """Whether a message without effect is repeated because of `resume`; true once for each."""
+        if not isinstance(message, Answer | Ready):
+            return False
+        key = type(message), message.match
+        if key not in self._repeats:
+            return False
+        self._repeats.remove(key)
+        return True
+
+    # --- pings ---
+
+    @property
+    def unanswered_since(self) -> float:
+        """When the ping was sent that it has not answered; only after `probe` returned None."""
+        assert self._pings.ping is not None, "it was silent for too long"
+        return self._pings.ping[1]
+
+    def probe(self, now: float, lag_s: float = 0.0) -> float | None:
+        """Measure the link if the bot is idle, and check that it answers.
+
+        `lag_s` is the arena's total lag by `now`, which does not count as silence of the bot.
+        Returns when to probe again, infinity for never; None if the bot was silent for too long.
+        """
+        pings, connection, is_known = self._pings, self.connection, self.link.is_known
+        if connection is None or not connection.has_link:
+            return math.inf
+        soon = now + (pings.wait_s if is_known else _SOON_S)
+        if self.pending or not self.is_caught_up:
+            pings.due = soon if is_known else now
+            return soon
+        if pings.ping is None and now >= pings.due:
+            payload = secrets.token_bytes(16)
+            pings.ping = payload, now, lag_s
+            pings.asks_then = pings.asks_seen = self.asks
+            connection.ping(payload)
+        if pings.ping is None:
+            return pings.due
+        # A bot that thinks may be silent, as its clock runs, and may have thought until now.
+        if pings.asks_seen != self.asks:
+            pings.asks_seen = self.asks
+            pings.ping = pings.ping[0], now, lag_s
+        _, sent_at, lag_then_s = pings.ping
+        left_s = _SILENCE_S - (now - sent_at - (lag_s - lag_then_s))
+        return min(soon, now + left_s) if left_s > 0 else None
+
+    def look(self, now: float, *, at_once: bool = False) -> float | None:
+        """Since when the machine of a bot that thinks has been silent; None if it is not (J7).
+
+        A ping goes out every `_LOOK_S`: the kernel acknowledges it, whatever the bot does. It goes
+        `at_once` where a seat's fate depends on whether the bot is here (J9).
+        """
+        pings, connection = self._pings, self.connection
+        if connection is None or not connection.has_link:
+            return None
+        silent_since = connection.silent_since(now)
+        if self.loss is None and (at_once or now - pings.looked_at >= _LOOK_S):
+            pings.looked_at = now
+            payload = secrets.token_bytes(16)
+            pings.looks = (*pings.looks, payload)[-_LOOK_PINGS:]
+            connection.ping(payload)
+        return silent_since
+
+    def ponged(self, payload: bytes, now: float) -> bool:
+        """Whether a pong answers our ping; it is measured if the bot had nothing else to do."""
+        pings = self._pings
+        if payload in pings.looks:
+            since = pings.looks.index(payload) + 1
+            pings.looks = pings.looks[since:]
+            self.event = ""
+            return True
+        if pings.ping is None or payload != pings.ping[0]:
+            return False
+        self.note_welcome_arrived()  # it was sent before the ping
+        self.event = ""
+        sent_at = pings.ping[1]
+        pings.ping = None
+        if pings.asks_then == self.asks:
+            self.link.measured((now - sent_at) * 1000)
+        pings.due = now
+        if self.link.is_known:
+            pings.due += pings.wait_s
+            pings.wait_s = min(2 * pings.wait_s, _PING_MOST_S)
+        return True
+
     # --- within ---
 
-    def put(self, message: ArenaMessage) -> int:
+    def _put(self, message: ArenaMessage) -> int:
         """Put a message into the outbox of a bot that is connected; returns its size in bytes."""
         try:
             self.session.note(message)
@@ -357,6 +512,42 @@ class BotSession:
         part = encode(message, self._encoding)
         self.outbox.append(Raw(part))
         return len(part)
+
+    def _tell_past(self, transcripts: Iterator[Match | Past | None]) -> None:
+        """Send the next piece of the transcripts unless the bot is behind with reading.
+
+        After the last piece comes what else it missed, and what has happened meanwhile.
+        """
+        connection = self.connection
+        assert connection is not None, "it has come back for it"
+        size = 0
+        while not connection.is_behind and size < _PAST_BYTES:
+            try:
+                message = next(transcripts)
+            except StopIteration:
+                self._transcripts = None
+                self.resend_unseen()
+                return
+            size += _STEP_BYTES if message is None else self._put(message)
+        if not connection.is_behind:
+            self.mark_dirty(self)  # goes on in the next turn of the loop
+
+    def _past(self, first: int) -> Iterator[Match | Past | None]:
+        """The open matches, and the questions after the first ones, with answers.
+
+        None for each question that is skipped: it took a step of the rules all the same, after
+        which one may pause.
+        """
+        for chair in tuple(self.chairs.values()):
+            match = chair.table.match
+            if chair.invitation is None or chair.table.is_over:
+                continue
+            yield chair.invitation
+            past = () if match is None else match.history_for(chair.seat)
+            for number, (question, news, answer) in enumerate(past, start=1):
+                ask = ask_id(chair.id, number)
+                skipped = number <= first
+                yield None if skipped else Past(chair.id, ask, question, news, answer)
 
     def _write(self, connection: Wire, parts: list[Raw | FlatAsk]) -> None:
         """Write messages in one frame, or in several if that would be too long."""
@@ -372,6 +563,244 @@ class BotSession:
         assert self.connection is not None, "the hello came over it"
         self._batch = hello.batch
         self._encoding = self.connection.encoding or Encoding.JSON
+
+
+class Inquiry(NamedTuple):
+    """All seats of a match were pinged, as one of them is away or late (J9)."""
+
+    asked_at: float  # on the loop's clock
+    lag_s: float  # the arena's total lag at that moment
+    is_late: bool = True  # else the time of that seat is not over yet
+
+
+@dataclass(slots=True, eq=False, repr=False)
+class MatchSeat(SeatTime):
+    """One seat of one match, and the bot that sits there."""
+
+    table: LiveMatch
+    seat: int
+    player: BotSession
+    id: str = field(init=False)  # what the wire calls this seat of this match
+    grace_s: float = field(init=False)  # for how long its connection may still be lost
+    silence_s: float = field(init=False)  # and be silent
+    # Since when the seats of its match are asked whether they are here, while it is away or late
+    inquiry: Inquiry | None = field(default=None, init=False)
+    standing: SeatStanding = field(init=False)  # of the player's session
+    invitation: Match | None = field(default=None, init=False)
+    question: Question[Any] | None = field(default=None, init=False)  # that is pending
+    told: tuple[News, ...] = field(default=(), init=False)  # with the latest question
+    news: tuple[News, ...] = field(default=(), init=False)  # since then
+    asked: int = field(default=0, init=False)  # how many questions there have been
+    ask_id: str = field(default="", init=False)  # of the latest question
+    repeated: int = field(default=0, init=False)  # `asked` when the bot was last told one again
+    is_queued: bool = field(default=False, init=False)  # the bot is not asked yet: it has no core
+    notes_left: int = field(default=NOTE_BYTES, init=False)  # bytes of notes
+    watched_until: float = field(default=math.inf, init=False)  # its time in the referee's heap
+
+    def __post_init__(self) -> None:
+        SeatTime.__post_init__(self)  # `super()` does not know a class with slots
+        self.id = f"{self.table.id}.{self.seat}"
+        self.grace_s = self.limits.grace_ms / 1000
+        self.silence_s = self.limits.silence_ms / 1000
+        self.standing = self.player.session.standing(self.id)
+
+    @property
+    def ask(self) -> Ask | None:
+        """The pending question as a message; None if there is none."""
+        question, limits = self.question, self.limits
+        if question is None:
+            return None
+        bank_ms = self.clock.bank_ms
+        return Ask(self.id, self.ask_id, question, self.told, bank_ms, limits.decision_ms)
+
+    def put(self, question: Question[Any], now: float) -> None:
+        """Make this the pending question; with it go the news since the one before."""
+        self.asked += 1
+        self.ask_id = ask_id(self.id, self.asked)
+        self.question = question
+        self.told, self.news = self.news, ()
+        self.asked_at = now  # until it is written
+        self.time_charge = self.inquiry = None
+
+    def invite(self, invitation: Match) -> None:
+        """Seat the bot; one that has to wait for a core is told later."""
+        self.invitation = invitation
+        self.player.chairs[self.id] = self
+        if self.player.gate is None:
+            self.player.send(invitation)
+
+    def note_within_limit(self, note: str | None) -> str | None:
+        """The note if the record has room for it, else None."""
+        if note is None:
+            return None
+        self.notes_left -= len(msgspec.json.encode(note))
+        return note if self.notes_left >= 0 else None
+
+    @property
+    def has_been_away(self) -> bool:
+        """Whether its connection was lost in this match, other than by the arena, and is back."""
+        limits = self.limits
+        return self.grace_s * 1000 < limits.grace_ms or self.silence_s * 1000 < limits.silence_ms
+
+    def away_left_s(self, loss: ConnectionLoss, now: float, lag_s: float) -> float:
+        """How long the connection may still be as it is before the seat's time is over (J9).
+
+        That is lost, or silent; negative if the time is over.
+        """
+        silent_s, lost_s = loss.parts_s(self.table.opened_at, now, lag_s)
+        if loss.is_silent:
+            return (self.limits.silence_ms / 1000 if loss.by_arena else self.silence_s) - silent_s
+        return (self.limits.grace_ms / 1000 if loss.by_arena else self.grace_s) - lost_s
+
+    def go_on(self, loss: ConnectionLoss, now: float, lag_s: float) -> None:
+        """The connection is back: the clock goes on, and grace and silence are less by the loss."""
+        self.inquiry = None
+        if not loss.by_arena:
+            silent_s, lost_s = loss.parts_s(self.table.opened_at, now, lag_s)
+            self.silence_s -= silent_s
+            self.grace_s -= lost_s
+        if self.asked_at < loss.since:
+            self.asked_at += now - loss.since
+            self.lag_s += lag_s - loss.lag_s
+        else:
+            self.asked_at, self.lag_s = now, lag_s
+
+    def verdict(self, finding: Finding, event: str, now: float, lag: LoopLag) -> Verdict:
+        """The evidence of this seat's offence (J4); `event` is the id of what caused it."""
+        table, player = self.table, self.player
+        waits = (self.question is not None or self.nonce is None) and not self.is_queued
+        time_charge = (self.time_charge or self.measure(now, lag)) if waits else None
+        waited_ms = round((self.clock_time(now) - self.asked_at) * 1000, 1)
+        connection, process = player.connection, player.process
+        question = self.question
+        return Verdict(
+            kind=finding.kind,
+            match=table.id,
+            game=table.game.name,
+            bot=player.public_name,
+            seat=self.seat,
+            text=finding.text,
+            advice=advice(finding, self.limits),
+            mechanism=finding.mechanism,
+            asked=None if question is None else msgspec.json.encode(question).decode(),
+            legal=None if question is None else question.legal_text(),
+            got=finding.got,
+            taken_ms=None if time_charge is None else round(time_charge.taken_ms, 1),
+            waited_ms=waited_ms if waits else None,
+            credit_ms=None if time_charge is None else round(time_charge.credit_ms, 1),
+            min_rtt_ms=None if connection is None else connection.min_rtt_ms,
+            bank_ms=self.clock.bank_ms,
+            exit_status=finding.exit_status,
+            stderr=finding.stderr or (None if process is None else process.tail()),
+            enforced=player.enforced,
+            limits=self.limits,
+            event=event,
+            forgiven=table.forgives(player.public_name, finding.kind, event),
+        )
+
+
+@dataclass(slots=True, weakref_slot=True, eq=False, repr=False)
+class LiveMatch:
+    """One match over the network: invited, then played, then over; the referee plays it.
+
+    Attributes:
+        chairs: its seats; none when it is over.
+        names: the public names of the players, by seat.
+        nonces: by seat, once it has begun; empty for a seat that was never ready.
+        sides: of each seat, whose bot sits there: those of one owner or team are one side (J9).
+        versions: by seat, as in `Record.versions`; empty where nobody takes submissions.
+        spares_away: whether it is void if a bot is away, which is not blamed.
+    """
+
+    id: str
+    game: Game
+    settings: Settings
+    players: InitVar[Sequence[BotSession]]
+    limits: Limits
+    on_over: OnOver
+    opened_at: float
+    by_seat: InitVar[Sequence[Limits]] = ()
+    forgives: Forgives = lambda bot, kind, event: False
+    versions: tuple[str, ...] = ()
+    spares_away: bool = False
+    teams: InitVar[Mapping[str, str]] = MappingProxyType({})
+
+    seed: bytes = field(init=False)
+    commitment: str = field(init=False)
+    match: MatchState | None = field(default=None, init=False)
+    names: tuple[str, ...] = field(init=False)
+    sides: tuple[tuple[bool, str], ...] = field(init=False)
+    nonces: tuple[str, ...] = field(default=(), init=False)
+    chairs: list[MatchSeat] = field(init=False)
+
+    def __post_init__(
+        self, players: Sequence[BotSession], by_seat: Sequence[Limits], teams: Mapping[str, str]
+    ) -> None:
+        self.seed = secrets.token_bytes(32)
+        self.commitment = commitment(self.seed)
+        self.names = tuple(player.public_name for player in players)
+        self.sides = tuple(
+            (name in teams, teams.get(name) or alike(owner_of(name))) for name in self.names
+        )
+        self.chairs = [
+            MatchSeat(player, by_seat[seat] if by_seat else self.limits, self, seat)
+            for seat, player in enumerate(players)
+        ]
+
+    @property
+    def is_over(self) -> bool:
+        return self.match is not None and self.match.termination is not None
+
+    @property
+    def decisions(self) -> int:
+        return 0 if self.match is None else len(self.match.answers)
+
+    @property
+    def progress(self) -> float:
+        """How far it has come: 1 is the end of a match of usual length."""
+        return self.decisions / max(1.0, self.game.decisions(self.settings))
+
+    def invite(self, page: str | None) -> None:
+        """Invite every seat; `page` is where a browser shows the match, if there is a page."""
+        plain: dict[str, Any] = msgspec.to_builtins(self.settings)
+        for chair in self.chairs:
+            chair.invite(
+                Match(
+                    match=chair.id,
+                    game=self.game.name,
+                    seat=chair.seat,
+                    seats=self.names,
+                    settings=plain,
+                    limits=chair.limits,
+                    commitment=self.commitment,
+                    page=page,
+                )
+            )
+
+    def begin(self, start: bool = True) -> MatchState:
+        """Set the match up from the seed and the nonces that have come; `start` deals."""
+        self.nonces = tuple(chair.nonce or "" for chair in self.chairs)
+        self.match = MatchState(
+            self.game,
+            self.settings,
+            seed=self.seed,
+            nonces=self.nonces,
+            start=False,
+            enforced=tuple(chair.player.enforced for chair in self.chairs),
+            commitment=self.commitment,
+            versions=self.versions,
+        )
+        if start:
+            self.match.start()
+        return self.match
+
+    def let_go(self) -> None:
+        """Forget the seats when it is over.
+
+        They refer to it: a match and its seats in a circle stay in memory until Python looks for
+        circles, which takes as long as playing a short match does.
+        """
+        self.chairs = []
 
 
 def new_secret() -> str:

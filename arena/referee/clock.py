@@ -3,7 +3,7 @@
 A decision is free up to `decision_ms`; what it takes beyond that and its credit drains the seat's
 bank. It is out of time when the bank is empty or at `hard_ms`, whichever comes first. The credit is
 what the bot cannot help: the floor of its link, which the arena measures, and the arena's own lag
-while the question was out. `arena/referee/seat.py` measures and decides. Times come in as
+while the question was out. `arena/referee/decision_time.py` measures and decides. Times come in as
 arguments, in seconds of one monotonic clock unless a name ends in `_ms`.
 """
 

@@ -1,11 +1,8 @@
 """Lost connections: how long a bot may be away, and what follows if it does not come back (J7, J9).
 
 A connection is lost from its close, and silent since the peer's machine acknowledges nothing or
-the peer answers no ping, until the pending questions are written again
-(`arena/referee/bot_session.py`).
-Meanwhile the clocks of its seats stand, and the grace or the silence of every match that it plays
-is used up (`arena/referee/seat.py`). A connection that was silent and is then closed, or replaced,
-goes on with the grace: a laptop that has slept comes back with a closed socket.
+the peer answers no ping, until the pending questions are written again. Meanwhile the grace or the
+silence of every match that the bot plays is used up (`arena/referee/bot_session.py`).
 
 When that time is over, the other seats of the match are asked whether they are here. If one of
 another side was away as well, nobody can know whose network it was, and the match is void. A bot
@@ -15,54 +12,20 @@ without a match keeps its session for as long.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING
 
 from arena.games.verdict import Finding, outage
-from arena.referee.seat import Inquiry, MatchSeat
-from arena.referee.timers import Timer, Timers
+from arena.referee.bot_session import BotSession, Inquiry, LiveMatch, MatchSeat
+from arena.referee.decision_time import ConnectionLoss
+from arena.referee.referee import Referee
+from arena.referee.timers import Timers
 from protocol.messages import Ending, Limits, Mechanism
 
-if TYPE_CHECKING:
-    from arena.referee.bot_session import BotSession
-    from arena.referee.live_match import LiveMatch
-    from arena.referee.referee import Referee
-
-__all__ = ["ConnectionLoss", "Losses"]
+__all__ = ["Losses"]
 
 _AWAY_S = 5.0  # who was away for so long may have been so by an outage, and who answers is here
 _AGAIN_S = 0.25  # between looks whether those have answered that were asked
 _LEAST_S = 0.001  # a rest that is too small to move the clock would be waited for without end
-
-
-@dataclass(slots=True, eq=False)
-class ConnectionLoss:
-    """A lost or silent connection, until the pending questions are written again (J7)."""
-
-    since: float  # on the loop's clock
-    lag_s: float  # the arena's total lag at that moment
-    by_arena: bool  # a stall of the arena caused it: no seat's time is used up
-    by_ping: bool = False  # what a kernel acknowledges does not end it
-    match: str = ""  # one that the bot was playing
-    closed: tuple[float, float] | None = None  # when, and the lag then; None while it is silent
-    timer: Timer | None = None
-
-    @property
-    def is_silent(self) -> bool:
-        return self.closed is None
-
-    def parts_s(self, opened_at: float, now: float, lag_s: float) -> tuple[float, float]:
-        """How long it was silent and lost, without the arena's lag and time before `opened_at`."""
-        closed_at, closed_lag_s = self.closed or (now, lag_s)
-        silent_s = closed_at - max(self.since, opened_at) - (closed_lag_s - self.lag_s)
-        lost_s = now - max(closed_at, opened_at) - (lag_s - closed_lag_s)
-        return max(0.0, silent_s), max(0.0, lost_s)
-
-    def end(self) -> None:
-        """It is over, and its deadline with it."""
-        if self.timer is not None:
-            self.timer.cancel()
 
 
 class Losses:
@@ -90,7 +53,7 @@ class Losses:
         self._clock = clock
         referee.on_lost = self.begin
         referee.on_heard = self._acknowledged
-        referee.may_be_away = self._may_be_away
+        referee.check_outage = self._check_outage
 
     def begin(self, player: BotSession, since: float, by_ping: bool = False) -> None:
         """A connection is lost, or silent; a known loss keeps its beginning if it is closed now."""
@@ -165,7 +128,7 @@ class Losses:
             away = self._others_away(chair, now)
             if away is None:
                 waits = True
-            elif not self._is_void(chair, away):
+            elif not self._void_by_outage(chair, away):
                 ruled[chair.table] = away
         limits = over[0].limits if over else self._limits
         text = f"lost its connection and did not come back within {limits.grace_ms:,} ms"
@@ -187,8 +150,8 @@ class Losses:
 
     # --- outages (J9) ---
 
-    def _may_be_away(self, chair: MatchSeat, now: float, is_late: bool) -> bool:
-        """Whether a seat that is late is away by an outage, or nobody knows yet.
+    def _check_outage(self, chair: MatchSeat, now: float, is_late: bool) -> bool:
+        """Look whether a seat is away by an outage; returns true if it is, or nobody knows yet.
 
         A machine that acknowledges is here. A proxy acknowledges for all: so the others are asked
         before the seat is late, as an outage may be over soon after that.
@@ -207,7 +170,7 @@ class Losses:
         away, self_away_s = self._others_away(chair, now), self._away_s(chair, chair, now)
         is_away = self_away_s is not None and self_away_s >= _AWAY_S
         if away and is_away:
-            if not self._is_void(chair, away):
+            if not self._void_by_outage(chair, away):
                 self._note_away((chair, *away), inquiry)
             return True
         if not inquiry.is_late:
@@ -219,7 +182,7 @@ class Losses:
         """Ping all seats of a match."""
         chair.inquiry = Inquiry(now, self._referee.lag.total_s(now), is_late)
         for asked in chair.table.chairs:
-            asked.player.link_probe.ask(now)
+            asked.player.look(now, at_once=True)
 
     def _others_away(self, chair: MatchSeat, now: float) -> tuple[MatchSeat, ...] | None:
         """The other seats that are away, once that is known of all of them by the inquiry."""
@@ -247,8 +210,8 @@ class Losses:
             return None
         return now - inquiry.asked_at - (lag_s - inquiry.lag_s)
 
-    def _is_void(self, chair: MatchSeat, away: tuple[MatchSeat, ...]) -> bool:
-        """Make a match void if a seat of another side is away; whether it is."""
+    def _void_by_outage(self, chair: MatchSeat, away: tuple[MatchSeat, ...]) -> bool:
+        """Make a match void if a seat of another side is away; returns whether it was."""
         table = chair.table
         if all(table.sides[other.seat] == table.sides[chair.seat] for other in away):
             return False

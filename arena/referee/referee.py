@@ -7,7 +7,7 @@ later than its deadline. As deadlines mostly move on, most answers need not touc
 whose seat has answered meanwhile is put back with its new deadline or dropped.
 
 A seat's time (J7) begins when the frame with the question is written and ends when the answer
-arrives; `arena/referee/seat.py` has what that costs.
+arrives; `arena/referee/decision_time.py` has what that costs.
 """
 
 from __future__ import annotations
@@ -23,10 +23,8 @@ import msgspec
 
 from arena.games.rules import EVERYONE, Game
 from arena.games.verdict import OUTAGE, UNCOUNTED, Finding
-from arena.referee.bot_session import BotSession
+from arena.referee.bot_session import BotSession, Forgives, LiveMatch, MatchSeat, OnOver
 from arena.referee.clock import Lag
-from arena.referee.live_match import Forgives, LiveMatch, OnOver
-from arena.referee.seat import MatchSeat
 from arena.referee.transport import Gate
 from protocol.errors import IllegalAnswer
 from protocol.messages import (
@@ -79,7 +77,7 @@ class Referee:
         self.on_heard: Callable[[BotSession, float], None] = lambda player, now: None
         # Called with a seat that thinks for long: if it `is_late`, whether it may be away instead,
         # so that it is not ruled on now, or its match is void.
-        self.may_be_away: Callable[[MatchSeat, float, bool], bool] = lambda chair, now, is_late: (
+        self.check_outage: Callable[[MatchSeat, float, bool], bool] = lambda chair, now, is_late: (
             False
         )
         self._tables: dict[str, LiveMatch] = {}
@@ -128,7 +126,7 @@ class Referee:
             now,
             by_seat,
             forgives,
-            versions,
+            tuple(versions),
             spares_away,
             teams,
         )
@@ -199,7 +197,7 @@ class Referee:
             player.answers += 1
             player.last_answer = arrived
             if player.event:
-                player.recovered(chair)
+                player.recovered(asked_at)
             if player.gate is not None:
                 player.gate.leave(chair)
             self._play_on(chair.table, arrived)
@@ -250,11 +248,11 @@ class Referee:
                 continue
             due = chair.next_check(now, self.lag)
             if due > now:
-                self.may_be_away(chair, now, False)
+                self.check_outage(chair, now, False)
                 self._look(chair, min(due, now + _LINK_S))
             elif silent_since is not None and now - due < _SILENT_S:
                 self._look(chair, now + _AGAIN_S)  # its connection may turn out to be lost
-            elif self.may_be_away(chair, now, True):
+            elif self.check_outage(chair, now, True):
                 if not chair.table.is_over:
                     self._look(chair, now + _AGAIN_S)
             else:
@@ -265,7 +263,7 @@ class Referee:
 
     def _check_link(self, player: BotSession, now: float) -> float | None:
         """Notice a lost or regained connection (J7); since when its machine is silent."""
-        since = player.link_probe.look(now)
+        since = player.look(now)
         if since is not None and now - since >= _SILENT_S:
             self.on_lost(player, since)
         elif since is None:

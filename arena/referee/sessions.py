@@ -1,6 +1,7 @@
 """The players of an arena: all bots that are connected or may come back.
 
-All is counted as they come and go, so that a join costs the same however many there are.
+`BotSessions` finds and counts them, `Outboxes` writes to them, and `Pings` looks whether they are
+still there. All is counted as they come and go: a join costs the same however many there are.
 
 The processes of submissions (`process_name`) are found by their own names and nowhere else: they
 are not counted and not listed, they take nobody's name, and only who has started them seats them.
@@ -8,7 +9,11 @@ are not counted and not listed, they take nobody's name, and only who has starte
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
+import heapq
+import logging
+import math
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, ValuesView
 from itertools import chain
@@ -17,7 +22,12 @@ from typing import TypeAlias
 from arena.games.names import Spellings, alike, is_process, owner_of
 from arena.referee.bot_session import BotSession
 
-__all__ = ["BotSessions"]
+__all__ = ["BotSessions", "Outboxes", "Pings"]
+
+log = logging.getLogger(__name__)
+
+_AT_ONCE = 64  # probes in a tick: after a stall of the arena thousands are due
+_LEAST_S = 0.01  # between two probes of the same player
 
 _Key: TypeAlias = tuple[str, str]
 """What a player is counted by: `game`, `token` or `address`, and its value."""
@@ -184,6 +194,92 @@ class BotSessions(Mapping[str, BotSession]):
             yield "token", player.token
         if self._is_anonymous(player):
             yield "address", player.connection.address
+
+
+class Outboxes:
+    """The outboxes of all players of a gateway, written one tick of the loop after they were used.
+
+    So a frame carries as much as possible, and there is one writer per connection.
+
+    `on_here` is called with a player that has been told all that it had missed, `on_done` with one
+    that has been told the end of its last match and takes no other (J10), `on_failed` with one to
+    whom the arena could not write, by its own fault.
+    """
+
+    def __init__(
+        self,
+        lag_s: Callable[[float], float],
+        on_here: Callable[[BotSession], None],
+        on_done: Callable[[BotSession], None],
+        on_failed: Callable[[BotSession], None],
+    ) -> None:
+        self._lag_s = lag_s
+        self._on_here = on_here
+        self._on_done = on_done
+        self._on_failed = on_failed
+        self._dirty: dict[BotSession, None] = {}
+        self._loop = asyncio.get_running_loop()
+
+    def mark_dirty(self, player: BotSession) -> None:
+        if not self._dirty:
+            self._loop.call_soon(self.flush)
+        self._dirty[player] = None
+
+    def flush(self) -> None:
+        dirty, self._dirty = self._dirty, {}
+        now = self._loop.time()
+        lag_s = self._lag_s(now)
+        for player in dirty:
+            was_away = player.is_away
+            try:
+                player.flush(now, lag_s)
+                if was_away and not player.is_away:
+                    self._on_here(player)
+                if player.session.finishing and not player.chairs:
+                    self._on_done(player)
+            except Exception:
+                log.exception("the arena failed to write to %s", player.public_name)
+                self._on_failed(player)
+
+    def flush_now(self, player: BotSession) -> None:
+        """Write a player's outbox before its connection is closed."""
+        now = self._loop.time()
+        player.flush(now, self._lag_s(now))
+
+
+class Pings:
+    """When each player is probed, so that a tick costs what is due and not what is connected.
+
+    `lag_s` gives the arena's total lag up to a time of the loop's clock.
+    """
+
+    def __init__(self, lag_s: Callable[[float], float]) -> None:
+        self._lag_s = lag_s
+        self._heap: list[tuple[float, int, BotSession]] = []
+        self._due: dict[BotSession, float] = {}
+        self._entries = 0  # breaks ties in the heap
+
+    def add(self, player: BotSession, now: float) -> None:
+        """Probe a player at `now`, then as often as `BotSession.probe` says."""
+        self._due[player] = now
+        self._entries += 1
+        heapq.heappush(self._heap, (now, self._entries, player))
+
+    def tick(self, now: float) -> Iterator[tuple[BotSession, float]]:
+        """Probe those that are due; yields those that cannot be there any more, and since when."""
+        lag_s = self._lag_s(now)
+        for _ in range(_AT_ONCE):
+            if not self._heap or self._heap[0][0] > now:
+                return
+            due, _, player = heapq.heappop(self._heap)
+            if self._due.get(player) != due:
+                continue  # it has come back meanwhile and has another entry
+            del self._due[player]
+            at = None if player.leaving else player.probe(now, lag_s)
+            if at is not None and at < math.inf:
+                self.add(player, max(at, now + _LEAST_S))
+            elif at is None and not player.leaving:
+                yield player, player.unanswered_since
 
 
 def _key(secret: str) -> str:

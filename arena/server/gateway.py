@@ -18,9 +18,8 @@ from arena.games.verdict import FORGIVABLE, Finding
 from arena.referee.bot_session import BotSession
 from arena.referee.budget import Flood
 from arena.referee.losses import Losses
-from arena.referee.outbox import Outboxes
-from arena.referee.pings import Pings
 from arena.referee.referee import FAULT, Referee
+from arena.referee.sessions import Outboxes, Pings
 from arena.referee.timers import Ticker, Timers
 from arena.referee.transport import Wire
 from arena.server.entrance import Entrance
@@ -234,7 +233,7 @@ class Gateway:
             connection.useless = 0
             self._take(player, message)
         else:
-            return player.missed.may_repeat(message)
+            return player.may_repeat(message)
         return True
 
     def on_trivial_frame(self, connection: Wire) -> None:
@@ -261,8 +260,8 @@ class Gateway:
         was_silent = player is not None and player.event != ""
         if player is not None:
             self._losses.heard(player, arrived)
-        if player is not None and player.link_probe.ponged(payload, arrived):
-            player.link_probe.probe(arrived, self.referee.lag.total_s(arrived))
+        if player is not None and player.ponged(payload, arrived):
+            player.probe(arrived, self.referee.lag.total_s(arrived))
             if was_silent:
                 self._is_here(player)  # it had run out of time, and can be given matches again
         else:

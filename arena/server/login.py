@@ -18,9 +18,8 @@ from msgspec import UNSET
 from arena.games.verdict import Finding
 from arena.referee.bot_session import BotSession
 from arena.referee.budget import Budget
-from arena.referee.pings import Pings
 from arena.referee.referee import Referee
-from arena.referee.sessions import BotSessions
+from arena.referee.sessions import BotSessions, Pings
 from arena.referee.transport import Wire
 from arena.server.admission import Admission, Known, Unwelcome
 from arena.server.background import BackgroundTasks
@@ -148,7 +147,8 @@ class Login:
         if former is not None:
             self._resume(former, hello, connection)
             return
-        player = BotSession(hello, connection, self._limits.tables, self._mark_dirty, name, process)
+        tables = self._limits.tables
+        player = BotSession(hello, connection, tables, self._mark_dirty, name, process=process)
         self.players.add(player)
         self._welcome(player, hello, connection)
         self.on_change()
@@ -165,7 +165,7 @@ class Login:
         self._referee.on_lost(player, since)  # one that was silent counts as closed from now on
         player.resumed(hello, connection)
         self._welcome(player, hello, connection)
-        player.missed.resend_unseen(hello.from_)
+        player.resend_unseen(hello.from_)
         self.on_change()
 
     def _welcome(self, player: BotSession, hello: Hello, connection: Wire) -> None:

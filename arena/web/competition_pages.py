@@ -20,7 +20,7 @@ import msgspec
 from arena.formats.bracket import BracketStage
 from arena.formats.elimination import advanced
 from arena.formats.formats import expected_matches
-from arena.formats.intervals import PairingScores, interval_of, unit_kind
+from arena.formats.intervals import MatchTally, interval_of, unit_kind
 from arena.formats.schedule import Pairing
 from arena.formats.spec import Form
 from arena.games.catalogue import game_named, game_title
@@ -159,14 +159,13 @@ def _band(cached: CachedCompetition, a: str, b: str) -> Iterator[documents.BandP
     if a == b or cached.results.plan.form is not Form.ROUND_ROBIN:
         return
     shown = set(documents.thinned(range(1, len(completed) + 1), _BAND_POINTS))
-    kind, scores = unit_kind(cached.results.plan), PairingScores()
+    kind, tally = unit_kind(cached.results.plan), MatchTally()
     for number, row in enumerate(completed, start=1):
-        seat = row.players.index(a)
-        scores.add(row.result.scores[seat], row.units, seat)
+        tally.add(row.result, row.players.index(a), row.units)
         if number in shown:
-            found = interval_of([scores], kind)
+            found = interval_of([tally], kind)
             low, high = (None, None) if found is None else found.bounds
-            yield documents.BandPoint(number, scores.matches.mean or 0.0, low, high)
+            yield documents.BandPoint(number, tally.matches.mean or 0.0, low, high)
 
 
 def bot(

@@ -22,8 +22,7 @@ from arena.formats.schedule import Pairing
 from arena.formats.spec import Form
 from arena.games.catalogue import GAMES, game_title
 from arena.games.match import Result
-from arena.referee.bot_session import BotSession
-from arena.referee.live_match import LiveMatch
+from arena.referee.bot_session import BotSession, LiveMatch
 from protocol.strategy import house_bots
 from protocol.version import __version__
 

@@ -17,7 +17,7 @@ from typing import NamedTuple, Protocol
 import msgspec
 
 from arena.records.visibility import Viewer
-from arena.referee.live_match import LiveMatch
+from arena.referee.bot_session import LiveMatch
 from arena.referee.referee import Referee
 from arena.web.watched_match import EventCut, WatchedMatch
 from protocol.watching import Gone, View, Watch, encode_lobby, encode_to_viewer

@@ -16,7 +16,7 @@ from arena.games.replay import Event, Playback
 from arena.records.captions import captions_for
 from arena.records.rounds import Round, RoundPlayback
 from arena.records.visibility import Viewer, seen, view_of
-from arena.referee.live_match import LiveMatch
+from arena.referee.bot_session import LiveMatch
 from protocol.watching import Events, Scene, Turn, View, encode_to_viewer
 
 __all__ = ["LONGEST", "MOST_EVENTS", "EventCut", "WatchedMatch"]

@@ -25,7 +25,7 @@ from arena.competitions.attendance import Upcoming
 from arena.competitions.start import Startable
 from arena.formats.schedule import Pairing
 from arena.games.match import Result
-from arena.referee.live_match import LiveMatch
+from arena.referee.bot_session import LiveMatch
 from arena.referee.transport import Caller, Wire
 from arena.server.admission import Unwelcome
 from arena.server.background import BackgroundTasks

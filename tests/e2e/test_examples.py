@@ -39,7 +39,7 @@ from arena.competitions.process_pool import SeatBot
 from arena.formats.spec import plan_of
 from arena.games.catalogue import GAMES
 from arena.games.match import MatchResult
-from arena.referee.live_match import LiveMatch
+from arena.referee.bot_session import LiveMatch
 from arena.referee.referee import Referee
 from arena.sandbox.command import Program
 from arena.sandbox.languages import LIBRARIES

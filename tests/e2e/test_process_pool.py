@@ -15,7 +15,7 @@ import pytest
 from arena.competitions.process_pool import SeatBot, StartFailed
 from arena.games.catalogue import GAMES
 from arena.games.match import MatchResult
-from arena.referee.live_match import LiveMatch
+from arena.referee.bot_session import LiveMatch
 from protocol.messages import Ending, Limits, Mechanism, Verdict
 from tests.support.pipe_bot import pipe_bot
 from tests.support.submitted_arena import SubmittedArena, submitted_arena

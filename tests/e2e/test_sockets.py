@@ -169,8 +169,8 @@ async def test_who_stands_still_runs_out_of_time_and_nobody_else_notices(start: 
 async def test_who_vanishes_while_another_thinks_is_missed(
     start: Start, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("arena.referee.pings._PING_S", 0.1)
-    monkeypatch.setattr("arena.referee.pings._SILENCE_S", 3.0)
+    monkeypatch.setattr("arena.referee.bot_session._PING_S", 0.1)
+    monkeypatch.setattr("arena.referee.bot_session._SILENCE_S", 3.0)
 
     async with in_arena(**PATIENT | {"silence_ms": 300}) as arena:
         program = await a_process(arena, start, "ann")

@@ -9,9 +9,8 @@ from typing import Any, cast
 from arena.games.catalogue import GAMES
 from arena.games.match import MatchResult
 from arena.games.rules import Game
-from arena.referee.bot_session import BotSession
+from arena.referee.bot_session import BotSession, LiveMatch
 from arena.referee.clock import TICK_S
-from arena.referee.live_match import LiveMatch
 from arena.referee.referee import Referee
 from arena.server.websocket import Connection
 from protocol.codec import Encoding, decode_from_arena
@@ -41,16 +40,23 @@ class FakeBotConnection:
     """A connection that records frames; it is behind while more than `room` bytes are unread."""
 
     address = "10.0.0.1"
-    has_link = is_direct = True
+    is_direct = True
     min_rtt_ms = 0.5
 
     def __init__(self, encoding: Encoding = Encoding.JSON, room: float = math.inf) -> None:
         self.encoding = encoding
         self.room = room
+        self.is_linked = True  # whether there is a network in between
+        self.looks = 0  # at whether there is one, as its link is looked at
         self.pings: list[bytes] = []
         self.silent: float | None = None  # since when
         self.frames: list[bytes] = []
         self.games: dict[str, str] = {}
+
+    @property
+    def has_link(self) -> bool:
+        self.looks += 1
+        return self.is_linked
 
     @property
     def is_behind(self) -> bool:
@@ -162,7 +168,7 @@ class FakeBot:
         self.player.resumed(self.hello, cast(Connection, self.wire))
         self.player.session.note(self.hello)
         self._welcome()
-        self.player.missed.resend_unseen(first)
+        self.player.resend_unseen(first)
 
     def _welcome(self) -> None:
         self.player.send(Welcome(VERSION, self.player.name, self.player.secret, Limits()))

@@ -23,7 +23,7 @@ from websockets.exceptions import ConnectionClosed
 
 from arena.games.catalogue import GAMES
 from arena.games.match import MatchResult
-from arena.referee.live_match import LiveMatch
+from arena.referee.bot_session import LiveMatch
 from arena.referee.referee import Referee
 from arena.server.gateway import Gateway
 from protocol.messages import Limits, Verdict

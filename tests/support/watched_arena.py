@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from arena.games.catalogue import GAMES
 from arena.records.visibility import Viewer, ViewerKind
-from arena.referee.live_match import LiveMatch
+from arena.referee.bot_session import LiveMatch
 from arena.web.spectators import Spectators
 from protocol.watching import Watch
 from tests.support import fake_host

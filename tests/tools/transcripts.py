@@ -13,6 +13,7 @@ import argparse
 import asyncio
 import hashlib
 import re
+import secrets
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -87,12 +88,14 @@ def wanted_seed(scene: RecordedScene) -> tuple[int, bytes]:
 def known_chance(scene: RecordedScene, seed: bytes) -> Iterator[None]:
     """The arena draws its seeds and ids from the scene."""
     sessions = (_hex(scene, f"session {number}", 32) for number in count())
-    secrets = SimpleNamespace(
-        token_bytes=lambda size: seed, token_hex=lambda size: _hex(scene, "run", 2 * size)
+    chance = SimpleNamespace(
+        token_bytes=lambda size: seed if size == len(seed) else secrets.token_bytes(size),
+        token_hex=lambda size: _hex(scene, "run", 2 * size),
+        compare_digest=secrets.compare_digest,
     )
     with (
-        patch("arena.referee.referee.secrets", secrets),
-        patch("arena.referee.live_match.secrets", secrets),
+        patch("arena.referee.referee.secrets", chance),
+        patch("arena.referee.bot_session.secrets", chance),
         patch("arena.referee.bot_session.new_secret", lambda: next(sessions)),
     ):
         yield

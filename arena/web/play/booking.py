@@ -8,9 +8,8 @@ import msgspec
 
 from arena.formats.spec import Form
 from arena.games.rules import Game
-from arena.referee.bot_session import BotSession
+from arena.referee.bot_session import BotSession, LiveMatch
 from arena.referee.budget import Share
-from arena.referee.live_match import LiveMatch
 from arena.referee.timers import Timer
 from protocol.vocabulary import Settings
 

@@ -22,9 +22,8 @@ from arena.games.names import spelled
 from arena.games.rules import Game
 from arena.games.verdict import Finding
 from arena.records.visibility import Viewer
-from arena.referee.bot_session import BotSession
+from arena.referee.bot_session import BotSession, LiveMatch
 from arena.referee.budget import Share
-from arena.referee.live_match import LiveMatch
 from arena.server.admission import GUEST
 from arena.web.play.booking import Booking, PersonSocket, is_needed
 from arena.web.play.house_bots import HouseBots

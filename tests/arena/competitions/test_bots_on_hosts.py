@@ -11,7 +11,7 @@ from arena.competitions.competition import Competition
 from arena.formats.spec import Form, Take
 from arena.games.names import is_process
 from arena.games.verdict import Finding
-from arena.referee.live_match import LiveMatch
+from arena.referee.bot_session import LiveMatch
 from protocol.errors import UsageError
 from protocol.messages import Ending, Mechanism
 from tests.support.fake_bots import FakeArena

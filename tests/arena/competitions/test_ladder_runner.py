@@ -15,7 +15,7 @@ from arena.competitions.competition import Competition
 from arena.formats.ladder import Ladder
 from arena.formats.spec import Form
 from arena.games.verdict import outage
-from arena.referee.live_match import LiveMatch
+from arena.referee.bot_session import LiveMatch
 from arena.storage.models import CompetitionReport, MatchRow
 from arena.storage.store import CompetitionState
 from protocol.errors import UsageError

@@ -573,7 +573,7 @@ async def test_more_are_opened_as_the_first_matches_go_on(
 async def test_when_a_match_has_ended_all_are_opened_however_long_one_was_said_to_take(
     host: FakeHost, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("arena.referee.live_match.LiveMatch.progress", 0.0)
+    monkeypatch.setattr("arena.referee.bot_session.LiveMatch.progress", 0.0)
 
     host.come(*CLASS, tables=64)
     _, task = await host.begin(*CLASS, matches=4)

@@ -10,6 +10,8 @@ from tests.support.cases import CaseFile, StepByStep
 from tests.support.not_none import not_none
 
 CASES = CaseFile(Path(__file__).with_name("eta.cases"))
+EACH, AT_ONCE, MATCHES = 100, 40, 200
+"""Decisions of a match, tables, matches."""
 
 
 def made_in(words: Sequence[str]) -> list[int]:
@@ -38,14 +40,12 @@ class TimedWork(StepByStep):
                 if at == "0":
                     self.work = Workload(EACH)
                 self.work.begin(float(at), made_in(playing))
-            case "ended", made, *how:
-                for _ in made_in([made + "".join(how).removesuffix("stopped")]):
-                    self.work.ended(int(made), is_whole="stopped" not in how)
-            case at, "mark", *playing:
-                self.work.mark(float(at), made_in(playing))
-            case at, "due":
-                yield f"{self.work.is_due(float(at))}"
-            case at, "rest", matches, playing:
+            case at, "ended", made, *playing:
+                is_whole = "stopped" not in playing
+                others = made_in([word for word in playing if word != "stopped"])
+                for each in made_in([made]):
+                    self.work.ended(each, float(at), others, is_whole=is_whole)
+            case "rest", matches, playing:
                 yield f"{self.work.rest(int(matches), int(playing)):.1f}"
             case at, "left", *playing:
                 found = self.work.left(float(at), made_in(playing), int(playing[-1][1:]))
@@ -54,10 +54,7 @@ class TimedWork(StepByStep):
                 raise AssertionError(words)
 
     def _told(self, left: Left) -> str:
-        decisions = (
-            f"{left.decisions:.0f} decisions, {left.last:.0f} at last, {left.longest:.0f} in one"
-        )
-        return f"{left.s():.2f} s: {decisions}, {left.tables} tables, {left.per_s:.1f} a second"
+        return f"{left.s():.2f} s: {left.decisions:.0f} decisions, {left.per_s:.1f} a second"
 
 
 @pytest.mark.parametrize("title", CASES.titles)
@@ -73,82 +70,39 @@ def test_how_fast_the_first_matches_were_is_forgotten() -> None:
     assert made.left_s(10) == 10.0
 
 
-# --- the time that is left ---
-
-EACH, AT_ONCE, MATCHES = 100, 40, 200
-"""Decisions of a match, tables, matches; a decision at every table takes 0.01 s."""
-
-
-def left_of(workload: Workload, at: float, playing: list[int], waiting: int) -> Left:
-    return not_none(workload.left(at, playing, waiting))
-
-
-def test_how_fast_it_went_at_first_is_forgotten() -> None:
-    workload = Workload(EACH)
-    workload.begin(0.0)
-    for second in range(1, 11):  # ten times as slow as later
-        workload.ended(EACH, is_whole=True)
-        workload.mark(float(second), [])
-    for second in range(11, 21):
-        for _ in range(10):
-            workload.ended(EACH, is_whole=True)
-        workload.mark(float(second), [])
-
-    assert left_of(workload, 20.0, [], 10).per_s == 10 * EACH
-
-
 def test_matches_that_end_together_do_not_move_the_time_that_is_left() -> None:
     workload = Workload(EACH)
     workload.begin(0.0)
     playing, waiting, now, settled = [0] * AT_ONCE, MATCHES - AT_ONCE, 0.0, 0
-    whole_s = MATCHES / AT_ONCE * EACH * 0.01
+    whole_s = MATCHES / AT_ONCE * EACH * 0.01  # a decision at every table takes 0.01 s
     while settled < MATCHES:
         now += 0.01
         playing = [made + 1 for made in playing]
         for _ in range(playing.count(EACH)):
             playing.remove(EACH)
-            workload.ended(EACH, is_whole=True)
+            workload.ended(EACH, now, playing, is_whole=True)
             settled += 1
             if waiting:
                 waiting -= 1
                 playing.append(0)
-            if workload.is_due(now):
-                workload.mark(now, playing)
-            if settled >= MATCHES / 10:
-                expected_s = pytest.approx(whole_s - now, rel=0.3, abs=0.4)
+        if settled >= MATCHES / 10:
+            left = not_none(workload.left(now, playing, waiting))
 
-                assert left_of(workload, now, playing, waiting).s() == expected_s
+            assert left.s() == pytest.approx(whole_s - now, rel=0.3, abs=0.4)
 
 
-def left(decisions: float, *, last: float = 0.0, longest: float = 0.0, link_s: float = 0.0) -> Left:
-    """Ten tables, a hundred decisions a second."""
-    waits = last == 0.0
-    return Left(decisions, last, longest, 10, 100.0, 0.1, link_s, waits)
+@pytest.mark.parametrize(
+    ("decisions", "beside", "left_s"),
+    [
+        pytest.param(9_000, [(1_000, 100.0, True)], 50.0, id="all that wait end together"),
+        pytest.param(1_000, [(9_000, 300.0, True)], 25.0, id="those that wait share tables"),
+        pytest.param(9_000, [(1_000, 100.0, False)], 90.0, id="the last of another"),
+    ],
+)
+def test_the_same_bots_play_several(
+    decisions: float, beside: list[tuple[float, float, bool]], left_s: float
+) -> None:
+    others = [Left(*other) for other in beside]
 
-
-def test_all_that_wait_for_the_same_bots_end_together() -> None:
-    long, short = left(9_000), left(1_000)
-
-    assert long.s([short]) == short.s([long]) == 50.0
-    assert long.s([left(1_000, last=1_000)]) == 90.0
-
-
-def test_the_tables_of_one_that_waits_no_more_go_to_the_others() -> None:
-    last = left(1_000, last=1_000, longest=300)
-
-    assert last.s([left(9_000)]) == 30.0
-    # 0.1 s a round, of which 0.05 stay: 0.005 × 300 + 0.095 × 1,000 / 10.
-    assert last.s() == pytest.approx(11.0)
-    # Others fill the tables for 10 s more. Then 200 of the 300 are left, and they are quick.
-    assert last.s([left(1_000)]) == pytest.approx(10 + 0.005 * 200)
-    # Others that wait for nothing either have as many tables: 2,000 decisions at 20 of them.
-    assert last.s([last]) == pytest.approx(11.0)
-
-
-def test_far_away_the_last_matches_are_no_faster() -> None:
-    # Of a round of 0.1 s the link and 0.05 of the rest stay, 0.0525 s with a link of 0.05 s:
-    # 0.0525 × 300 + 0.0475 × 1,000 / 10 = 20.5; with all of it the longest match: 0.1 × 300.
-    for link_s, whole_s in ((0.0, 11.0), (0.05, 20.5), (0.1, 30.0), (0.2, 30.0)):
-        last = left(1_000, last=1_000, longest=300, link_s=link_s)
-
-        assert last.s() == pytest.approx(whole_s)
+    assert Left(decisions, 100.0, True).s(others) == left_s
+    assert Left(decisions, 100.0, False).s(others) == decisions / 100.0

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 
 import pytest
 from msgspec.structs import replace
@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from arena.formats.intervals import (
     ENOUGH,
     IntervalUnit,
-    PairingScores,
+    MatchTally,
     UnitKind,
     interval_of,
     interval_of_league,
@@ -29,12 +29,26 @@ HAND = UnitKind("hand")
 GAME = UnitKind("game", is_share=True)
 
 
-def scores(*matches: tuple[int, ...], are_summed: bool = True) -> PairingScores:
+def completed(*scores: int) -> Result:
+    return Result(scores, (0,) * len(scores), Termination(Ending.COMPLETED))
+
+
+def scores(*matches: tuple[int, ...], are_summed: bool = True) -> MatchTally:
     """The scores of a pairing whose matches are told by what each of their units brought."""
-    found = PairingScores()
+    found = MatchTally()
     for units in matches:
         sums = UnitSums(len(units), (sum(units),), (sum(unit * unit for unit in units),))
-        found.add(sum(units), sums if are_summed else None, 0)
+        found.add(completed(sum(units)), 0, sums if are_summed else None)
+    return found
+
+
+def league(*values: float, lost: Sequence[float] = ()) -> MatchTally:
+    """Completed matches of these values, and others that were lost by an offence."""
+    found = MatchTally()
+    for value in values:
+        found.add(completed(0), 0, value=value)
+    for value in lost:
+        found.add(Result((0,), (0,), Termination(Ending.CRASH, 0)), 0, value=value)
     return found
 
 
@@ -89,7 +103,7 @@ def test_a_mean_is_as_sure_as_its_units_make_it(
 
 def test_without_sums_of_every_match_the_match_is_the_unit() -> None:
     whole = scores((1, 5, 3), (7, 4, 4))
-    whole.add(9, None, 0)
+    whole.add(completed(9), 0)
     alone = scores((1, 5, 3), (7, 4, 4), (4, 5), are_summed=False)
 
     assert bounds(interval_of([whole], HAND)) == bounds(interval_of([alone], HAND))
@@ -132,36 +146,34 @@ def test_opponents_count_by_their_matches_and_their_difference_is_no_chance() ->
 
 def test_K3_of_few_bankrolls_nothing_can_be_said() -> None:
     values = [float(number % 7) for number in range(FEWEST)]
-    few = sample(*values[1:])
 
-    assert interval_of_league(sample(*values), 0, FEWEST, is_share=False) is not None
-    assert interval_of_league(few, 0, FEWEST - 1, is_share=False) is None
+    assert interval_of_league(league(*values), is_share=False) is not None
+    assert interval_of_league(league(*values[1:]), is_share=False) is None
     # A loss that was forgiven says nothing of how far the others spread.
-    assert interval_of_league(few, 0, FEWEST, is_share=False) is None
+    assert interval_of_league(league(*values[1:], lost=[0]), is_share=False) is None
 
 
 def test_J3_a_forgiven_loss_moves_the_interval_as_it_moves_the_value() -> None:
-    values = sample(*(float(number) for number in range(FEWEST)))
-    low, high = bounds(interval_of_league(values, 0, FEWEST, is_share=False))
-    moved = bounds(interval_of_league(values, -30, FEWEST + 1, is_share=False))
+    values = [float(number) for number in range(FEWEST)]
+    ends = bounds(interval_of_league(league(*values), is_share=False))
+    moved = bounds(interval_of_league(league(*values, lost=[-30]), is_share=False))
 
-    expected = [(end * FEWEST - 30) / (FEWEST + 1) for end in (low, high)]
-    assert moved == pytest.approx(expected)
+    assert moved == pytest.approx([(end * FEWEST - 30) / (FEWEST + 1) for end in ends])
 
 
 def test_K3_a_share_has_an_interval_from_the_first_match_on() -> None:
-    assert bounds(interval_of_league(sample(1), 0, 1, is_share=True)) == bounds(wilson(1, 1))
-    with_loss = interval_of_league(sample(1, 0, 1), 0, 4, is_share=True)
+    with_loss = interval_of_league(league(1, 0, 1, lost=[0]), is_share=True)
+
+    assert bounds(interval_of_league(league(1), is_share=True)) == bounds(wilson(1, 1))
     assert bounds(with_loss) == bounds(wilson(0.5, 4))
-    assert interval_of_league(sample(), 0, 0, is_share=True) is None
+    assert interval_of_league(league(), is_share=True) is None
 
 
 # --- in standings ---
 
 
 def outcome(names: str, *values: int, units: UnitSums | None = None) -> Outcome:
-    result = Result(values, (0,) * len(values), Termination(Ending.COMPLETED))
-    return Outcome(Pairing(1, tuple(names.split())), result, units=units)
+    return Outcome(Pairing(1, tuple(names.split())), completed(*values), units=units)
 
 
 def test_K1_rows_and_pairings_have_an_interval_beside_the_error() -> None:
@@ -197,6 +209,16 @@ def test_matches_without_sums_are_counted_where_the_game_has_units() -> None:
     whole.add(outcome("ann ben", 1, -1))
     assert whole.unit == IntervalUnit()
     assert whole.unit.in_words().endswith("each is computed from matches")
+
+
+def test_without_the_rules_of_its_game_the_sums_of_a_match_say_nothing() -> None:
+    known, gone = RoundRobin(("ann", "ben")), RoundRobin(("ann", "ben"))
+    for score in (4, 8):
+        units = UnitSums(2, (score, -score), (99, 99))
+        known.add(outcome("ann ben", score, -score))
+        gone.add(outcome("ann ben", score, -score, units=units))
+
+    assert gone.rows() == known.rows()
 
 
 def test_a_league_has_intervals_of_matches() -> None:

@@ -265,8 +265,8 @@ async def test_J3_who_was_out_of_time_is_dealt_to_when_it_is_heard_again(
     assert house.referee.tables == (), "it is not dealt to while it is silent"
     assert competition.progress.waits_for == ("ben",)
     host.plays("ben", first_legal)
-    ben.player.link_probe.probe(house.now)
-    assert ben.player.link_probe.ponged(ben.wire.pings[-1], house.now)
+    ben.player.probe(house.now)
+    assert ben.player.ponged(ben.wire.pings[-1], house.now)
     host.players.note(ben.player)
     host.changed()
     report = await in_time(task)
@@ -283,7 +283,7 @@ async def test_J3_a_bot_that_will_be_started_again_is_dealt_to_no_more(
 
     host.come("ann")
     ben = host.comes("ben", silent)
-    ben.wire.has_link = False  # one on its pipes is never silent
+    ben.wire.is_linked = False  # one on its pipes is never silent
 
     def hangs(verdict: Verdict) -> None:
         ben.player.leaving = True

@@ -236,6 +236,14 @@ def test_K6_ranks_by_the_mean_share_over_opponents_however_often_they_have_met()
     assert rows[1].wins == 8
 
 
+def test_K6_bots_of_one_share_are_ranked_by_their_mean_score() -> None:
+    matches = [Pairing(number, ("ann", "ben")) for number in (100, 101)]
+    played = zip(matches, (result(1, -1), result(-3, 3)), strict=True)
+    rows = standings(plan(players=("ann", "ben")), (Outcome(*each) for each in played)).rows()
+
+    assert [(row.rank, row.name, row.share) for row in rows] == [(1, "ben", 0.5), (2, "ann", 0.5)]
+
+
 def test_ranks_and_marks_change_only_with_a_whole_block() -> None:
     chosen = plan(players=("ann", "ben"), least=40)
     first = open_stages(chosen).oldest

@@ -164,15 +164,28 @@ def test_J7_an_answer_before_all_was_repeated_is_not_later_than_now(house: FakeA
     assert ann.player.last_answer == house.now
 
 
+def test_an_answer_may_come_again_once_however_often_its_bot_comes_back(house: FakeArena) -> None:
+    ann, ben = house.bot("ann"), house.bot("ben")
+    [ask] = playing(house, ann, ben)
+    again = Answer(ask.match, ask.ask, house.answer(ann, ask))
+    allowed = []
+    for _ in range(2):
+        ann.goes()
+        ann.comes_back()
+        allowed.append([ann.player.may_repeat(again) for _ in range(2)])
+
+    assert allowed == [[True, False], [False, False]]
+
+
 # --- the link ---
 
 
 def pongs(house: FakeArena, bot: FakeBot, round_trip_s: float) -> None:
     """It is pinged, and answers."""
-    assert bot.player.link_probe.probe(house.now)
+    assert bot.player.probe(house.now)
     payload = bot.wire.pings.pop()
     house.now += round_trip_s
-    bot.player.link_probe.ponged(payload, house.now)
+    bot.player.ponged(payload, house.now)
 
 
 def test_pings_cannot_be_foreseen(house: FakeArena) -> None:
@@ -180,9 +193,9 @@ def test_pings_cannot_be_foreseen(house: FakeArena) -> None:
     seen = set()
     for _ in range(10):
         house.now += 20
-        ann.player.link_probe.probe(house.now)
+        ann.player.probe(house.now)
         seen.add(ann.wire.pings[-1])
-        ann.player.link_probe.ponged(ann.wire.pings[-1], house.now)
+        ann.player.ponged(ann.wire.pings[-1], house.now)
 
     assert len(seen) == 10
     assert {len(payload) for payload in seen} == {16}
@@ -193,10 +206,10 @@ def test_J7_a_pong_that_answers_no_ping_of_ours_is_nothing(
     house: FakeArena, payload: bytes
 ) -> None:
     ann = house.bot("ann")
-    ann.player.link_probe.ponged(payload, house.now)
+    ann.player.ponged(payload, house.now)
     for _ in range(5):
-        ann.player.link_probe.probe(house.now)
-        ann.player.link_probe.ponged(payload, house.now)
+        ann.player.probe(house.now)
+        ann.player.ponged(payload, house.now)
 
     assert len(ann.wire.pings) == 1, "the first is still waited for"
     assert not ann.player.link.is_known
@@ -207,10 +220,10 @@ def test_a_link_that_dies_at_the_worst_moment_is_missed_within_a_minute(house: F
     for _ in range(6):
         house.now += 20
         pongs(house, ann, 0.01)
-    died_at, at = house.now, ann.player.link_probe.probe(house.now)
+    died_at, at = house.now, ann.player.probe(house.now)
     while at is not None:
         house.now = at
-        at = ann.player.link_probe.probe(house.now)
+        at = ann.player.probe(house.now)
 
     assert 50 < house.now - died_at < 60
 
@@ -221,11 +234,11 @@ def test_who_answers_a_ping_has_heard_the_welcome_before_it(house: FakeArena) ->
     ann.goes()
     again = Hello(1, "ann", ("ace_king_queen",), resume=first)
     ann.player.resumed(again, ann.wire)  # type: ignore[arg-type]
-    ann.player.link_probe.probe(house.now)
+    ann.player.probe(house.now)
 
     assert ann.player.is_session(first)
 
-    ann.player.link_probe.ponged(ann.wire.pings[-1], house.now)
+    ann.player.ponged(ann.wire.pings[-1], house.now)
 
     assert not ann.player.is_session(first)
     assert ann.player.is_session(ann.player.secret)
@@ -233,16 +246,16 @@ def test_who_answers_a_ping_has_heard_the_welcome_before_it(house: FakeArena) ->
 
 def test_a_ping_of_the_former_connection_is_not_waited_for(house: FakeArena) -> None:
     ann = house.bot("ann")
-    ann.player.link_probe.probe(house.now)
+    ann.player.probe(house.now)
     former = ann.wire.pings[0]
     ann.goes()
     house.now += 60
     ann.comes_back()
 
-    assert ann.player.link_probe.probe(house.now)
+    assert ann.player.probe(house.now)
     assert len(ann.wire.pings) == 1
     for _ in range(3):
-        ann.player.link_probe.ponged(former, house.now)
+        ann.player.ponged(former, house.now)
 
     assert not ann.player.link.is_known
 

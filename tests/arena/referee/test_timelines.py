@@ -16,13 +16,11 @@ from arena.games.catalogue import GAMES
 from arena.games.match import MatchResult, Record
 from arena.games.replay import replay
 from arena.games.verdict import Finding
-from arena.referee.bot_session import BotSession
+from arena.referee.bot_session import BotSession, LiveMatch, MatchSeat
 from arena.referee.clock import TICK_S
 from arena.referee.compute_gate import ComputeGate
-from arena.referee.live_match import LiveMatch
 from arena.referee.losses import Losses
-from arena.referee.pings import LinkProbe, Pings
-from arena.referee.seat import MatchSeat
+from arena.referee.sessions import Pings
 from arena.referee.timers import Timers
 from protocol.codec import Encoding, decode_from_arena, encode
 from protocol.messages import (
@@ -112,7 +110,6 @@ class Timeline:
         self._programs: dict[str, Session] = {}  # those that have started again
         self.over: dict[str, tuple[MatchResult, Verdict | None]] = {}
         self.gate = ComputeGate(1)
-        self._probes = 0
         self._pings = Pings(house.referee.lag.total_s)
         self._timers: list[tuple[float, Callable[[], None]]] = []
         self.back: list[str] = []
@@ -203,7 +200,7 @@ class Timeline:
 
     def do_pipes(self, name: str) -> None:
         """It has no link that could be measured."""
-        self._bot(name).wire.has_link = False
+        self._bot(name).wire.is_linked = False
 
     def do_link(self, name: str, round_trip_ms: str) -> None:
         for _ in range(3):
@@ -301,18 +298,7 @@ class Timeline:
     def do_watch(self, *names: str, in_s: float = 0.0) -> None:
         """Its link is looked at from now on."""
         for name in names:
-            player = self._bot(name).player
-            self._count_probes(player.link_probe)
-            self._pings.add(player, self.house.now + in_s)
-
-    def _count_probes(self, link: LinkProbe) -> None:
-        probe = link.probe
-
-        def counted(now: float, lag_s: float = 0.0) -> float | None:
-            self._probes += 1
-            return probe(now, lag_s)
-
-        link.probe = counted  # type: ignore[method-assign]
+            self._pings.add(self._bot(name).player, self.house.now + in_s)
 
     def do_crowd(self, count: str, _in: str, seconds: str) -> None:
         self.do_watch(*(f"bot {number}" for number in range(int(count))), in_s=float(seconds))
@@ -331,10 +317,11 @@ class Timeline:
                     self.do_replies(name)
 
     def do_unlooked(self) -> None:
-        self._probes = 0
+        for bot in self._bots.values():
+            bot.wire.looks = 0
 
     def do_looked(self, most: str) -> None:
-        assert self._probes <= int(most)
+        assert sum(bot.wire.looks for bot in self._bots.values()) <= int(most)
 
     def do_all(self, _pinged: str) -> None:
         assert all(bot.wire.pings for bot in self._bots.values())
@@ -457,12 +444,12 @@ class Timeline:
         """Its link is looked at, and it may be pinged."""
         now = self.house.now
         lag_s = self.house.referee.lag.total_s(now)
-        self._next_probes[name] = self._bot(name).player.link_probe.probe(now, lag_s)
+        self._next_probes[name] = self._bot(name).player.probe(now, lag_s)
 
     def do_replies(self, name: str) -> None:
         """It answers the last ping, and again, which means nothing."""
         bot = self._bot(name)
-        ping, ponged = bot.wire.pings.pop(), bot.player.link_probe.ponged
+        ping, ponged = bot.wire.pings.pop(), bot.player.ponged
         self._losses.heard(bot.player, self.house.now)
         assert [ponged(ping, self.house.now) for _ in range(2)] == [True, False]
 

@@ -17,7 +17,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from arena.referee.live_match import LiveMatch
+from arena.referee.bot_session import LiveMatch
 from arena.storage.tokens import Access, hashed
 from protocol.errors import TOKEN_NEEDED, UsageError
 from protocol.messages import Done, Instruct, Progress

@@ -24,8 +24,7 @@ from websockets.http11 import Request
 from arena.games.catalogue import GAMES
 from arena.games.replay import replay
 from arena.games.verdict import Finding
-from arena.referee.bot_session import BotSession
-from arena.referee.seat import MatchSeat
+from arena.referee.bot_session import BotSession, MatchSeat
 from protocol.messages import Ending, Mechanism
 from tests.support.gateway_bots import (
     HANDSHAKE,

@@ -20,8 +20,8 @@ from arena.games.names import alike
 from arena.games.replay import replay
 from arena.games.verdict import Finding
 from arena.records.visibility import Viewer, ViewerKind
+from arena.referee.bot_session import LiveMatch
 from arena.referee.budget import Share
-from arena.referee.live_match import LiveMatch
 from arena.referee.sessions import BotSessions
 from arena.referee.timers import Timers
 from arena.server.admission import Admission, Unwelcome

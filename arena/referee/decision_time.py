@@ -1,4 +1,4 @@
-"""One seat of one match: what its bot was asked, when, and what its decisions cost (J7).
+"""What the decisions of a bot at one seat cost it (J7).
 
 A bot that connected by itself is charged the time on the wall, less the floor of its link and the
 arena's own lag. A bot that the arena has launched is charged the CPU time of its processes since
@@ -12,31 +12,28 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import NamedTuple
 
-import msgspec
+from arena.games.verdict import Finding, out_of_clock_time, out_of_time
+from arena.referee.clock import (
+    QUICK_MS,
+    CoreWait,
+    LoopLag,
+    RoundTripFloor,
+    SeatClock,
+    charged_from,
+    start_cap_ms,
+)
+from arena.referee.timers import Timer
+from arena.referee.transport import LaunchedProcess
+from protocol.messages import Ending, Limits, Mechanism
 
-from arena.games.verdict import Finding, advice, out_of_clock_time, out_of_time
-from arena.referee.clock import QUICK_MS, CoreWait, LoopLag, SeatClock, charged_from, start_cap_ms
-from protocol import messages
-from protocol.messages import Ask, Ending, Limits, Mechanism, Past, Verdict
-from protocol.session import SeatStanding, ask_id
-from protocol.vocabulary import News, Question
-
-if TYPE_CHECKING:
-    from arena.referee.bot_session import BotSession
-    from arena.referee.live_match import LiveMatch
-    from arena.referee.losses import ConnectionLoss
-
-__all__ = ["NOTE_BYTES", "Inquiry", "MatchSeat", "TimeCharge"]
-
-NOTE_BYTES = 256 * 1024
-"""Of notes per seat in a record, as JSON: notes with a million answers fit into no database."""
+__all__ = ["BotTime", "ConnectionLoss", "SeatTime", "TimeCharge"]
 
 _CORES = os.cpu_count() or 1
 _LEAST_LOOK_S = 0.05  # between looks at CPU time
+_CPU_TICK_S = 0.01  # Linux counts CPU time in hundredths of a second
 
 
 class TimeCharge(NamedTuple):
@@ -60,47 +57,85 @@ class TimeCharge(NamedTuple):
         return self.limit_ms + self.credit_ms - self.taken_ms
 
 
-class Inquiry(NamedTuple):
-    """All seats of a match were pinged, as one of them is away or late (J9)."""
+@dataclass(slots=True, eq=False)
+class ConnectionLoss:
+    """A lost or silent connection, until the pending questions are written again (J7)."""
 
-    asked_at: float  # on the loop's clock
+    since: float  # on the loop's clock
     lag_s: float  # the arena's total lag at that moment
-    is_late: bool = True  # else the time of that seat is not over yet
+    by_arena: bool  # a stall of the arena caused it: no seat's time is used up
+    by_ping: bool = False  # what a kernel acknowledges does not end it
+    match: str = ""  # one that the bot was playing
+    closed: tuple[float, float] | None = None  # when, and the lag then; None while it is silent
+    timer: Timer | None = None
+
+    @property
+    def is_silent(self) -> bool:
+        return self.closed is None
+
+    def parts_s(self, opened_at: float, now: float, lag_s: float) -> tuple[float, float]:
+        """How long it was silent and lost, without the arena's lag and time before `opened_at`."""
+        closed_at, closed_lag_s = self.closed or (now, lag_s)
+        silent_s = closed_at - max(self.since, opened_at) - (closed_lag_s - self.lag_s)
+        lost_s = now - max(closed_at, opened_at) - (lag_s - closed_lag_s)
+        return max(0.0, silent_s), max(0.0, lost_s)
+
+    def end(self) -> None:
+        """It is over, and its deadline with it."""
+        if self.timer is not None:
+            self.timer.cancel()
 
 
 @dataclass(slots=True, eq=False, repr=False)
-class MatchSeat:
-    """One seat of one match, and the bot that sits there."""
+class BotTime:
+    """The time of a bot, which is one worker, however many tables it has."""
 
-    table: LiveMatch
-    seat: int
-    player: BotSession
+    # None if it has connected by itself
+    process: LaunchedProcess | None = field(default=None, kw_only=True)
+    is_metered: bool = field(init=False)  # charged CPU time, not the time on the wall
+    link: RoundTripFloor = field(default_factory=RoundTripFloor, init=False)
+    loss: ConnectionLoss | None = field(default=None, init=False)  # while its connection is lost
+    last_answer: float = field(default=0.0, init=False)
+    cpu_ms: float = field(default=0.0, init=False)  # what it had used at its last answer
+    # for how long it had had no core at its last answer that was not quick
+    waited_ms: float | None = field(default=None, init=False)
+    _cpu_read_at: float = field(default=-math.inf, init=False)
+    _cpu_read_ms: float = field(default=0.0, init=False)
+
+    def cpu_used_ms(self, now: float) -> float:
+        """The CPU time of its processes; not read more often than the kernel counts."""
+        assert self.process is not None, "only of what the arena has launched"
+        if now - self._cpu_read_at >= _CPU_TICK_S:
+            self._cpu_read_at = now
+            self._cpu_read_ms = self.process.cpu_ms()
+        return self._cpu_read_ms
+
+    def lag(self, by_arena: LoopLag) -> LoopLag:
+        """How late is what comes from it: as the arena is, or its host."""
+        own = None if self.process is None else self.process.lag
+        return own or by_arena
+
+    def used_ms(self) -> float:
+        """For how long its processes have computed, or were ready to and had no core."""
+        process = self.process
+        return 0.0 if process is None else process.cpu_ms() + (process.waited_ms() or 0.0)
+
+
+@dataclass(slots=True, eq=False, repr=False)
+class SeatTime:
+    """The time of one seat, of which the present question or invitation takes a part."""
+
+    player: BotTime
     limits: Limits  # of time, of who sits here
-    id: str = field(init=False)  # what the wire calls this seat of this match
     free_until_s: float = field(init=False)  # a quicker answer costs nothing: no clock is read
-    grace_s: float = field(init=False)  # for how long its connection may still be lost
-    silence_s: float = field(init=False)  # and be silent
-    # Since when the seats of its match are asked whether they are here, while it is away or late
-    inquiry: Inquiry | None = field(default=None, init=False)
     clock: SeatClock = field(init=False)
-    standing: SeatStanding = field(init=False)  # of the player's session
-    invitation: messages.Match | None = field(default=None, init=False)
     nonce: str | None = field(default=None, init=False)  # None until the seat is ready
-    question: Question[Any] | None = field(default=None, init=False)  # that is pending
-    told: tuple[News, ...] = field(default=(), init=False)  # with the latest question
-    news: tuple[News, ...] = field(default=(), init=False)  # since then
-    asked: int = field(default=0, init=False)  # how many questions there have been
-    ask_id: str = field(default="", init=False)  # of the latest question
-    repeated: int = field(default=0, init=False)  # `asked` when the bot was last told one again
     asked_at: float = field(default=0.0, init=False)  # when the question or invitation was written
     lag_s: float = field(default=0.0, init=False)  # the arena's total lag at that moment
     waiting: int = field(default=0, init=False)  # other questions that the bot had then
-    is_queued: bool = field(default=False, init=False)  # the bot is not asked yet: it has no core
     cpu_ms: float = field(default=0.0, init=False)  # of a metered bot when it was invited
-    notes_left: int = field(default=NOTE_BYTES, init=False)  # bytes of notes
     # of the latest decision, unless it was so quick that nobody looked
     time_charge: TimeCharge | None = field(default=None, init=False)
-    watched_until: float = field(default=math.inf, init=False)  # its time in the referee's heap
     _quick_ms: float = field(init=False)  # a quicker decision is within all limits on the wall
     # since the bot began its question, and when that was, if its process had to be looked at
     _core_wait: CoreWait | None = field(default=None, init=False)
@@ -110,98 +145,12 @@ class MatchSeat:
 
     def __post_init__(self) -> None:
         limits = self.limits
-        self.id = f"{self.table.id}.{self.seat}"
         free_until_ms: float = min(limits.decision_ms, limits.hard_ms, limits.start_ms)
         self._quick_ms = min(QUICK_MS, limits.wall_ms)
         if self.player.is_metered:
             free_until_ms = min(free_until_ms, self._quick_ms)
         self.free_until_s = free_until_ms / 1000
-        self.grace_s = limits.grace_ms / 1000
-        self.silence_s = limits.silence_ms / 1000
         self.clock = SeatClock(limits)
-        self.standing = self.player.session.standing(self.id)
-
-    @property
-    def ask(self) -> Ask | None:
-        """The pending question as a message; None if there is none."""
-        question, limits = self.question, self.limits
-        if question is None:
-            return None
-        bank_ms = self.clock.bank_ms
-        return Ask(self.id, self.ask_id, question, self.told, bank_ms, limits.decision_ms)
-
-    def put(self, question: Question[Any], now: float) -> None:
-        """Make this the pending question; with it go the news since the one before."""
-        self.asked += 1
-        self.ask_id = ask_id(self.id, self.asked)
-        self.question = question
-        self.told, self.news = self.news, ()
-        self.asked_at = now  # until it is written
-        self.time_charge = self.inquiry = None
-
-    def invite(self, invitation: messages.Match) -> None:
-        """Seat the bot; one that has to wait for a core is told later."""
-        self.invitation = invitation
-        self.player.chairs[self.id] = self
-        if self.player.gate is None:
-            self.player.send(invitation)
-
-    def note_within_limit(self, note: str | None) -> str | None:
-        """The note if the record has room for it, else None."""
-        if note is None:
-            return None
-        self.notes_left -= len(msgspec.json.encode(note))
-        return note if self.notes_left >= 0 else None
-
-    def resend(self) -> None:
-        """Send the invitation or the question again to a bot that has come back."""
-        assert self.invitation is not None, "seats are invited at once"
-        self.player.send(self.invitation)
-        if (ask := self.ask) is not None:
-            self.player.send(ask)  # its time goes on when that is written
-
-    def questions_after(self, first: int) -> Iterator[Past | None]:
-        """The questions after the first so many, with answers; None for each that is skipped."""
-        match = self.table.match
-        if match is None:
-            return
-        for number, told in enumerate(match.history_for(self.seat), start=1):
-            if number <= first:
-                yield None  # it took a step of the rules all the same, after which one may pause
-            else:
-                question, news, answer = told
-                yield Past(self.id, ask_id(self.id, number), question, news, answer)
-
-    # --- time ---
-
-    @property
-    def has_been_away(self) -> bool:
-        """Whether its connection was lost in this match, other than by the arena, and is back."""
-        limits = self.limits
-        return self.grace_s * 1000 < limits.grace_ms or self.silence_s * 1000 < limits.silence_ms
-
-    def away_left_s(self, loss: ConnectionLoss, now: float, lag_s: float) -> float:
-        """How long the connection may still be as it is before the seat's time is over (J9).
-
-        That is lost, or silent; negative if the time is over.
-        """
-        silent_s, lost_s = loss.parts_s(self.table.opened_at, now, lag_s)
-        if loss.is_silent:
-            return (self.limits.silence_ms / 1000 if loss.by_arena else self.silence_s) - silent_s
-        return (self.limits.grace_ms / 1000 if loss.by_arena else self.grace_s) - lost_s
-
-    def go_on(self, loss: ConnectionLoss, now: float, lag_s: float) -> None:
-        """The connection is back: the clock goes on, and grace and silence are less by the loss."""
-        self.inquiry = None
-        if not loss.by_arena:
-            silent_s, lost_s = loss.parts_s(self.table.opened_at, now, lag_s)
-            self.silence_s -= silent_s
-            self.grace_s -= lost_s
-        if self.asked_at < loss.since:
-            self.asked_at += now - loss.since
-            self.lag_s += lag_s - loss.lag_s
-        else:
-            self.asked_at, self.lag_s = now, lag_s
 
     def clock_time(self, now: float) -> float:
         """The time on this seat's clock: now, unless it stands as the connection is lost.
@@ -323,39 +272,6 @@ class MatchSeat:
                 "CPU" if time_charge.kind is Ending.CPU else "",
             )
         return Finding(kind=time_charge.kind, text=text, mechanism=time_charge.mechanism)
-
-    def verdict(self, finding: Finding, event: str, now: float, lag: LoopLag) -> Verdict:
-        """The evidence of this seat's offence (J4); `event` is the id of what caused it."""
-        table, player = self.table, self.player
-        waits = (self.question is not None or self.nonce is None) and not self.is_queued
-        time_charge = (self.time_charge or self.measure(now, lag)) if waits else None
-        waited_ms = round((self.clock_time(now) - self.asked_at) * 1000, 1)
-        connection, process = player.connection, player.process
-        question = self.question
-        return Verdict(
-            kind=finding.kind,
-            match=table.id,
-            game=table.game.name,
-            bot=player.public_name,
-            seat=self.seat,
-            text=finding.text,
-            advice=advice(finding, self.limits),
-            mechanism=finding.mechanism,
-            asked=None if question is None else msgspec.json.encode(question).decode(),
-            legal=None if question is None else question.legal_text(),
-            got=finding.got,
-            taken_ms=None if time_charge is None else round(time_charge.taken_ms, 1),
-            waited_ms=waited_ms if waits else None,
-            credit_ms=None if time_charge is None else round(time_charge.credit_ms, 1),
-            min_rtt_ms=None if connection is None else connection.min_rtt_ms,
-            bank_ms=self.clock.bank_ms,
-            exit_status=finding.exit_status,
-            stderr=finding.stderr or (None if process is None else process.tail()),
-            enforced=player.enforced,
-            limits=self.limits,
-            event=event,
-            forgiven=table.forgives(player.public_name, finding.kind, event),
-        )
 
     def _on_wall_ms(self, now: float, turn_ms: int) -> float:
         """For how many milliseconds the bot has been charged with its question (J7)."""
