@@ -167,19 +167,19 @@ def _play(
     game = matchup.game
     alone = 2 if game.seats == 1 else 1  # what both play on the same cards counts once
     bar = lab_runs.Bar(game.vocabulary.title, run.most * alone, unit(game), "--most")
+    bots = lab_runs.guests(game, paths, commands) if run.seed is None else ()
+    run.names += tuple(bot.name for bot in bots[len(run.names) :])
+    names, at_once = run.names, jobs or usable_cores()
     try:
-        if run.seed is None:
-            bots = lab_runs.guests(game, paths, commands)
-            run.names += tuple(bot.name for bot in bots[len(run.names) :])
-            at_once = jobs or usable_cores()
-            copies = matchup.copies * at_once
-            lab_runs.play_launched(matchup, bots, parts, run.add_part, bar, limits, copies, at_once)
-        else:
-            names = run.names
-            lab_runs.play_here(
-                *(matchup, lambda: entrants_of(game, names, paths), parts, run.add_part, bar),
-                *(run.seed, jobs),
-            )
+        lab_runs.play(
+            *(matchup, parts, run.add_part, bar),
+            seed=run.seed,
+            makers=lambda: entrants_of(game, names, paths),
+            bots=bots,
+            limits=limits,
+            copies=matchup.copies * at_once,
+            jobs=at_once,
+        )
     finally:
         run.recent.keep(run.names)
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import errno
 import os
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
 
 import click
 import msgspec
@@ -16,14 +15,11 @@ from arena.cli import _output as output
 from arena.cli._limit_options import LimitsCommand, limits_options
 from arena.cli._results import Found, result_command
 from arena.engine.rules import Game
-from arena.lab.in_process import Entrant, entrant
+from arena.lab.in_process import entrant
 from arena.lab.ruin import Attempt, Ruin, Trials
 from arena.sandbox.bot_spec import BotSpec
 from protocol.errors import ArenaError, UsageError
 from protocol.messages import Limits
-
-if TYPE_CHECKING:
-    from arena.lab.launched import PoolBot
 
 __all__ = ["command"]
 
@@ -125,16 +121,24 @@ def command(
     name = bot or bots[0].name
     title = f"{name}: {stake:,} to {goal:,}"
     bar = lab_runs.Bar(title, trials * len(wanted), "trial", "--trials")
-    if bot is None or seed is None:
-        _try_launched(attempt, bots, done, bar, limits, min(trials, jobs or 1))
-    else:
-        arguments = [{} if ante is None else {"ante": ante} for ante in wanted]
-        parts = attempt.parts(len(wanted), trials)
-
-        def entrants() -> list[Entrant]:
-            return [entrant(game, bot, chosen) for chosen in arguments]
-
-        lab_runs.play_here(attempt, entrants, parts, done.add, bar, seed, jobs)
+    arguments = [{} if ante is None else {"ante": ante} for ante in wanted]
+    copies = min(trials, jobs or 1)  # a command may be heavy, or unable to run twice
+    try:
+        lab_runs.play(
+            attempt,
+            attempt.parts(len(wanted), trials, at_once=1 if bot is None else None),
+            *(done.add, bar),
+            seed=seed,
+            makers=lambda: [entrant(game, name, chosen) for chosen in arguments],
+            bots=bots,
+            limits=limits,
+            copies=copies,
+            jobs=copies if bot is None else jobs,
+        )
+    except ArenaError as error:
+        if bot is None and copies > 1 and os.strerror(errno.EMFILE) in str(error):
+            raise ArenaError(f"{error}; expected fewer --jobs than {copies:,}") from None
+        raise
     results = done.ruins()
     yield _document(game, name, wanted, results, seed), _lines(game, name, wanted, results, seed)
     if bot is None and done.offence is not None:
@@ -145,24 +149,6 @@ def command(
                 f"{bot} offended in {result.offences:,} of {output.plural(trials, 'trial')}, "
                 f"first: {offence.kind}: {offence.text}"
             )
-
-
-def _try_launched(
-    attempt: Attempt,
-    bots: Sequence[PoolBot],
-    done: Trials,
-    bar: lab_runs.Bar,
-    limits: Limits,
-    copies: int,
-) -> None:
-    """Let a command try, in `copies` processes: it may be heavy, or unable to run twice."""
-    parts = attempt.parts(1, bar.total, at_once=1)
-    try:
-        lab_runs.play_launched(attempt, bots, parts, done.add, bar, limits, copies, copies)
-    except ArenaError as error:
-        if copies > 1 and os.strerror(errno.EMFILE) in str(error):
-            raise ArenaError(f"{error}; expected fewer --jobs than {copies:,}") from None
-        raise
 
 
 def _document(
