@@ -207,7 +207,7 @@ def table_of(report: CompetitionReport) -> Table:
 def _round_robin(report: CompetitionReport) -> Iterator[_Column]:
     if _has_rank_ranges(report):
         yield "ranks", _rank_range
-        yield "share won", lambda row: with_interval(row.share, _share_bounds(row), _number, 3)
+        yield "share won", _share
     yield from _counts(report, "wins", "draws", "losses")
     yield "score", lambda row: signed(row.score)
     yield "per match", lambda row: with_interval(row.mean, row.interval, signed, 1)
@@ -215,6 +215,11 @@ def _round_robin(report: CompetitionReport) -> Iterator[_Column]:
     opponents = [row.name for row in report.standings if row.name in cells]
     for opponent in opponents if len(opponents) <= _WIDEST else []:
         yield f"v {opponent}", partial(_against, cells, opponent)
+
+
+def _share(row: Any) -> str:
+    bounds = None if row.share_low is None else Bounds(row.share_low, row.share_high)
+    return with_interval(row.share, bounds, _number, 3)
 
 
 def _league(report: CompetitionReport) -> Iterator[_Column]:
@@ -245,11 +250,7 @@ def _counts(report: CompetitionReport, *names: str) -> Iterator[_Column]:
     if any(row.forgiven for row in report.standings):
         names = (*names, "forgiven")
     for name in names:
-        yield name, partial(_field, name)
-
-
-def _field(name: str, row: Any) -> str:
-    return str(getattr(row, name))
+        yield name, lambda row, name=name: str(getattr(row, name))  # type: ignore[misc]
 
 
 def _number(value: float, digits: int) -> str:
@@ -262,10 +263,6 @@ def _percent(share: float, digits: int) -> str:
 
 def _has_rank_ranges(report: CompetitionReport) -> bool:
     return any(hasattr(row, "rank_low") for row in report.standings)
-
-
-def _share_bounds(row: Any) -> Bounds | None:
-    return None if row.share_low is None else Bounds(row.share_low, row.share_high)
 
 
 def _rank_range(row: Any) -> str:

@@ -175,7 +175,10 @@ async def serve(store: Store, plan: ServePlan, stop: Stop) -> bool:
                 on_start=lambda competition: _started(competition, board, notices),
                 on_report=lambda done: _over(done, board),
                 tell=notices.told,
-                roster=lambda: (_listed(roster), roster.teams()),
+                roster=lambda: (
+                    [each.name for each in roster.members() if each.revoked_at is None],
+                    roster.teams(),
+                ),
                 once=section.once,
             )
             if isinstance(arena.here.page, Web):
@@ -204,10 +207,6 @@ def _say_where(url: str, plan: ServePlan, notices: BotNotices) -> None:
         until = "" if submissions.closes is None else f" until {time_of(submissions.closes)}"
         welcome = f"bots can be handed in{until}: `arena submit`, or on the page"
         notices.told(submissions.closed(time.time()) or welcome)
-
-
-def _listed(roster: Roster) -> Sequence[str]:
-    return [member.name for member in roster.members() if member.revoked_at is None]
 
 
 def _warn(access: Access, plan: ServePlan, notices: BotNotices) -> None:

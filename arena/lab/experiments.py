@@ -88,7 +88,9 @@ class ComparedBots(msgspec.Struct, frozen=True):
         return known.get(self.verdict)
 
     def __repr__(self) -> str:
-        value = "–" if self.value is None else _figure(self.value, self.interval)
+        value = "–"
+        if self.value is not None:
+            value = with_interval(f"{self.value:.3f}", self.interval, "{:.3f}".format)
         after = plural(self.units, self.unit)
         return f"ComparedBots({', '.join(self.bots)}: {self.verdict}, {value} in {after})"
 
@@ -254,7 +256,3 @@ def _random_kept() -> Iterator[None]:
         yield
     finally:
         random.setstate(state)
-
-
-def _figure(value: float, interval: Interval | None) -> str:
-    return with_interval(f"{value:.3f}", interval, "{:.3f}".format)

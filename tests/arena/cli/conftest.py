@@ -7,7 +7,7 @@ import os
 import shutil
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from itertools import islice
 from pathlib import Path
 from types import SimpleNamespace
@@ -310,6 +310,20 @@ def sample_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def class_db(sample_file: Path, tmp_path: Path) -> None:
     """A finished competition of three games, each with a void match and an offence."""
     shutil.copy(sample_file, tmp_path)
+
+
+@pytest.fixture
+def gone_games(tmp_path: Path) -> Iterator[None]:
+    """A database with games of a package that is not installed any more."""
+    games = ("ace_king_queen", "three_card_poker", "gin_rummy", "high_low")
+    with ExitStack() as stack:
+        for game in games:
+            stack.enter_context(sample_database.from_outside(game))
+        sample_database.write(tmp_path / "class.db", games)
+    with ExitStack() as stack:
+        for game in games:
+            stack.enter_context(sample_database.missing(game))
+        yield
 
 
 @pytest.fixture

@@ -189,39 +189,36 @@ async def test_a_bot_that_has_ended_is_reported_before_the_block_begins(
         ]
 
 
-NEAR = Config()
-
-
 @pytest.fixture
 def unsafe(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(_serving, "unsafe_because", lambda limits: ("no isolation: buy one",))
 
 
 @pytest.mark.usefixtures("unsafe")
-def test_an_arena_that_cannot_isolate_takes_no_submissions() -> None:
-    with pytest.raises(UsageError, match="not safe on this machine: no isolation: buy one; "):
-        check_safety(NEAR, without_isolation=False)
+@pytest.mark.parametrize(
+    ("serve", "without_isolation", "why"),
+    [
+        ({}, False, "not safe on this machine: no isolation: buy one; "),
+        ({"host": "0.0.0.0"}, True, "only where the arena listens on this machine alone"),
+        ({"trusted_proxy": ["::1"]}, True, "only where the arena listens on this machine alone"),
+    ],
+)
+def test_an_arena_that_cannot_isolate_takes_no_submissions(
+    serve: dict[str, Any], without_isolation: bool, why: str
+) -> None:
+    with pytest.raises(UsageError, match=why):
+        check_safety(Config(serve=ServeSection(**serve)), without_isolation=without_isolation)
 
 
-@pytest.mark.usefixtures("unsafe")
-def test_on_loopback_it_may_say_what_everybody_could_read() -> None:
-    text = check_safety(NEAR, without_isolation=True)
+@pytest.mark.parametrize(("reasons", "says"), [((), ""), (("no cure",), "programs too (no cure)")])
+def test_on_loopback_it_says_what_everybody_could_read(
+    reasons: tuple[str, ...], says: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(_serving, "unsafe_because", lambda limits: reasons)
 
-    assert "other students' programs too (no isolation: buy one)" in text
-
-
-@pytest.mark.parametrize("changes", [{"host": "0.0.0.0"}, {"trusted_proxy": ["127.0.0.1"]}])
-def test_without_isolation_nobody_else_may_connect(changes: dict[str, Any]) -> None:
-    elsewhere = Config(serve=ServeSection(**changes))
-
-    with pytest.raises(UsageError, match="only where the arena listens on this machine alone"):
-        check_safety(elsewhere, without_isolation=True)
-
-
-def test_where_it_is_safe_nothing_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_serving, "unsafe_because", lambda limits: ())
-
-    assert check_safety(NEAR, without_isolation=False) == ""
+    text = check_safety(Config(), without_isolation=bool(reasons))
+    assert says in text
+    assert bool(text) == bool(says)
 
 
 def test_programs_are_built_beside_the_file_of_the_database(tmp_path: Path) -> None:
