@@ -116,7 +116,7 @@ def command(
     seed = None if bot is None else options.fresh_seed(seed)
     attempt = Attempt(game, stake=stake, goal=goal, settings=settings, seed=seed)
     wanted = antes or (None,)
-    done = Trials(attempt, len(wanted))
+    done = Trials()
     bots = lab_runs.guests(game, (), commands) if commands else ()
     name = bot or bots[0].name
     title = f"{name}: {stake:,} to {goal:,}"
@@ -139,12 +139,12 @@ def command(
         if bot is None and copies > 1 and os.strerror(errno.EMFILE) in str(error):
             raise ArenaError(f"{error}; expected fewer --jobs than {copies:,}") from None
         raise
-    results = done.ruins()
+    results = [done[bot] for bot in range(len(wanted))]
     yield _document(game, name, wanted, results, seed), _lines(game, name, wanted, results, seed)
-    if bot is None and done.offence is not None:
-        raise output.Eliminated(lab_runs.out(name, done.offence))
     for result in results:
-        if (offence := result.first_offence) is not None:
+        if (offence := result.offence) is not None:
+            if bot is None:
+                raise output.Eliminated(lab_runs.out(name, offence))
             raise output.Eliminated(
                 f"{bot} offended in {result.offences:,} of {output.plural(trials, 'trial')}, "
                 f"first: {offence.kind}: {offence.text}"
