@@ -13,7 +13,7 @@ from typing import NamedTuple
 import pytest
 
 from arena.cli._arena_pages import ArenaPages
-from arena.cli._next_runs import next_runs
+from arena.cli._page_documents import next_runs
 from arena.strength.figures import time_of
 from protocol.errors import TOKEN_NEEDED
 from tests.support.in_process import Run
