@@ -181,7 +181,8 @@ class Attempt(Experiment[TrialsPart, Ruin]):
             )
 
     def summed(self, part: TrialsPart, played: Sequence[PlayedMatch]) -> Ruin:
-        ends = (self.end_of(each.result.scores[0], each.result.termination) for each in played)
+        ended = (self.end_of(each.result.scores[0], each.result.termination) for each in played)
+        ends: Counter[str] = Counter(ended)
         offences = (
             each.offence(number) for number, each in enumerate(played, part.trials.start + 1)
         )
@@ -190,7 +191,7 @@ class Attempt(Experiment[TrialsPart, Ruin]):
             game=self.game.name,
             stake=self.stake,
             goal=self.goal,
-            **Counter(ends),
+            **ends,
             offence=next(filter(None, offences), None),
         )
 

@@ -114,7 +114,7 @@ def tournament_called(monkeypatch: pytest.MonkeyPatch) -> None:
         first = plan.players[0]
         if first == "ctrl-c":
             raise KeyboardInterrupt
-        verdicts = ()
+        verdicts: tuple[Verdict, ...] = ()
         if first in ends:
             kind, text, advice = ends[first]
             about: dict[str, Any] = {"bank_ms": 0, "limits": plan.limits, "advice": advice}
