@@ -36,8 +36,12 @@ def test_T9_percentages_of_all_six_categories_in_a_fixed_order() -> None:
 
 
 def test_T9_the_same_seed_deals_the_same_hands() -> None:
-    assert odds(500, seed=3) == odds(500, seed=3) != odds(500, seed=4)
+    hands: list[int] = []
+
+    assert odds(500, seed=3, report=hands.append) == odds(500, seed=3) != odds(500, seed=4)
+    assert sum(hands) == 500, "every hand is reported"
     assert odds(2000) != odds(2000)
+    assert odds(10_000, seed=1) != odds(20_000, seed=1), "what is dealt together and the next"
 
 
 @pytest.mark.parametrize(
@@ -64,22 +68,11 @@ def test_T9_random_hands_approach_the_exact_shares() -> None:
         assert shares[label] == pytest.approx(100 * exact, abs=4 * error), label
 
 
-def test_T9_every_hand_is_reported() -> None:
-    hands: list[int] = []
-    odds(5, report=hands.append)
-
-    assert sum(hands) == 5
-
-
 def test_T9_any_number_of_processes_deals_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(worker_pool, "_WORTH_S", -1.0)
     monkeypatch.setattr(worker_pool, "_ALONE_S", -1.0)
 
     assert odds(25_000, seed=1, jobs=2) == odds(25_000, seed=1)
-
-
-def test_T9_hands_that_are_dealt_together_differ_from_the_next() -> None:
-    assert odds(10_000, seed=1) != odds(20_000, seed=1)
 
 
 class AllIn(Always):
