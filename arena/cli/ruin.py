@@ -179,23 +179,21 @@ def _lines(
         f"{game.vocabulary.title}: {bot}, from {first.stake:,} to {first.goal:,}, "
         f"{output.plural(first.trials, 'trial')}{lab_runs.seed_shown(seed)}"
     )
-    columns: dict[str, list[str]] = {}
-    if antes[0] is not None:
-        columns["ante"] = [f"{ante:,}" for ante in antes]
-    columns["reached the goal"] = [f"{result.wins:,}" for result in results]
-    columns["%"] = [
-        output.with_interval(
-            f"{100 * result.share:.2f}", result.interval.scaled(100), "{:.2f}".format
-        )
-        for result in results
+    columns: list[output.Column] = [
+        ("reached the goal", "wins"),
+        ("%", _percent),
+        ("went broke", "broke"),
     ]
-    columns["went broke"] = [f"{result.broke:,}" for result in results]
+    if antes[0] is not None:
+        columns.insert(0, ("ante", lambda result: antes[result.bot]))
     if any(result.undecided for result in results):
-        columns["undecided"] = [f"{result.undecided:,}" for result in results]
+        columns.append("undecided")
     if any(result.offences for result in results):
-        columns["offended"] = [f"{result.offences:,}" for result in results]
-    table = output.new_table(*columns)
-    for cells in zip(*columns.values(), strict=True):
-        table.add_row(*cells)
-    yield output.TitledTable(title, table)
+        columns.append(("offended", "offences"))
+    yield output.table_of(title, results, *columns)
     yield output.interval_note([result.interval for result in results], "trial")
+
+
+def _percent(result: Ruin) -> str:
+    share = f"{100 * result.share:.2f}"
+    return output.with_interval(share, result.interval.scaled(100), "{:.2f}".format)
