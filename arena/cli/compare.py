@@ -20,7 +20,7 @@ from arena.cli._results import Found, result_command
 from arena.engine.rules import Game
 from arena.games import GAMES, competition_settings, game_named
 from arena.lab.compare import Matchup
-from arena.lab.comparison import LEVEL_WITHIN, MOST_BLOCKS, ComparisonSoFar, Standpoint
+from arena.lab.comparison import LEVEL_WITHIN, MOST_BLOCKS, Comparison, Standpoint
 from arena.lab.file_versions import bot_path, entrants_of, game_of, is_file
 from arena.lab.matches import unit
 from arena.sandbox.bot_spec import BotSpec
@@ -123,7 +123,7 @@ def command(
             game = _game(game_name, bots, paths)
         seed = None if commands else options.fresh_seed(seed)
         matchup = Matchup(game, competition_settings(game, settings), seed or 0)
-        run = ComparisonSoFar(matchup, bots, seed, level=level, most=most)
+        run = Comparison(matchup, bots, seed, level=level, most=most)
         try:
             _play(run, paths, commands, jobs, limits)
         except Interrupted:
@@ -156,7 +156,7 @@ def _game(name: str | None, bots: Sequence[str], paths: Sequence[str]) -> Game:
 
 
 def _play(
-    run: ComparisonSoFar,
+    run: Comparison,
     paths: Sequence[str],
     commands: Sequence[BotSpec],
     jobs: int | None,
@@ -184,7 +184,7 @@ def _play(
         run.recent.keep(run.names)
 
 
-def _how_to_go_on(run: ComparisonSoFar) -> str:
+def _how_to_go_on(run: Comparison) -> str:
     done = output.plural(run.units, unit(run.matchup.game))
     if run.seed is None:
         return f"interrupted after {done}, all bots are stopped"
@@ -194,7 +194,7 @@ def _how_to_go_on(run: ComparisonSoFar) -> str:
     )
 
 
-def _lines(run: ComparisonSoFar) -> Iterator[str]:
+def _lines(run: Comparison) -> Iterator[str]:
     """What is known, of as many matches as there are."""
     yield f"{run.matchup.game.vocabulary.title}{lab_runs.seed_shown(run.seed)}"
     if run.offence is None:
@@ -202,7 +202,7 @@ def _lines(run: ComparisonSoFar) -> Iterator[str]:
         yield from run.notes()
 
 
-def _document(run: ComparisonSoFar) -> _Compared:
+def _document(run: Comparison) -> _Compared:
     matchup, standpoint = run.matchup, run.standpoint
     is_better = standpoint in (Standpoint.FIRST, Standpoint.SECOND)
     verdict = "better" if is_better else str(standpoint)

@@ -17,7 +17,7 @@ import msgspec
 from arena.engine.rules import Game
 from arena.games import competition_settings, game_named
 from arena.lab.compare import Matchup
-from arena.lab.comparison import LEVEL_WITHIN, ComparisonSoFar, Standpoint
+from arena.lab.comparison import LEVEL_WITHIN, Comparison, Standpoint
 from arena.lab.crosstable import BotScore, CrossTable, check_entrants, table_seeds
 from arena.lab.file_versions import bot_path, entrants_of
 from arena.lab.in_process import Entrant, play_parts, seeded
@@ -169,7 +169,7 @@ def compare(
     with ExitStack() as stack:
         entrants = _entrants(rules, (first, second), stack)
         names = entrants[0].name, entrants[1].name
-        run = ComparisonSoFar(matchup, names, seed, level=level, most=most)
+        run = Comparison(matchup, names, seed, level=level, most=most)
         with _random_kept():
             play_parts(matchup, entrants, range(run.most), run.add_part, units=run.most, jobs=jobs)
     text = "\n".join((run.sentence(), *run.notes()))
