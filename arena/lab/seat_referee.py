@@ -214,8 +214,7 @@ class SeatReferee:
         except StopIteration as ended:
             del chair.player.chairs[chair.id]
             over: Over = ended.value
-            news = chair.news + over.news
-            chair.player.send(msgspec.structs.replace(over, match=chair.id, news=news))
+            chair.player.send(msgspec.structs.replace(over, match=chair.id))
             self._end(None)
         except Exception as error:
             if not self._outcome.done():
