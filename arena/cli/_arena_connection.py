@@ -193,7 +193,7 @@ class SubmitterConnection:
 
 def _accepted(decided: Progressing, url: str, page: str) -> Iterator[str]:
     """The lines about a submission that was accepted."""
-    from arena.cli._next_runs import next_runs
+    from arena.cli._page_documents import next_runs
 
     yield f"accepted: {decided.text}; its page is {page}"
     games = decided.text.partition(_IN_PLAY)[2].split(", ")

@@ -24,7 +24,7 @@ from arena.cli._arena_connection import place_of
 from protocol.address import page_url, proxy_to, through, websocket_url
 from protocol.errors import ArenaError, Unreachable, UsageError, one_line, token_advice
 
-__all__ = ["ArenaPages", "check_database", "pages_asked_for", "pages_options"]
+__all__ = ["ArenaPages", "check_database", "is_database_named", "pages_asked_for", "pages_options"]
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -125,21 +125,21 @@ def pages_asked_for() -> ArenaPages | None:
     context = click.get_current_context()
     meta = context.meta
     url = meta.get(_URL)
-    if url is None and not _has_database(context, context.params["db"]):
+    if url is None and not (is_database_named() or Path(context.params["db"]).is_file()):
         url = meta.get(options.LINK)
     return None if url is None else ArenaPages(websocket_url(url), meta.get(_TOKEN))
 
 
 def check_database(db: str) -> None:
     """Raise `UsageError` if nobody has said where to look, and there is no database here."""
-    if not _has_database(click.get_current_context(), db):
+    if not (is_database_named() or Path(db).is_file()):
         raise UsageError(
             f"expected an arena's database, found no file {db}; name one with --db, "
             "or an arena with --url"
         )
 
 
-def _has_database(context: click.Context, db: str) -> bool:
-    """Whether a database is named, or one with the usual name is in this folder."""
-    is_told = context.get_parameter_source("db") is not ParameterSource.DEFAULT
-    return is_told or Path(db).is_file()
+def is_database_named() -> bool:
+    """Whether --db names one."""
+    source = click.get_current_context().get_parameter_source("db")
+    return source is not ParameterSource.DEFAULT

@@ -46,7 +46,8 @@ def _bars(names: Sequence[str], charts: Sequence[Chart]) -> output.Lines:
         for cell in cells:
             shown += [_bar(cell), _cost(cell)] if first.cost_unit else [_bar(cell)]
         if has_marks:
-            shown.append(_mark(cells[0]))
+            mark = None if cells[0] is None else cells[0].mark
+            shown.append("" if mark is None else f"{_of(mark)} %")
         table.add_row(label, *shown)
     yield output.TitledTable(f"{first.title}: {first.what}", table)
     yield from _notes(first)
@@ -78,7 +79,8 @@ def _notes(chart: Chart) -> output.Lines:
         yield f"What it costs stands {where} it, in {chart.cost_unit}."
     if _has_brackets(chart) and any(cell.mark is not None for cell in _cells(chart)):
         yield "What is best stands beside it (in brackets)."
-    if len(chart.columns) == 1 and any(_has_ends(cell) for cell in _cells(chart)):
+    shares = (cell for cell in _cells(chart) if not cell.text and cell.share is not None)
+    if len(chart.columns) == 1 and any(cell.low is not None for cell in shares):
         yield "[low, high] is a 95 % interval: at most 1 in 20 of them is wrong."
     if chart.note:
         yield chart.note
@@ -86,10 +88,6 @@ def _notes(chart: Chart) -> output.Lines:
 
 def _has_brackets(chart: Chart) -> bool:
     return len(chart.columns) > 1 and (not chart.cost_unit or len(chart.columns) <= _NARROW)
-
-
-def _has_ends(cell: ChartCell) -> bool:
-    return not cell.text and cell.share is not None and cell.low is not None
 
 
 def _cells(chart: Chart) -> Iterable[ChartCell]:
@@ -126,10 +124,6 @@ def _square(cell: ChartCell | None, chart: Chart, least: float) -> str:
 
 def _of(share: float) -> str:
     return f"{100 * share:.0f}"
-
-
-def _mark(cell: ChartCell | None) -> str:
-    return "" if cell is None or cell.mark is None else f"{_of(cell.mark)} %"
 
 
 def _cost(cell: ChartCell | None) -> str:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 import sys
 import threading
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, redirect_stdout, suppress
 from functools import partial
@@ -14,39 +13,26 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import click
 
 from arena.cli import _output as output
-from arena.competitions.listener import Listener
 from arena.formats.bracket import reached
 from arena.formats.intervals import with_interval
-from arena.formats.schedule import Pairing
 from arena.formats.settled import settled_note
 from arena.formats.spec import Form
 from arena.games.catalogue import game_named, game_title
-from arena.games.figures import SECONDS, plural, signed, time_of
+from arena.games.figures import plural, signed
 from arena.games.interval import Bounds
-from arena.games.match import Result
 from arena.games.names import versioned
 from arena.sandbox.bot_spec import some
 from arena.storage.models import CompetitionReport
 from protocol import messages
-from protocol.errors import UsageError, one_line
+from protocol.errors import UsageError
 
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
     from rich.table import Table
 
     from arena.competitions.competition import Competition
-    from arena.competitions.ledger import Ledger
 
-__all__ = [
-    "Board",
-    "CompetitionLog",
-    "lines_of",
-    "match_log",
-    "table_of",
-    "title_of",
-    "unit_of",
-    "watch",
-]
+__all__ = ["Board", "lines_of", "match_log", "table_of", "title_of", "unit_of", "watch"]
 
 _Column: TypeAlias = tuple[str, Callable[[Any], str]]
 """The title of a column of standings, and what stands there in a row."""
@@ -101,39 +87,6 @@ def _left(progress: messages.Progress) -> str:
     if progress.left_s is None:
         return ""
     return f"about {output.duration(progress.left_s)} left"
-
-
-class CompetitionLog(Listener):
-    """Passes a line per match to `log`, lines for the instructor to `tell`, verdicts to `ruled`."""
-
-    def __init__(
-        self,
-        log: Callable[[str], None],
-        tell: Callable[[str], None],
-        ruled: Callable[[messages.Verdict], None],
-    ) -> None:
-        self._log = log
-        self._tell = tell
-        self._ruled = ruled
-
-    def verdict_given(self, verdict: messages.Verdict) -> None:
-        self._ruled(verdict)
-
-    def match_finished(self, ledger: Ledger, match: str, pairing: Pairing, result: Result) -> None:
-        names = zip(pairing.players, result.scores, strict=True)
-        scores = ", ".join(f"{name} {signed(score)}" for name, score in names)
-        ended = result.termination
-        why = ended.kind.value
-        if ended.seat is not None:
-            why += f": {pairing.players[ended.seat]} {ended.text}"
-        elif ended.text:
-            why += f": {ended.text}"
-        clock = time_of(time.time(), SECONDS)
-        line = f"{clock} {ledger.id} {pairing.number} {match} {scores} · {why}"
-        self._log(one_line(line, 500))
-
-    def told(self, text: str) -> None:
-        self._tell(text)
 
 
 @contextmanager
@@ -254,7 +207,7 @@ def table_of(report: CompetitionReport) -> Table:
 def _round_robin(report: CompetitionReport) -> Iterator[_Column]:
     if _has_rank_ranges(report):
         yield "ranks", _rank_range
-        yield "share won", lambda row: with_interval(row.share, _share_bounds(row), _number, 3)
+        yield "share won", _share
     yield from _counts(report, "wins", "draws", "losses")
     yield "score", lambda row: signed(row.score)
     yield "per match", lambda row: with_interval(row.mean, row.interval, signed, 1)
@@ -262,6 +215,11 @@ def _round_robin(report: CompetitionReport) -> Iterator[_Column]:
     opponents = [row.name for row in report.standings if row.name in cells]
     for opponent in opponents if len(opponents) <= _WIDEST else []:
         yield f"v {opponent}", partial(_against, cells, opponent)
+
+
+def _share(row: Any) -> str:
+    bounds = None if row.share_low is None else Bounds(row.share_low, row.share_high)
+    return with_interval(row.share, bounds, _number, 3)
 
 
 def _league(report: CompetitionReport) -> Iterator[_Column]:
@@ -292,11 +250,7 @@ def _counts(report: CompetitionReport, *names: str) -> Iterator[_Column]:
     if any(row.forgiven for row in report.standings):
         names = (*names, "forgiven")
     for name in names:
-        yield name, partial(_field, name)
-
-
-def _field(name: str, row: Any) -> str:
-    return str(getattr(row, name))
+        yield name, lambda row, name=name: str(getattr(row, name))  # type: ignore[misc]
 
 
 def _number(value: float, digits: int) -> str:
@@ -309,10 +263,6 @@ def _percent(share: float, digits: int) -> str:
 
 def _has_rank_ranges(report: CompetitionReport) -> bool:
     return any(hasattr(row, "rank_low") for row in report.standings)
-
-
-def _share_bounds(row: Any) -> Bounds | None:
-    return None if row.share_low is None else Bounds(row.share_low, row.share_high)
 
 
 def _rank_range(row: Any) -> str:

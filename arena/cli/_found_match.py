@@ -5,12 +5,10 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-import click
 import msgspec
 import sqlalchemy as sa
-from click.core import ParameterSource
 
-from arena.cli._arena_pages import ArenaPages, check_database, pages_asked_for
+from arena.cli._arena_pages import ArenaPages, check_database, is_database_named, pages_asked_for
 from arena.games.catalogue import game_named
 from arena.games.match import Record
 from arena.games.rules import Game
@@ -103,8 +101,7 @@ def find_match(match: str, db: str) -> FoundRecord:
     """
     if (pages := pages_asked_for()) is not None:
         return _from_arena(match, pages)
-    is_told = click.get_current_context().get_parameter_source("db") is not ParameterSource.DEFAULT
-    return (None if is_told else _recent(match, db)) or _find(match, db)
+    return (None if is_database_named() else _recent(match, db)) or _find(match, db)
 
 
 def match_or_none(where: str, db: str) -> FoundRecord | None:

@@ -7,6 +7,7 @@ command line, all bots run as processes. The code that launches them is imported
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import functools
 import linecache
 import re
@@ -53,8 +54,7 @@ __all__ = [
     "guests",
     "out",
     "plan",
-    "play_here",
-    "play_launched",
+    "play",
     "run",
     "seed_shown",
     "series_options",
@@ -288,77 +288,70 @@ def crossed(
                 recent.add(each.seats, each.record)
         table.add(sitting)
 
-    if seed is None:
-        copies = max(bots.count(bot) for bots in seeds for bot in bots)
-        play_launched(
-            experiment, processes, parts, on_sums, bar, series.limits, copies, series.jobs
+    watched = contextlib.ExitStack()
+    if seed is not None:
+        watchdog = Watchdog((), lambda line: click.echo(f"arena: {line}", err=True))
+        watched.enter_context(watchdog)
+        watched.enter_context(ending_at_ctrl_c(watchdog))
+    with watched:
+        play(
+            *(experiment, parts, on_sums, bar),
+            seed=seed,
+            makers=functools.partial(map, functools.partial(entrant, game), bots),
+            bots=processes,
+            limits=series.limits,
+            copies=max(at_table.count(bot) for at_table in seeds for bot in at_table),
+            jobs=series.jobs,
         )
-        return table
-    with (
-        Watchdog((), lambda line: click.echo(f"arena: {line}", err=True)) as watchdog,
-        ending_at_ctrl_c(watchdog),
-    ):
-        makers = functools.partial(map, functools.partial(entrant, game), bots)
-        play_here(experiment, makers, parts, on_sums, bar, seed, series.jobs)
     return table
 
 
-def play_here(
+def play(
     experiment: Experiment[Part, Sums],
-    entrants: Callable[[], Iterable[Entrant]],
     parts: Sequence[Part],
     on_sums: Callable[[Sums], bool | None],
     bar: Bar,
-    seed: int,
+    *,
+    seed: int | None,
+    makers: Callable[[], Iterable[Entrant]],
+    bots: Sequence[PoolBot],
+    limits: Limits,
+    copies: int,
     jobs: int | None,
 ) -> None:
-    """Let objects play, here and in up to `jobs` processes, with a progress bar.
-
-    Ctrl-C raises `Interrupted`.
+    """Play parts with a progress bar; Ctrl-C raises `Interrupted`.
 
     Args:
-        entrants: makes them, where what they print is on stderr.
-        seed: the value of `--seed` that plays all of it again.
-        jobs: None means one per core.
+        seed: the value of `--seed` that plays all of it again; None lets processes play.
+        makers: makes the objects that play here, where what they print is on stderr.
+        bots: the processes, each of which takes as many seats at once as there are `copies`.
+        jobs: how many processes objects play in, by default one per core, or how many parts are in
+            play, by default as many as the processes take.
     """
+    if seed is None:
+        from arena.lab import launched
+
+        about: dict[str, Any] = {"limits": limits, "copies": copies, "at_once": jobs}
+        run(
+            lambda count: launched.play_parts(
+                experiment, bots, parts, on_sums, tick=count.tick, **about
+            ),
+            bar,
+        )
+        return
     with (
         output.stdout_for_results(),
         output.progress(bar.what, bar.total, bar.noun, seed=seed, less=bar.less) as progress,
     ):
         play_parts(
             experiment,
-            tuple(entrants()),
+            tuple(makers()),
             parts,
             on_sums,
             units=bar.total,
             report=progress.tick,
             jobs=jobs or usable_cores(),
         )
-
-
-def play_launched(
-    experiment: Experiment[Part, Sums],
-    bots: Sequence[PoolBot],
-    parts: Iterable[Part],
-    on_sums: Callable[[Sums], bool | None],
-    bar: Bar,
-    limits: Limits,
-    copies: int,
-    at_once: int | None,
-) -> None:
-    """Let processes play, by `run`; the arguments are those of `arena.lab.launched.play_parts`."""
-    from arena.lab import launched
-
-    run(
-        lambda progress: launched.play_parts(
-            *(experiment, bots, parts, on_sums),
-            limits=limits,
-            copies=copies,
-            tick=progress.tick,
-            at_once=at_once,
-        ),
-        bar,
-    )
 
 
 def run(playing: Callable[[output.ProgressCount], Coroutine[Any, Any, Result]], bar: Bar) -> Result:

@@ -15,12 +15,16 @@ from itertools import count
 from typing import TYPE_CHECKING
 
 from arena.cli._competition_report import Board
-from arena.games.figures import SECONDS, time_of
+from arena.competitions.listener import Listener
+from arena.formats.schedule import Pairing
+from arena.games.figures import SECONDS, signed, time_of
+from arena.games.match import Result
 from arena.sandbox.bot_spec import BotSpec
 from protocol.errors import ArenaError, UsageError, error_line, one_line
 from protocol.messages import Ending, Verdict
 
 if TYPE_CHECKING:
+    from arena.competitions.ledger import Ledger
     from arena.competitions.live_arena import LiveArena
 
 __all__ = ["BotNotices", "launched"]
@@ -31,50 +35,63 @@ _MOST_MATCHES = 250  # of them at most: a thousand matches must not push the not
 _MOST_CHARACTERS = 200_000  # so that the frame with the log stays far below a mebibyte
 
 
-class BotNotices:
-    """Reports eliminations and the ends of launched bots, each once; remembers the latest lines."""
+class BotNotices(Listener):
+    """Reports verdicts, ends of bots and what the instructor should know, and logs matches.
 
-    def __init__(self, board: Board | None = None) -> None:
+    Each is a line on stderr, above the bars of a `board`; `log` gets a line for every match. The
+    latest lines are remembered.
+    """
+
+    def __init__(
+        self, board: Board | None = None, log: Callable[[str], None] = lambda line: None
+    ) -> None:
         self._board = board or Board(None)
-        self._told: deque[tuple[int, str]] = deque(maxlen=_MOST_LINES)
+        self._log = log
+        self._notices: deque[tuple[int, str]] = deque(maxlen=_MOST_LINES)
         self._matches: deque[tuple[int, str]] = deque(maxlen=_MOST_MATCHES)
         self._numbers = count()
         self._ruled: dict[str, set[str]] = {}
         self._ended: set[str] = set()
 
-    def ruled(self, verdict: Verdict) -> None:
+    def verdict_given(self, verdict: Verdict) -> None:
         self._ruled.setdefault(verdict.bot, set()).add(verdict.text)
         error = error_line(verdict.stderr or "") if verdict.kind is Ending.CRASH else ""
         said = f"; it said: {error}" if error else ""
-        self.say(f"{verdict.bot} ({verdict.game}) {verdict.headline}{said}")
+        self.told(f"{verdict.bot} ({verdict.game}) {verdict.headline}{said}")
+
+    def match_finished(self, ledger: Ledger, match: str, pairing: Pairing, result: Result) -> None:
+        names = zip(pairing.players, result.scores, strict=True)
+        scores = ", ".join(f"{name} {signed(score)}" for name, score in names)
+        ended = result.termination
+        why = ended.kind.value
+        if ended.seat is not None:
+            why += f": {pairing.players[ended.seat]} {ended.text}"
+        elif ended.text:
+            why += f": {ended.text}"
+        clock = time_of(time.time(), SECONDS)
+        line = f"{clock} {ledger.id} {pairing.number} {match} {scores} · {why}"
+        line = one_line(line, _LONGEST_LINE)
+        self._matches.append((next(self._numbers), line))
+        self._log(line)
 
     def ended(self, name: str, why: str) -> None:
         """Report that a launched bot has ended by itself, unless a verdict has said so."""
         if name not in self._ended:
             self._ended.add(name)
             if not any(map(why.startswith, self._ruled.get(name, ()))):
-                self.say(f"{name} has ended: {why}")
+                self.told(f"{name} has ended: {why}")
 
-    def say(self, text: str) -> None:
+    def told(self, text: str) -> None:
         line = one_line(text, _LONGEST_LINE)
-        self._told.append((next(self._numbers), f"{time_of(time.time(), SECONDS)} {line}"))
+        self._notices.append((next(self._numbers), f"{time_of(time.time(), SECONDS)} {line}"))
         with contextlib.suppress(OSError):  # stderr is closed: the matches go on
             self._board.say(line)
-
-    def noting(self, log: Callable[[str], None]) -> Callable[[str], None]:
-        """Wrap a log of matches, so that `lines` has its latest lines, too."""
-
-        def note(line: str) -> None:
-            self._matches.append((next(self._numbers), line))
-            log(line)
-
-        return note
 
     def lines(self) -> tuple[str, ...]:
         """The latest notices and matches, each line with its time, oldest first."""
         latest: list[str] = []
         characters = 0
-        for _, line in sorted((*self._told, *self._matches), reverse=True)[:_MOST_LINES]:
+        for _, line in sorted((*self._notices, *self._matches), reverse=True)[:_MOST_LINES]:
             characters += len(line)
             if characters > _MOST_CHARACTERS:
                 break
@@ -99,14 +116,14 @@ async def launched(
         except UsageError as error:
             raise UsageError(f"{entry.name}: {error}") from None
         except ArenaError as error:
-            notices.say(f"{entry.name}: {error}")
+            notices.told(f"{entry.name}: {error}")
     watching = asyncio.create_task(_tell_ends(arena, notices))
     try:
         came = await arena.wait_for_bots(coming, arena.limits.hello_ms / 1000)
         _tell_ended(arena, notices)
         for name in sorted(coming - came - arena.supervisor.ended.keys()):
             within = f"within {arena.limits.hello_ms:,} ms"
-            notices.say(f"{name} {arena.supervisor.no_hello(name, within)}")
+            notices.told(f"{name} {arena.supervisor.no_hello(name, within)}")
         yield
     finally:
         watching.cancel()

@@ -1,22 +1,20 @@
-"""Makes an option of every field of `Limits`: type, default, and the words of the docstring."""
+"""Makes an option of every field of a struct: type, default, and the words of the docstring."""
 
 from __future__ import annotations
 
 import functools
-import inspect
-import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import click
 import msgspec
+from msgspec.inspect import BoolType, Field, IntType, ListType, StructType, UnionType, type_info
 
 from arena.cli._results import ResultCommand
 from protocol.messages import Limits
+from protocol.schema.docstrings import of_class
 
-__all__ = ["LimitsCommand", "described", "limits_options"]
-
-_ATTRIBUTE = re.compile(r" {4}(\w+): (.+(?:\n {6,}.+)*)")  # with its further lines
+__all__ = ["LimitsCommand", "limits_options", "struct_options"]
 
 
 class LimitOption(click.Option):
@@ -38,34 +36,57 @@ class LimitsCommand(ResultCommand):
                 formatter.write_dl(records)
 
 
-def described(struct: type[msgspec.Struct]) -> dict[str, str]:
-    """The attributes in a struct's docstring, and what it says of each, as a sentence."""
-    _, _, section = (inspect.getdoc(struct) or "").partition("Attributes:\n")
-    texts = {name: " ".join(text.split()) for name, text in _ATTRIBUTE.findall(section)}
-    return {name: text[0].upper() + text[1:] for name, text in texts.items()}
+def struct_options(
+    struct: type[Any],
+    argument: str,
+    read: Callable[[dict[str, Any]], Any],
+    more: Mapping[str, Mapping[str, Any]] = {},
+    **common: Any,
+) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Add the fields of a struct as options; the command gets what `read` makes of them as one.
+
+    Options have the attributes in `common`, and those that `more` has for their fields.
+    """
+    info = type_info(struct)
+    assert isinstance(info, StructType), "it has fields"
+    # Python -OO has no docstrings.
+    words = of_class(struct).fields if struct.__doc__ else {}
+
+    def declared(command: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(command)
+        def gathered(*args: Any, **given: Any) -> Any:
+            fields = {field.name: given.pop(field.name) for field in info.fields}
+            return command(*args, **{argument: read(fields)}, **given)
+
+        decorated: Callable[..., Any] = gathered
+        for field in reversed(info.fields):
+            text = words.get(field.name, "")
+            about = {"help": text[:1].upper() + text[1:], **common, **more.get(field.name, {})}
+            decorated = _option(field, about)(decorated)
+        return decorated
+
+    return declared
 
 
-def limits_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add all limits as options; the command gets them as one argument, `limits`."""
+def _option(field: Field, about: dict[str, Any]) -> Callable[..., Any]:
+    name = f"--{field.name.replace('_', '-')}"
+    if field.default is not msgspec.NODEFAULT:
+        about["default"] = field.default
+    kinds = field.type.types if isinstance(field.type, UnionType) else (field.type,)
+    match kinds[0]:
+        case IntType(ge=least, le=most):
+            about["type"] = click.IntRange(least, most)
+        case BoolType():
+            name = f"{name}/--no-{name[2:]}"
+        case ListType():
+            about["multiple"] = True
+    return click.option(name, **about)
 
-    @functools.wraps(command)
-    def gathered(*args: Any, **options: Any) -> Any:
-        limits = Limits(**{name: options.pop(name) for name in Limits.__struct_fields__})
-        return command(*args, limits=limits, **options)
 
-    decorated: Callable[..., Any] = gathered
-    words = described(Limits)
-    struct = msgspec.inspect.type_info(Limits)
-    assert isinstance(struct, msgspec.inspect.StructType), "Limits is a struct"
-    for field in reversed(struct.fields):
-        assert isinstance(field.type, msgspec.inspect.IntType), "all limits are integers"
-        decorated = click.option(
-            f"--{field.name.replace('_', '-')}",
-            cls=LimitOption,
-            type=click.IntRange(field.type.ge, field.type.le),
-            default=field.default,
-            show_default=True,
-            metavar="N",
-            help=words.get(field.name),  # Python -OO has no docstrings
-        )(decorated)
-    return decorated
+limits_options = struct_options(
+    *(Limits, "limits", lambda fields: Limits(**fields)),
+    cls=LimitOption,
+    show_default=True,
+    metavar="N",
+)
+"""Adds all limits as options; the command gets them as one argument, `limits`."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import re
 import secrets
 from collections.abc import Callable, Sequence
@@ -12,9 +11,8 @@ from urllib.parse import unquote
 
 import click
 import msgspec
-from msgspec.inspect import BoolType, IntType, ListType, UnionType
 
-from arena.cli._limit_options import described
+from arena.cli._limit_options import struct_options
 from arena.competitions.config import ServeSection
 from arena.games.catalogue import game_named
 from arena.sandbox.bot_spec import read_entry
@@ -238,39 +236,18 @@ _SERVE_OPTIONS: dict[str, dict[str, Any]] = {
 }
 
 
-def serve_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the fields of `ServeSection` as options; the command gets them as one, `section`."""
+def _read_serve(fields: dict[str, Any]) -> ServeSection:
+    for name in ("origin", "trusted_proxy"):
+        fields[name] = list(fields[name])
+    fields["base_path"] = read_base_path(fields["base_path"])
+    section = ServeSection(**fields)
+    Origins().allow(section.origin)
+    Proxies().trust(section.trusted_proxy)
+    return section
 
-    @functools.wraps(command)
-    def gathered(*args: Any, **given: Any) -> Any:
-        fields = {name: given.pop(name) for name in ServeSection.__struct_fields__}
-        for name in ("origin", "trusted_proxy"):
-            fields[name] = list(fields[name])
-        fields["base_path"] = read_base_path(fields["base_path"])
-        section = ServeSection(**fields)
-        Origins().allow(section.origin)
-        Proxies().trust(section.trusted_proxy)
-        return command(*args, section=section, **given)
 
-    decorated: Callable[..., Any] = gathered
-    words = described(ServeSection)
-    struct = msgspec.inspect.type_info(ServeSection)
-    assert isinstance(struct, msgspec.inspect.StructType), "it is a struct"
-    for field in reversed(struct.fields):
-        name = f"--{field.name.replace('_', '-')}"
-        about = {"help": words.get(field.name), **_SERVE_OPTIONS.get(field.name, {})}
-        if field.default is not msgspec.NODEFAULT:
-            about["default"] = field.default
-        kinds = field.type.types if isinstance(field.type, UnionType) else (field.type,)
-        match kinds[0]:
-            case IntType(ge=least, le=most):
-                about["type"] = click.IntRange(least, most)
-            case BoolType():
-                name = f"{name}/--no-{name[2:]}"
-            case ListType():
-                about["multiple"] = True
-        decorated = click.option(name, **about)(decorated)
-    return decorated
+serve_options = struct_options(ServeSection, "section", _read_serve, _SERVE_OPTIONS)
+"""Adds the fields of `ServeSection` as options; the command gets them as one, `section`."""
 
 
 def database(db: str) -> str | Path:

@@ -139,8 +139,7 @@ async def serve(store: Store, plan: ServePlan, stop: Stop) -> bool:
         )
     async with contextlib.AsyncExitStack() as stack:
         board = stack.enter_context(report.watch())
-        notices = BotNotices(board)
-        log = notices.noting(stack.enter_context(report.match_log(section.log)))
+        notices = BotNotices(board, stack.enter_context(report.match_log(section.log)))
         if plan.bus is not None:
             hidden = (*hidden, _programs_folder(store))
         async with LiveArena(
@@ -151,7 +150,7 @@ async def serve(store: Store, plan: ServePlan, stop: Stop) -> bool:
             practice=section.practice,
             requires_token=section.requires_token,
             tls=plan.tls,
-            listener=report.CompetitionLog(log, notices.say, notices.ruled),
+            listener=notices,
             is_attended=True,
             hidden=hidden,
             page=Web if section.page else None,
@@ -175,8 +174,11 @@ async def serve(store: Store, plan: ServePlan, stop: Stop) -> bool:
                 plan.config,
                 on_start=lambda competition: _started(competition, board, notices),
                 on_report=lambda done: _over(done, board),
-                tell=notices.say,
-                roster=lambda: (_listed(roster), roster.teams()),
+                tell=notices.told,
+                roster=lambda: (
+                    [each.name for each in roster.members() if each.revoked_at is None],
+                    roster.teams(),
+                ),
                 once=section.once,
             )
             arena.planned_games = lambda: scheduler.planned_games
@@ -195,44 +197,40 @@ async def serve(store: Store, plan: ServePlan, stop: Stop) -> bool:
 
 
 def _say_where(url: str, plan: ServePlan, notices: BotNotices) -> None:
-    notices.say(f"arena at {url} · Ctrl-C stops it")
+    notices.told(f"arena at {url} · Ctrl-C stops it")
     if urls := urls_for_others(url):
-        notices.say(f"from other machines it is at {' or '.join(urls)}")
+        notices.told(f"from other machines it is at {' or '.join(urls)}")
     if plan.config.serve.page:
-        notices.say(f"the page is at {page_at(url)}")
+        notices.told(f"the page is at {page_at(url)}")
     if plan.bus is not None:
-        notices.say(f"hosts run bots over {plan.bus.url}")
+        notices.told(f"hosts run bots over {plan.bus.url}")
     if (submissions := plan.config.submissions) is not None:
         until = "" if submissions.closes is None else f" until {time_of(submissions.closes)}"
         welcome = f"bots can be handed in{until}: `arena submit`, or on the page"
-        notices.say(submissions.closed(time.time()) or welcome)
-
-
-def _listed(roster: Roster) -> Sequence[str]:
-    return [member.name for member in roster.members() if member.revoked_at is None]
+        notices.told(submissions.closed(time.time()) or welcome)
 
 
 def _warn(access: Access, plan: ServePlan, notices: BotNotices) -> None:
     """Report settings that are probably a mistake."""
     if plan.unsafe:
-        notices.say(plan.unsafe)
+        notices.told(plan.unsafe)
     elif plan.config.submissions is not None and (but := caveats()):
-        notices.say(f"submissions are safe here, {but}")
+        notices.told(f"submissions are safe here, {but}")
     if plan.config.submissions is not None and not access.players:
-        notices.say(
+        notices.told(
             "nobody is on the roster, so nobody can hand a bot in; "
             "`arena roster import` puts a class on it"
         )
     if plan.config.runs and not access.instructors:
-        notices.say("nobody instructs here yet; `arena roster instructor` makes a token")
+        notices.told("nobody instructs here yet; `arena roster instructor` makes a token")
     if plan.config.serve.requires_token and not access.players:
-        notices.say(
+        notices.told(
             "nobody is on the roster, so nobody can connect but the bots that are launched here; "
             "`arena roster import` puts a class on it, --open lets everybody in"
         )
     listed = set(map(alike, access.names))
     if both := [str(bot.name) for bot in plan.bots if alike(str(bot.name)) in listed]:
-        notices.say(
+        notices.told(
             f"on the roster, and names of bots that are launched here: {some(both)}; "
             "those of the roster cannot connect under them: give the [[bot]] another `name`"
         )
@@ -242,7 +240,7 @@ def _started(competition: Competition, board: report.Board, notices: BotNotices)
     board.follow(competition.title, competition)
     count = plural(len(competition.plan.players), "bot")
     verb = "competes" if len(competition.plan.players) == 1 else "compete"
-    notices.say(f"{competition.title}: {count} {verb} ({competition.id})")
+    notices.told(f"{competition.title}: {count} {verb} ({competition.id})")
 
 
 def _over(done: CompetitionReport, board: report.Board) -> None:

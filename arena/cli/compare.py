@@ -20,7 +20,7 @@ from arena.cli._results import Found, result_command
 from arena.games.catalogue import GAMES, competition_settings, game_named
 from arena.games.rules import Game
 from arena.lab.compare import Matchup
-from arena.lab.comparison import LEVEL_WITHIN, MOST_BLOCKS, ComparisonSoFar, Standpoint
+from arena.lab.comparison import LEVEL_WITHIN, MOST_BLOCKS, Comparison, Standpoint
 from arena.lab.file_versions import bot_path, entrants_of, game_of, is_file
 from arena.lab.matches import unit
 from arena.sandbox.bot_spec import BotSpec
@@ -123,7 +123,7 @@ def command(
             game = _game(game_name, bots, paths)
         seed = None if commands else options.fresh_seed(seed)
         matchup = Matchup(game, competition_settings(game, settings), seed or 0)
-        run = ComparisonSoFar(matchup, bots, seed, level=level, most=most)
+        run = Comparison(matchup, bots, seed, level=level, most=most)
         try:
             _play(run, paths, commands, jobs, limits)
         except Interrupted:
@@ -156,7 +156,7 @@ def _game(name: str | None, bots: Sequence[str], paths: Sequence[str]) -> Game:
 
 
 def _play(
-    run: ComparisonSoFar,
+    run: Comparison,
     paths: Sequence[str],
     commands: Sequence[BotSpec],
     jobs: int | None,
@@ -167,24 +167,24 @@ def _play(
     game = matchup.game
     alone = 2 if game.seats == 1 else 1  # what both play on the same cards counts once
     bar = lab_runs.Bar(game.vocabulary.title, run.most * alone, unit(game), "--most")
+    bots = lab_runs.guests(game, paths, commands) if run.seed is None else ()
+    run.names += tuple(bot.name for bot in bots[len(run.names) :])
+    names, at_once = run.names, jobs or usable_cores()
     try:
-        if run.seed is None:
-            bots = lab_runs.guests(game, paths, commands)
-            run.names += tuple(bot.name for bot in bots[len(run.names) :])
-            at_once = jobs or usable_cores()
-            copies = matchup.copies * at_once
-            lab_runs.play_launched(matchup, bots, parts, run.add_part, bar, limits, copies, at_once)
-        else:
-            names = run.names
-            lab_runs.play_here(
-                *(matchup, lambda: entrants_of(game, names, paths), parts, run.add_part, bar),
-                *(run.seed, jobs),
-            )
+        lab_runs.play(
+            *(matchup, parts, run.add_part, bar),
+            seed=run.seed,
+            makers=lambda: entrants_of(game, names, paths),
+            bots=bots,
+            limits=limits,
+            copies=matchup.copies * at_once,
+            jobs=at_once,
+        )
     finally:
         run.recent.keep(run.names)
 
 
-def _how_to_go_on(run: ComparisonSoFar) -> str:
+def _how_to_go_on(run: Comparison) -> str:
     done = output.plural(run.units, unit(run.matchup.game))
     if run.seed is None:
         return f"interrupted after {done}, all bots are stopped"
@@ -194,7 +194,7 @@ def _how_to_go_on(run: ComparisonSoFar) -> str:
     )
 
 
-def _lines(run: ComparisonSoFar) -> Iterator[str]:
+def _lines(run: Comparison) -> Iterator[str]:
     """What is known, of as many matches as there are."""
     yield f"{run.matchup.game.vocabulary.title}{lab_runs.seed_shown(run.seed)}"
     if run.offence is None:
@@ -202,7 +202,7 @@ def _lines(run: ComparisonSoFar) -> Iterator[str]:
         yield from run.notes()
 
 
-def _document(run: ComparisonSoFar) -> _Compared:
+def _document(run: Comparison) -> _Compared:
     matchup, standpoint = run.matchup, run.standpoint
     is_better = standpoint in (Standpoint.FIRST, Standpoint.SECOND)
     verdict = "better" if is_better else str(standpoint)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 
 import click
 import msgspec
@@ -16,7 +17,7 @@ from arena.cli._limit_options import LimitsCommand
 from arena.cli._results import Found, result_command
 from arena.games.interval import Interval
 from arena.lab import intervals
-from arena.lab.crosstable import CrossTable, check_entrants, table_seeds
+from arena.lab.crosstable import BotScore, CrossTable, check_entrants, table_seeds
 from arena.lab.matches import unit
 from arena.lab.sittings import Sitting
 from protocol.errors import UsageError
@@ -195,33 +196,34 @@ def _document(planned: SeriesPlan, table: CrossTable, seed: int | None) -> _Cros
 
 def _lines(planned: SeriesPlan, table: CrossTable, seed: int | None) -> output.Lines:
     scores = table.scores()
-    order = [score.bot for score in scores]
-    pairs = planned.game.seats == 2
     what = unit(planned.game)
     won = "ahead" if planned.game.seats == 1 else "won"
 
-    from rich.table import Table
-
     table_word = _TABLES.get(planned.game.seats, "table")
     title = f"{planned.title} per {table_word}{lab_runs.seed_shown(seed)}"
-    shown = Table("bot")
-    columns = [table.names[bot] for bot in order] if pairs else [output.several(what), won]
-    for column in (*columns, "total", f"per {what}"):
-        shown.add_column(column, justify="right")
     met = {sitting.bots: sitting for sitting in table.counting()}
-    for score in scores:
-        cells = [f"{score.units:,}", f"{score.won:,}"]
-        if pairs:
-            each = (met.get((min(score.bot, other), max(score.bot, other))) for other in order)
-            cells = [_cell(planned, sitting, score.bot) for sitting in each]
-        total = _total(planned, score.total, score.units, score.interval)
-        mean = planned.with_interval(score.mean, score.interval, 3)
-        if not score.units:
-            total = mean = "–"  # it met only itself and bots that are out
+
+    def against(other: int, score: BotScore) -> str:
+        sitting = met.get((min(score.bot, other), max(score.bot, other)))
+        return _cell(planned, sitting, score.bot)
+
+    def total(score: BotScore) -> str:
         if score.offence is not None:
-            total, mean = "eliminated", score.offence.kind
-        shown.add_row(score.name, *cells, total, mean)
-    yield output.TitledTable(title, shown)
+            return "eliminated"
+        if not score.units:
+            return "–"  # it met only itself and bots that are out
+        return _total(planned, score.total, score.units, score.interval)
+
+    def mean(score: BotScore) -> str:
+        if score.offence is not None:
+            return score.offence.kind
+        return planned.with_interval(score.mean, score.interval, 3) if score.units else "–"
+
+    columns: list[output.Column] = [(output.several(what), "units"), (won, "won")]
+    if planned.game.seats == 2:
+        columns = [(table.names[score.bot], partial(against, score.bot)) for score in scores]
+    columns += [("total", total), (f"per {what}", mean)]
+    yield output.table_of(title, scores, ("bot", "name"), *columns, words=("bot",))
     yield planned.interval_note(score.interval for score in scores if score.units)
 
 

@@ -25,18 +25,19 @@ def command() -> Found:
 
     The exit status is 0 whatever is found.
     """
-    report = DoctorReport((*examine().layers, *_languages(), *_games()))
+    languages = (
+        Layer(
+            f"submissions in {tool.title}",
+            not tool.missing,
+            f"not installed: {tool.missing}" if tool.missing else tool.version,
+        )
+        for tool in installed()
+    )
+    report = DoctorReport((*examine().layers, *languages, *_games()))
     active = ("", lambda layer: "yes" if layer.active else "no")
     columns = (("layer", "name"), active, "detail")
     title = "What is active on this machine"
     return report, [output.table_of(title, report.layers, *columns, words=("",))]
-
-
-def _languages() -> Iterator[Layer]:
-    """The languages in which a submission can be built and played."""
-    for tool in installed():
-        detail = f"not installed: {tool.missing}" if tool.missing else tool.version
-        yield Layer(f"submissions in {tool.title}", not tool.missing, detail)
 
 
 def _games() -> Iterator[Layer]:

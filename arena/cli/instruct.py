@@ -128,13 +128,22 @@ def resume(ask: SendsInstruct, competition: str | None) -> Found:
     help="What becomes of void results that were not played again, if the competition was over "
     "before. `before`: they count as they did; `void`: they stay void.",
 )
-def stop(ask: SendsInstruct, competition: str | None, unplayed: str | None) -> Found:
-    """End COMPETITION, or all that are on, for good: what is being played is void, the standings
-    stay as they are.
+@click.option("--all", "everything", is_flag=True, help="End all competitions that are on.")
+def stop(
+    ask: SendsInstruct, competition: str | None, unplayed: str | None, everything: bool
+) -> Found:
+    """End COMPETITION, its id or the name of its run, for good: what is being played is void, the
+    standings stay as they are.
 
     A competition that was over, and goes on because a match was made void, needs --unplayed. To
     interrupt an arena and go on later, stop the arena itself.
     """
+    if (competition is None) is not everything:
+        got = "nothing" if competition is None else "both"
+        raise UsageError(
+            f"expected what to stop, got {got}: the id of a competition, the name of its run, or "
+            "--all for all that are on"
+        )
     how = None if unplayed is None else Unplayed(unplayed)
     return _told(ask(Action.STOP, competition=competition, unplayed=how))
 

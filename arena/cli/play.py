@@ -118,20 +118,20 @@ def _lines(
     planned: SeriesPlan, bots: tuple[str, ...], sitting: Sitting, seed: int | None
 ) -> output.Lines:
     won = "ahead" if planned.game.seats == 1 else "won"
-    columns = ("bot", won, "score", f"per {unit(planned.game)}")
-    has_points = any(sitting.points)
-    table = output.new_table(*columns, *(["points"] * has_points), words=("bot",))
     found = [intervals.of_mean(planned.game, [(sitting, place)]) for place in range(len(bots))]
-    for place, name in enumerate(bots):
-        points = [f"{sitting.points[place]:,}"] * has_points
-        table.add_row(
-            name,
-            f"{sitting.won[place]:,}",
-            planned.score(sitting.scores[place]),
-            planned.with_interval(sitting.samples[place].mean, found[place], 3),
-            *points,
-        )
-    yield output.TitledTable(f"{planned.title}{lab_runs.seed_shown(seed)}", table)
+    columns: list[output.Column] = [
+        ("bot", bots.__getitem__),
+        (won, sitting.won.__getitem__),
+        ("score", lambda place: planned.score(sitting.scores[place])),
+        (
+            f"per {unit(planned.game)}",
+            lambda place: planned.with_interval(sitting.samples[place].mean, found[place], 3),
+        ),
+    ]
+    if any(sitting.points):
+        columns.append(("points", sitting.points.__getitem__))
+    title = f"{planned.title}{lab_runs.seed_shown(seed)}"
+    yield output.table_of(title, range(len(bots)), *columns, words=("bot",))
     yield planned.interval_note(found)
     if planned.game.seats > 1:
         yield _verdict(planned, bots, sitting)

@@ -284,8 +284,7 @@ def _change(db: str, name: str, new: str | None = None, *, from_running: bool = 
     with _opened(db) as roster, _arena_on(roster.engine) as ask:
         name = spelled(name, [member.name for member in roster.members()])
         if ask is None:
-            with _without_arena(roster.engine):
-                return roster.remove(name) if new is None else roster.rename(name, new)
+            return roster.remove(name) if new is None else roster.rename(name, new)
         if new is not None:
             ask(Action.RENAME, bot=name, text=new)
         elif _confirm_strike(roster, name, from_running):
@@ -312,51 +311,30 @@ def _changing(db: str, *, create: bool = False) -> Iterator[Roster]:
 def _arena_on(engine: Engine, otherwise: str = _UNCHANGED) -> Iterator[Callable[..., None] | None]:
     """Connect to the arena that runs on a database, which then reads its roster.
 
-    The block gets a function that sends an instruction; None if no arena runs. Raises Unreachable,
-    which says what is so `otherwise`, if one runs and does not answer.
+    The block gets a function that sends an instruction. It gets None if no arena runs, and none can
+    begin meanwhile. Raises Unreachable, which says what is so `otherwise`, if one runs and does not
+    answer.
     """
     from arena.storage import arena_contact
-
-    contact = arena_contact.find(engine)
-    ask = None
-    with contextlib.ExitStack() as stack:
-        # Where no arena runs a killed one may have left its address, and anybody may listen there.
-        if contact is not None and _is_held(engine):
-            with contextlib.suppress(ArenaError):
-                websocket = stack.enter_context(connected_to(contact.url))
-                reading = partial(_ask, engine, websocket, contact)
-                reading(Action.STATUS)
-                ask = reading
-        if ask is None:
-            with _without_arena(engine, otherwise):
-                pass
-        yield ask
-
-
-def _is_held(engine: Engine) -> bool:
-    """Whether an arena runs on a database."""
-    try:
-        with _without_arena(engine):
-            return False
-    except Unreachable:
-        return True
-
-
-@contextlib.contextmanager
-def _without_arena(engine: Engine, otherwise: str = _UNCHANGED) -> Iterator[None]:
-    """Let no arena begin on a database; raises Unreachable if one runs."""
     from arena.storage.lock import DatabaseInUse, hold
     from arena.storage.schema import shown
 
-    where = shown(engine.url)
-    try:
-        lock = hold(engine, where)
-    except DatabaseInUse:
-        raise Unreachable(f"the arena on {where} does not answer; {otherwise}") from None
-    try:
-        yield
-    finally:
-        lock.release()
+    where, ask = shown(engine.url), None
+    with contextlib.ExitStack() as stack:
+        try:
+            stack.callback(hold(engine, where).release)
+        except DatabaseInUse:
+            # Only now: a killed one may have left its address, and anybody may listen there.
+            if (contact := arena_contact.find(engine)) is not None:
+                with contextlib.suppress(ArenaError):
+                    websocket = stack.enter_context(connected_to(contact.url))
+                    reading = partial(_ask, engine, websocket, contact)
+                    reading(Action.STATUS)
+                    ask = reading
+            if ask is None:
+                text = f"the arena on {where} does not answer; {otherwise}"
+                raise Unreachable(text) from None
+        yield ask
 
 
 def _ask(

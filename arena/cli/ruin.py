@@ -5,7 +5,6 @@ from __future__ import annotations
 import errno
 import os
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
 
 import click
 import msgspec
@@ -16,14 +15,11 @@ from arena.cli import _output as output
 from arena.cli._limit_options import LimitsCommand, limits_options
 from arena.cli._results import Found, result_command
 from arena.games.rules import Game
-from arena.lab.in_process import Entrant, entrant
+from arena.lab.in_process import entrant
 from arena.lab.ruin import Attempt, Ruin, Trials
 from arena.sandbox.bot_spec import BotSpec
 from protocol.errors import ArenaError, UsageError
 from protocol.messages import Limits
-
-if TYPE_CHECKING:
-    from arena.lab.launched import PoolBot
 
 __all__ = ["command"]
 
@@ -120,49 +116,39 @@ def command(
     seed = None if bot is None else options.fresh_seed(seed)
     attempt = Attempt(game, stake=stake, goal=goal, settings=settings, seed=seed)
     wanted = antes or (None,)
-    done = Trials(attempt, len(wanted))
+    done = Trials()
     bots = lab_runs.guests(game, (), commands) if commands else ()
     name = bot or bots[0].name
     title = f"{name}: {stake:,} to {goal:,}"
     bar = lab_runs.Bar(title, trials * len(wanted), "trial", "--trials")
-    if bot is None or seed is None:
-        _try_launched(attempt, bots, done, bar, limits, min(trials, jobs or 1))
-    else:
-        arguments = [{} if ante is None else {"ante": ante} for ante in wanted]
-        parts = attempt.parts(len(wanted), trials)
-
-        def entrants() -> list[Entrant]:
-            return [entrant(game, bot, chosen) for chosen in arguments]
-
-        lab_runs.play_here(attempt, entrants, parts, done.add, bar, seed, jobs)
-    results = done.ruins()
+    arguments = [{} if ante is None else {"ante": ante} for ante in wanted]
+    copies = min(trials, jobs or 1)  # a command may be heavy, or unable to run twice
+    try:
+        lab_runs.play(
+            attempt,
+            attempt.parts(len(wanted), trials, at_once=1 if bot is None else None),
+            *(done.add, bar),
+            seed=seed,
+            makers=lambda: [entrant(game, name, chosen) for chosen in arguments],
+            bots=bots,
+            limits=limits,
+            copies=copies,
+            jobs=copies if bot is None else jobs,
+        )
+    except ArenaError as error:
+        if bot is None and copies > 1 and os.strerror(errno.EMFILE) in str(error):
+            raise ArenaError(f"{error}; expected fewer --jobs than {copies:,}") from None
+        raise
+    results = [done[bot] for bot in range(len(wanted))]
     yield _document(game, name, wanted, results, seed), _lines(game, name, wanted, results, seed)
-    if bot is None and done.offence is not None:
-        raise output.Eliminated(lab_runs.out(name, done.offence))
     for result in results:
-        if (offence := result.first_offence) is not None:
+        if (offence := result.offence) is not None:
+            if bot is None:
+                raise output.Eliminated(lab_runs.out(name, offence))
             raise output.Eliminated(
                 f"{bot} offended in {result.offences:,} of {output.plural(trials, 'trial')}, "
                 f"first: {offence.kind}: {offence.text}"
             )
-
-
-def _try_launched(
-    attempt: Attempt,
-    bots: Sequence[PoolBot],
-    done: Trials,
-    bar: lab_runs.Bar,
-    limits: Limits,
-    copies: int,
-) -> None:
-    """Let a command try, in `copies` processes: it may be heavy, or unable to run twice."""
-    parts = attempt.parts(1, bar.total, at_once=1)
-    try:
-        lab_runs.play_launched(attempt, bots, parts, done.add, bar, limits, copies, copies)
-    except ArenaError as error:
-        if copies > 1 and os.strerror(errno.EMFILE) in str(error):
-            raise ArenaError(f"{error}; expected fewer --jobs than {copies:,}") from None
-        raise
 
 
 def _document(
@@ -193,23 +179,21 @@ def _lines(
         f"{game.vocabulary.title}: {bot}, from {first.stake:,} to {first.goal:,}, "
         f"{output.plural(first.trials, 'trial')}{lab_runs.seed_shown(seed)}"
     )
-    columns: dict[str, list[str]] = {}
-    if antes[0] is not None:
-        columns["ante"] = [f"{ante:,}" for ante in antes]
-    columns["reached the goal"] = [f"{result.wins:,}" for result in results]
-    columns["%"] = [
-        output.with_interval(
-            f"{100 * result.share:.2f}", result.interval.scaled(100), "{:.2f}".format
-        )
-        for result in results
+    columns: list[output.Column] = [
+        ("reached the goal", "wins"),
+        ("%", _percent),
+        ("went broke", "broke"),
     ]
-    columns["went broke"] = [f"{result.broke:,}" for result in results]
+    if antes[0] is not None:
+        columns.insert(0, ("ante", lambda result: antes[result.bot]))
     if any(result.undecided for result in results):
-        columns["undecided"] = [f"{result.undecided:,}" for result in results]
+        columns.append("undecided")
     if any(result.offences for result in results):
-        columns["offended"] = [f"{result.offences:,}" for result in results]
-    table = output.new_table(*columns)
-    for cells in zip(*columns.values(), strict=True):
-        table.add_row(*cells)
-    yield output.TitledTable(title, table)
+        columns.append(("offended", "offences"))
+    yield output.table_of(title, results, *columns)
     yield output.interval_note([result.interval for result in results], "trial")
+
+
+def _percent(result: Ruin) -> str:
+    share = f"{100 * result.share:.2f}"
+    return output.with_interval(share, result.interval.scaled(100), "{:.2f}".format)

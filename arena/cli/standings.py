@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING
 
 import click
@@ -26,7 +26,7 @@ from protocol.messages import Progress, Verdict
 if TYPE_CHECKING:
     from arena.storage.live_results import LiveResults
 
-__all__ = ["command", "how_far"]
+__all__ = ["command", "how_far", "listing"]
 
 _WITHOUT_LUCK = (
     "Without luck: the score minus what the cards gave beyond average cards; it ranks nobody. "
@@ -66,7 +66,7 @@ def command(competition: str | None, db: str, follow: bool) -> Found:
     if (pages := pages_asked_for()) is not None:
         if follow:
             raise UsageError("expected --follow with a database, got --url; the page follows it")
-        from arena.cli._standings_page import standings_there
+        from arena.cli._page_documents import standings_there
 
         return standings_there(pages, competition)
     check_database(db)
@@ -77,7 +77,8 @@ def command(competition: str | None, db: str, follow: bool) -> Found:
         if competition is None:
             ids = [each.id for each in store.competitions()]
             if len(ids) != 1:
-                return _listed([LiveResults(store, id_) for id_ in ids])
+                found = [LiveResults(store, id_) for id_ in ids]
+                return [each.progress for each in found], [listing(map(_listed, found))]
         else:
             ids = [store.find(competition).id]
         results = LiveResults(store, ids[0])
@@ -168,21 +169,19 @@ def _evidence(verdict: Verdict) -> str:
     return " ".join(text.split())
 
 
-def _listed(found: list[LiveResults]) -> Found:
-    """The competitions of a database, each with how far it is."""
-    table = output.table_of(
-        plural(len(found), "competition"),
-        [(results.competition, results.progress) for results in found],
-        ("competition", lambda row: row[0].id),
-        ("run", lambda row: row[0].plan.run),
-        ("game", lambda row: row[1].game),
-        ("form", lambda row: row[1].form.replace("_", " ")),
-        ("began", lambda row: time_of(row[0].started_at)),
-        ("how far", lambda row: how_far(row[1])),
-        words=("competition", "run", "game", "form", "began", "how far"),
-        whole=("competition",),  # ids are to be typed
-    )
-    return [results.progress for results in found], [table]
+def _listed(results: LiveResults) -> tuple[str, str, str, str, float, str]:
+    row, progress = results.competition, results.progress
+    about = row.id, row.plan.run, progress.game, progress.form
+    return *about, row.started_at, how_far(progress)
+
+
+def listing(rows: Iterable[tuple[str, str, str, str, float, str]]) -> output.TitledTable:
+    """List competitions: the id, run, game, form, beginning, and how far it is, of each."""
+    columns = ("competition", "run", "game", "form", "began", "how far")
+    table = output.new_table(*columns, words=columns, whole=("competition",))  # ids are to be typed
+    for id_, run, game, form, began, far in rows:
+        table.add_row(id_, run, game, form.replace("_", " "), time_of(began), far)
+    return output.TitledTable(plural(table.row_count, "competition"), table)
 
 
 def _follow(results: LiveResults) -> None:

@@ -212,9 +212,8 @@ async def _play(store: Store, plan: Plan, log_file: str | None) -> CompetitionRe
 
     stops_at_sigterm()
     with report.watch() as board, report.match_log(log_file) as log:
-        notices = BotNotices(board)
-        listener = report.CompetitionLog(log, notices.say, notices.ruled)
-        async with LiveArena(store, limits=plan.limits, listener=listener) as arena:
+        notices = BotNotices(board, log)
+        async with LiveArena(store, limits=plan.limits, listener=notices) as arena:
             competition = _started(arena, plan, notices)
             board.follow(competition.title, competition)
             done = await arena.play(competition)
@@ -229,6 +228,6 @@ def _started(arena: LiveArena, plan: Plan, notices: BotNotices) -> Competition:
             row.plan, seed=plan.seed, house=plan.house, bots=plan.bots
         ):
             competition = arena.resume(row)
-            notices.say(f"{row.id} goes on: {competition.ledger.played:,} matches played")
+            notices.told(f"{row.id} goes on: {competition.ledger.played:,} matches played")
             return competition
     return arena.compete(plan)

@@ -5,18 +5,28 @@ from __future__ import annotations
 import itertools
 from collections.abc import Generator, Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 import msgspec
 
 from arena.cli import DONE, UNVERIFIED
+from arena.cli import _options as options
 from arena.cli import _output as output
+from arena.cli._arena_pages import is_database_named, pages_asked_for, pages_options
 from arena.cli._results import Found, as_json, result_command
 from arena.games.figures import plural
-from arena.records.document import UNREADABLE
+from arena.games.match import Record
+from arena.records import document as sheet
+from arena.records import verify
+from arena.records.document import UNREADABLE, MatchDocument
+from arena.records.seat_document import SeatDocument
 from arena.results.audit import Flaw
 from protocol.errors import ArenaError, UsageError, one_line
 from protocol.text_files import text_lines
+
+if TYPE_CHECKING:
+    from arena.cli._found_match import FoundRecord
 
 __all__ = ["command"]
 
@@ -69,14 +79,18 @@ def _say(line: str) -> None:
 
 
 @result_command("verify", prints=_Findings)
-@click.argument("places", nargs=-1, required=True, metavar="DATABASE|URL|FOLDER|FILE...")
+@click.argument("places", nargs=-1, required=True, metavar="DATABASE|URL|FOLDER|FILE|MATCH...")
 @click.option(
     "--competition",
     metavar="ID",
     help="Check this competition of a database alone: its id, "
     "the beginning of it, or the name of its run.",
 )
-def command(places: tuple[str, ...], competition: str | None) -> Generator[Found, None, int]:
+@pages_options
+@options.db_option("The database that has each MATCH.")
+def command(
+    places: tuple[str, ...], competition: str | None, db: str
+) -> Generator[Found, None, int]:
     """Recompute every deal and every result, and say which match is not what its record says, and
     why.
 
@@ -84,6 +98,8 @@ def command(places: tuple[str, ...], competition: str | None) -> Generator[Found
     and `arena replay --json` write them: that no byte of a match was changed since it was written,
     that the seed is the one that was committed to, that cards and answers make the scores, and, in
     a database, that every competition has the matches that its schedule asks for, each once.
+
+    MATCH is the link to the page of a match, or with --db or --url its id, as for `arena replay`.
 
     Matches of a game from outside can only be verified by the version of its package that they
     were played by. If another is installed here, or none, a line says which it takes.
@@ -94,7 +110,12 @@ def command(places: tuple[str, ...], competition: str | None) -> Generator[Found
     found = _Findings()
     for place in places:
         path = Path(place)
-        if not path.is_dir() and not _is_json(place):
+        if (match := _match_of(place, db)) is not None:
+            found.matches += 1
+            document = match.seen or match.document or match.record
+            if why := _check_document(found, place, document):
+                found.add_note(f"{place}: cannot be verified: {why}")
+        elif not path.is_dir() and not _is_json(place):
             _check_database(found, place, competition)
         elif competition is not None:
             raise UsageError(f"expected a database with --competition, got {place}")
@@ -110,6 +131,17 @@ def command(places: tuple[str, ...], competition: str | None) -> Generator[Found
     if found.failed:
         raise ArenaError(found.summary)
     return UNVERIFIED if found.unverified else DONE
+
+
+def _match_of(place: str, db: str) -> FoundRecord | None:
+    """The match that a link or, where a database or an arena is named, an id stands for."""
+    from arena.cli._found_match import find_match
+
+    context = click.get_current_context()
+    match = options.read_id(context, context.command.params[0], place)
+    is_id = "://" not in place and not Path(place).exists()
+    is_told = is_database_named() or pages_asked_for() is not None
+    return find_match(match or "", db) if match != place or (is_id and is_told) else None
 
 
 def _is_json(place: str) -> bool:
@@ -171,10 +203,6 @@ def _check_export(found: _Findings, folder: Path) -> None:
 
 
 def _check_documents(found: _Findings, path: Path) -> None:
-    from arena.records import document as sheet
-    from arena.records import verify
-    from arena.records.seat_document import SeatDocument
-
     reasons: dict[str, None] = {}  # why some could not be verified, in order
     for where, data in _split(path):
         found.matches += 1
@@ -182,27 +210,34 @@ def _check_documents(found: _Findings, path: Path) -> None:
             document = sheet.read(data)
         except UsageError as error:
             found.add_flaw(Flaw("", where, str(error)))
-            continue
-        if isinstance(document, SeatDocument):
-            text = f"expected a record, got what seat {document.seat} saw of a match"
-            found.add_flaw(Flaw("", where, text))
-            continue
-        if isinstance(document, sheet.MatchDocument):
-            checked = verify.check(document)
-            flaw = Flaw(document.competition, document.match, "; ".join(checked.reasons))
         else:
-            checked = verify.check_record(document)
-            flaw = Flaw("", where, "; ".join(checked.reasons))
-        if checked.reasons:
-            found.add_flaw(flaw)
-            continue
-        if checked.unverified is not None:
-            found.unverified += 1
-            reasons[f"cannot be verified: {checked.unverified}"] = None
-        if checked.is_dealt and not checked.is_committed:
-            found.add_note(f"match {flaw.match} has no commitment")
+            if why := _check_document(found, where, document):
+                reasons[f"{path}: cannot be verified: {why}"] = None
     for why in reasons:
-        found.add_note(f"{path}: {why}")
+        found.add_note(why)
+
+
+def _check_document(
+    found: _Findings, where: str, document: MatchDocument | SeatDocument | Record
+) -> str | None:
+    """Add the flaws of a document; returns why it cannot be verified, if that is so."""
+    if isinstance(document, SeatDocument):
+        text = f"expected a record, got what seat {document.seat} saw of a match"
+        found.add_flaw(Flaw("", where, text))
+        return None
+    if isinstance(document, MatchDocument):
+        checked = verify.check(document)
+        flaw = Flaw(document.competition, document.match, "; ".join(checked.reasons))
+    else:
+        checked = verify.check_record(document)
+        flaw = Flaw("", where, "; ".join(checked.reasons))
+    if checked.reasons:
+        found.add_flaw(flaw)
+        return None
+    if checked.is_dealt and not checked.is_committed:
+        found.add_note(f"match {flaw.match} has no commitment")
+    found.unverified += checked.unverified is not None
+    return checked.unverified
 
 
 def _split(path: Path) -> Iterator[tuple[str, bytes]]:

@@ -121,7 +121,11 @@ class Matchup(Experiment[int, MatchupPart]):
             offence = msgspec.structs.replace(offence, place=offence.bot)
             return MatchupPart((), 0, (0, 0), matches, offence)
         if self.is_share:
-            shares = [share for each in played for share in _shares(each)]
+            shares: list[float] = []  # the first bot's; a draw is a half
+            for each in played:
+                first = each.spec.bots.index(0)
+                gaps = (payoffs[first] - payoffs[1 - first] for payoffs in each.payoffs)
+                shares += ((1 + gap) / 2 for gap in gaps)
             return MatchupPart(tuple(shares), len(shares), (0, 0), matches)
         measures = [
             [
@@ -177,10 +181,3 @@ class Matchup(Experiment[int, MatchupPart]):
             tuple(gain - luck for gain, luck in zip(each.gains, each.luck, strict=True))
             for each in luck_of(played.result.record).rounds
         ]
-
-
-def _shares(played: PlayedMatch) -> Iterable[float]:
-    """The first bot's share of each unit; a draw is a half."""
-    first = played.spec.bots.index(0)
-    for payoffs in played.payoffs:
-        yield (1 + payoffs[first] - payoffs[1 - first]) / 2

@@ -16,7 +16,7 @@ from arena.lab.compare import Matchup, MatchupPart
 from arena.lab.matches import Offence, unit
 from arena.lab.recent_matches import LabMatches
 
-__all__ = ["LEVEL_WITHIN", "MOST_BLOCKS", "Comparison", "ComparisonSoFar", "Standpoint"]
+__all__ = ["LEVEL_WITHIN", "MOST_BLOCKS", "Comparison", "Standpoint"]
 
 MOST_BLOCKS = 20_000  # blocks or matches by default: level within 2 of 100 takes 10,000 games
 LEVEL_WITHIN = 2.0
@@ -37,21 +37,45 @@ class Standpoint(StrEnum):
 
 
 class Comparison:
-    """Adds up values that say how far the first of two bots is ahead.
+    """Adds up the parts of a comparison, each value of which says how far the first bot is ahead.
 
     Args:
-        is_share: whether a value is a part of a game won, in [0, 1], a draw half; else it is a gain
-            without bounds.
-        level: bots that differ by less than this are called level; in the same unit.
+        level: two bots that differ by less are called level: games in 100, or per cent.
+        most: the number of units after which the comparison ends; None for `MOST_BLOCKS`.
     """
 
-    def __init__(self, *, is_share: bool, level: float) -> None:
-        self.is_share, self.level = is_share, level
+    def __init__(
+        self,
+        matchup: Matchup,
+        names: tuple[str, ...],
+        seed: int | None,
+        *,
+        level: float,
+        most: int | None,
+    ) -> None:
+        self.matchup, self.names, self.seed, self.level = matchup, names, seed, level / 100
+        block = 1 if matchup.game.unit is None else matchup.game.unit.block
+        self.most = most or MOST_BLOCKS * block
         self.values = Sample()
-        self._even = 0.5 if is_share else 0.0
+        self.recent = LabMatches()
+        self.units = 0
+        self.offence: Offence | None = None
+        self._measures = Sample(), Sample()
+        self._even = 0.5 if matchup.is_share else 0.0
 
-    def add(self, value: float) -> None:
-        self.values.add(value)
+    def add_part(self, part: MatchupPart) -> bool:
+        """Add a part; returns whether it was the last one needed."""
+        for match in part.matches:
+            self.recent.add(match.seats, match.record)
+        if part.offence is not None:
+            self.offence = part.offence
+            return True
+        for value in part.values:
+            self.values.add(value)
+        for sample, measure in zip(self._measures, part.measures, strict=True):
+            sample.add(measure)
+        self.units += part.units
+        return self.standpoint is not Standpoint.OPEN or self.units >= self.most
 
     @property
     def interval(self) -> Interval | None:
@@ -62,7 +86,12 @@ class Comparison:
     @property
     def standpoint(self) -> Standpoint:
         values = self.values
-        if not self.is_share and values.count >= _ALIKE and not values.mean and not values.variance:
+        if (
+            not self.matchup.is_share
+            and values.count >= _ALIKE
+            and not values.mean
+            and not values.variance
+        ):
             return Standpoint.ALIKE
         return self._standpoint(self.interval)
 
@@ -79,7 +108,7 @@ class Comparison:
         return _first(is_settled, _FARTHEST * count)
 
     def _interval(self, mean: float, count: int) -> Interval | None:
-        if self.is_share:
+        if self.matchup.is_share:
             return beta_sequence(mean * count, count)
         # Values that are all the same say nothing of their spread: as if one were 0.
         variance = self.values.variance or mean * mean / max(1, self.values.count)
@@ -95,47 +124,6 @@ class Comparison:
         if max(interval.high - self._even, self._even - interval.low) <= self.level:
             return Standpoint.LEVEL
         return Standpoint.OPEN
-
-
-class ComparisonSoFar(Comparison):
-    """Adds up the parts of a comparison.
-
-    Args:
-        level: two bots that differ by less are called level: games in 100, or per cent.
-        most: the number of units after which the comparison ends; None for `MOST_BLOCKS`.
-    """
-
-    def __init__(
-        self,
-        matchup: Matchup,
-        names: tuple[str, ...],
-        seed: int | None,
-        *,
-        level: float,
-        most: int | None,
-    ) -> None:
-        super().__init__(is_share=matchup.is_share, level=level / 100)
-        self.matchup, self.names, self.seed = matchup, names, seed
-        block = 1 if matchup.game.unit is None else matchup.game.unit.block
-        self.most = most or MOST_BLOCKS * block
-        self.recent = LabMatches()
-        self.units = 0
-        self.offence: Offence | None = None
-        self._measures = Sample(), Sample()
-
-    def add_part(self, part: MatchupPart) -> bool:
-        """Add a part; returns whether it was the last one needed."""
-        for match in part.matches:
-            self.recent.add(match.seats, match.record)
-        if part.offence is not None:
-            self.offence = part.offence
-            return True
-        for value in part.values:
-            self.add(value)
-        for sample, measure in zip(self._measures, part.measures, strict=True):
-            sample.add(measure)
-        self.units += part.units
-        return self.standpoint is not Standpoint.OPEN or self.units >= self.most
 
     @property
     def measured(self) -> tuple[float, ...] | None:
@@ -167,7 +155,7 @@ class ComparisonSoFar(Comparison):
                 f"{first} and {second} are level within {self._level()}: "
                 f"the better one is better by less than that, after {done}."
             )
-        is_first = mean >= (0.5 if self.is_share else 0)
+        is_first = mean >= (0.5 if self.matchup.is_share else 0)
         ahead, behind = (first, second) if is_first else (second, first)
         so_far = self._amount(mean if is_first else self._turned(mean))
         does, has = ("wins", "has won") if self.matchup.game.seats == 2 else ("gains", "has gained")
@@ -178,7 +166,7 @@ class ComparisonSoFar(Comparison):
                 f"{done} are too few to say which is better: {ahead} {has} {so_far}; "
                 f"if it goes on like this it would take {take}."
             )
-        if self.is_share:
+        if self.matchup.is_share:
             won = 100 * (mean if is_first else self._turned(mean))
             found = f"it won {won:.1f} % of {done}; surely more than half."
             return f"{ahead} is better than {behind}: {found}"
@@ -194,7 +182,7 @@ class ComparisonSoFar(Comparison):
         interval, mean = self.interval, self.values.mean
         if interval is not None and mean is not None:
             about = "about " if "about" in interval.method else ""
-            what = f"won by {first}" if self.is_share else f"{first} ahead of {second}"
+            what = f"won by {first}" if self.matchup.is_share else f"{first} ahead of {second}"
             shown = with_interval(f"{mean:.3f}", interval, "{:.3f}".format)
             lines.append(
                 f"{what}: {shown}, a range that is wrong {about}once in 20 times at most, "
@@ -220,10 +208,10 @@ class ComparisonSoFar(Comparison):
 
     def _turned(self, value: float) -> float:
         """A value seen from the second bot."""
-        return 1 - value if self.is_share else -value
+        return 1 - value if self.matchup.is_share else -value
 
     def _amount(self, value: float) -> str:
-        if self.is_share:
+        if self.matchup.is_share:
             return f"{100 * value:.1f} of 100 {several(unit(self.matchup.game))}"
         gain, of = self.matchup.gain_of
         more = "" if self.matchup.game.seats == 2 else " more"
@@ -234,7 +222,7 @@ class ComparisonSoFar(Comparison):
 
     def _level(self) -> str:
         level = self.level
-        if self.is_share:
+        if self.matchup.is_share:
             return f"{100 * level:g} of 100 {several(unit(self.matchup.game))}"
         return self._amount(level).replace(" more", "")
 

@@ -13,7 +13,6 @@ from arena.games.analysis import (
     Analysis,
     Certainty,
     Figure,
-    ProbedMatch,
     ProbeMatch,
     SeatMatch,
     Weakness,
@@ -63,16 +62,12 @@ def _played(
         others = tuple(maker.make(f"{seed}:{number}:{place}") for place in range(1, game.seats))
         cards = derived_seed(seed, number)
         probe = ProbeMatch(settings=settings, seat=seat, others=others, seed=cards)
-        played.append((_record_of(game, probe, (yield probe)), seat))
+        probed, match = (yield probe), begin(game, probe)
+        for answer in probed.answers:
+            match.answer(answer)
+        played.append((match.result().record, seat))
     # Judged when all is played: a program that waited for its next match might lose patience.
     return _judged(game, played, reason, ", ".join(opponents))
-
-
-def _record_of(game: Game, probe: ProbeMatch, played: ProbedMatch) -> Record:
-    match = begin(game, probe)
-    for answer in played.answers:
-        match.answer(answer)
-    return match.result().record
 
 
 def _judged(

@@ -19,7 +19,7 @@ from arena.games.figures import plural, with_interval
 from arena.games.interval import Interval
 from arena.games.rules import Game
 from arena.lab.compare import Matchup
-from arena.lab.comparison import LEVEL_WITHIN, ComparisonSoFar, Standpoint
+from arena.lab.comparison import LEVEL_WITHIN, Comparison, Standpoint
 from arena.lab.crosstable import BotScore, CrossTable, check_entrants, table_seeds
 from arena.lab.file_versions import bot_path, entrants_of
 from arena.lab.in_process import Entrant, play_parts, seeded
@@ -88,7 +88,9 @@ class ComparedBots(msgspec.Struct, frozen=True):
         return known.get(self.verdict)
 
     def __repr__(self) -> str:
-        value = "–" if self.value is None else _figure(self.value, self.interval)
+        value = "–"
+        if self.value is not None:
+            value = with_interval(f"{self.value:.3f}", self.interval, "{:.3f}".format)
         after = plural(self.units, self.unit)
         return f"ComparedBots({', '.join(self.bots)}: {self.verdict}, {value} in {after})"
 
@@ -167,7 +169,7 @@ def compare(
     with ExitStack() as stack:
         entrants = _entrants(rules, (first, second), stack)
         names = entrants[0].name, entrants[1].name
-        run = ComparisonSoFar(matchup, names, seed, level=level, most=most)
+        run = Comparison(matchup, names, seed, level=level, most=most)
         with _random_kept():
             play_parts(matchup, entrants, range(run.most), run.add_part, units=run.most, jobs=jobs)
     text = "\n".join((run.sentence(), *run.notes()))
@@ -254,7 +256,3 @@ def _random_kept() -> Iterator[None]:
         yield
     finally:
         random.setstate(state)
-
-
-def _figure(value: float, interval: Interval | None) -> str:
-    return with_interval(f"{value:.3f}", interval, "{:.3f}".format)

@@ -15,14 +15,14 @@ from arena.games.match import MatchState
 from arena.games.rules import EVERYONE, Game
 from arena.lab.launched import private_arena
 from arena.lab.probe import OnMatch, ProbeFailed, begin, go_on, play_probe
-from arena.lab.seat_referee import AskedSeat, BotFailed, Script, arrived, referee_of
+from arena.lab.seat_referee import BotFailed, Script, arrived, referee_of
 from arena.referee.bot_session import BotSession
 from arena.sandbox.bot_spec import BotSpec
-from protocol.messages import Limits, Over, Termination
+from protocol.messages import Limits, Over
 from protocol.strategy import Strategy
 from protocol.vocabulary import News
 
-__all__ = ["ProbedSeat", "analyse_programs"]
+__all__ = ["analyse_programs", "names_of", "script_of"]
 
 
 async def analyse_programs(
@@ -52,11 +52,12 @@ async def analyse_programs(
             played += 1
             bot = there[step.bot]
             if isinstance(bot, BotSession):
-                seat = ProbedSeat(begin(game, step), step, bot.public_name)
-                failed = await referee.put(bot, seat, f"probe-{played}")
+                match, decisions = begin(game, step), list[SeatDecision]()
+                names, script = names_of(step, bot.public_name), script_of(match, step, decisions)
+                failed = await referee.put(bot, f"probe-{played}", match, step.seat, names, script)
                 if failed is not None:
                     raise ProbeFailed(step.bot, failed.text, failed.stderr, failed.question)
-                probed = ProbedMatch(seat.decisions, seat.match.answers, seat.match.scores)
+                probed = ProbedMatch(decisions, match.answers, match.scores)
             else:
                 probed = play_probe(game, step, bot)
             on_match(probed)
@@ -73,42 +74,40 @@ async def _started(arena: LiveArena, number: int, bot: BotSpec, limits: Limits) 
     return player
 
 
-class ProbedSeat(AskedSeat):
-    """The seat of a program in a made-up match; strategies answer for the others."""
+def names_of(probe: ProbeMatch, name: str) -> list[str]:
+    """The players of a made-up match by seat, the bot under its name."""
+    names = [f"probe-{number}" for number, _ in enumerate(probe.others, start=1)]
+    names.insert(probe.seat, name)
+    return names
 
-    def __init__(self, match: MatchState, probe: ProbeMatch, name: str) -> None:
-        names = [f"probe-{number}" for number, _ in enumerate(probe.others, start=1)]
-        names.insert(probe.seat, name)
-        super().__init__(match, probe.seat, names)
-        self.decisions: list[SeatDecision] = []
-        self._others: list[Strategy | None] = list(probe.others)
-        self._others.insert(probe.seat, None)
-        for other in probe.others:
-            other.reset()
 
-    def script(self) -> Script:
-        match, heard = self.match, list[News]()
-        while True:
-            for tell in match.take_news():
-                if tell.seat in (EVERYONE, self.seat):
-                    heard.append(tell.news)
-                for seat, other in enumerate(self._others):
-                    if other is not None and tell.seat in (EVERYONE, seat):
-                        other.hear(tell.news)
-            asked = match.pending
-            if asked is None:
-                return tuple(heard)
-            question, other = asked.question, self._others[asked.seat]
-            if other is not None:
-                match.answer(other.decide(question))
-                continue
-            given = yield question, tuple(heard)
-            heard.clear()
-            match.answer(given)
-            self.decisions.append(SeatDecision(question, given))
+def script_of(match: MatchState, probe: ProbeMatch, decisions: list[SeatDecision]) -> Script:
+    """Put the questions of a made-up match to a bot, whose `decisions` are noted.
 
-    def over(self, match: str, news: tuple[News, ...]) -> Over:
-        """The end of a match whose cards were made up, and so never committed to (J6)."""
-        ended = self.match.termination
-        assert isinstance(ended, Termination), "it was played to its end"
-        return Over(match, news, self.match.scores, ended, None)
+    Its cards were never committed to (J6).
+    """
+    others: list[Strategy | None] = list(probe.others)
+    others.insert(probe.seat, None)
+    for strategy in probe.others:
+        strategy.reset()
+    heard: list[News] = []
+    while True:
+        for tell in match.take_news():
+            if tell.seat in (EVERYONE, probe.seat):
+                heard.append(tell.news)
+            for seat, other in enumerate(others):
+                if other is not None and tell.seat in (EVERYONE, seat):
+                    other.hear(tell.news)
+        asked = match.pending
+        if asked is None:
+            ended = match.termination
+            assert ended is not None, "it was played to its end"
+            return Over("", tuple(heard), match.scores, ended, None)
+        question, other = asked.question, others[asked.seat]
+        if other is not None:
+            match.answer(other.decide(question))
+            continue
+        given = yield question, tuple(heard)
+        heard.clear()
+        match.answer(given)
+        decisions.append(SeatDecision(question, given))

@@ -8,6 +8,7 @@ seat's document (`arena/records/seat_document.py`) does as well. How the bot is 
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
@@ -19,13 +20,14 @@ from arena.games.replay import Event, Playback, reopened
 from arena.games.rules import TellSeat
 from arena.games.shuffle import commitment
 from arena.lab.launched import private_arena
-from arena.lab.seat_referee import AskedSeat, BotFailed, Script, arrived, referee_of
+from arena.lab.seat_referee import BotFailed, Script, SeatReferee, arrived, referee_of
 from arena.records.seat_document import SeatDocument, seat_match
 from arena.records.visibility import ending_for
+from arena.referee.bot_session import BotSession
 from arena.sandbox.command import Program, bot_command, strategy_program
 from protocol.errors import ArenaError, IllegalAnswer, UsageError, one_line
 from protocol.messages import Limits, Over, Reveal
-from protocol.vocabulary import News, Question
+from protocol.vocabulary import Question
 
 __all__ = [
     "NO_ANSWER",
@@ -101,14 +103,14 @@ async def replay_to_bot(
     name = players[seat]
     if not 0 < len(name) <= _LONGEST_NAME or "\0" in name:  # a file may have been edited
         raise UsageError(f"expected a bot's name at seat {seat + 1}, got {one_line(name, 80)!r}")
-    recorded = RecordedSeat(record, seat, players, seen)
+    recorded = RecordedSeat(record, seat, seen)
     async with private_arena(limits) as host:
         referee = referee_of(host)
         await host.supervisor.launch_program(start(host.url, name), name)
         player = await arrived(host, name, limits)
         if isinstance(player, BotFailed):
             return ReplayOutcome(0, failed=player)
-        failed = await referee.put(player, recorded, match)
+        failed = await recorded.put_to(player, referee, players, match)
     differences = recorded.differences if seen else recorded.weighed()
     return ReplayOutcome(recorded.same, tuple(differences), failed)
 
@@ -127,7 +129,7 @@ def program_of(game: str, bot: str, seed: str | None = None) -> Callable[[str, s
     return start
 
 
-class RecordedSeat(AskedSeat):
+class RecordedSeat:
     """A seat of a finished match; all seats answer as they did.
 
     Args:
@@ -138,21 +140,26 @@ class RecordedSeat(AskedSeat):
         differences: the others.
     """
 
-    def __init__(
-        self, record: Record, seat: int, players: Sequence[str], seen: SeatDocument | None = None
-    ) -> None:
-        hidden = commitment(bytes.fromhex(record.seed)) if record.seed else ""
-        match = reopened(record) if seen is None else _unseen(record)
-        super().__init__(match, seat, players, record.commitment or hidden)
+    def __init__(self, record: Record, seat: int, seen: SeatDocument | None = None) -> None:
         self.same = 0
         self.differences: list[Difference] = []
-        self._record, self._seen = record, seen
+        self._match = reopened(record) if seen is None else _unseen(record)
+        self._record, self._seat, self._seen = record, seat, seen
         self._places: list[int] = []  # of those that differ, among all answers
+
+    def put_to(
+        self, bot: BotSession, referee: SeatReferee, players: Sequence[str], match: str
+    ) -> asyncio.Future[BotFailed | None]:
+        """Begin to put its questions to a bot; the arguments are those of `SeatReferee.put`."""
+        record = self._record
+        hidden = commitment(bytes.fromhex(record.seed)) if record.seed else ""
+        about = self._match, self._seat, players, self.script(), record.commitment or hidden
+        return referee.put(bot, match, *about)
 
     def script(self) -> Script:
         ended = self._record.termination
         try:
-            played = seat_match(self._seen or self._record, self.seat)
+            played = seat_match(self._seen or self._record, self._seat)
         except (IllegalAnswer, ValueError) as error:
             raise ArenaError(f"the record cannot be played again: {error}") from None
         number = 1
@@ -166,32 +173,29 @@ class RecordedSeat(AskedSeat):
                 self.differences.append(Difference(*about, given))
                 self._places.append(decision.index)
         # The last question may be without an answer, as the match ended elsewhere.
-        if played.waiting is None or not (ended.is_offence and ended.seat == self.seat):
-            return played.news
-        closes = self.match.game.vocabulary.closes
-        number += sum(type(news) is closes for news in played.news)
-        given = yield played.waiting, played.news
-        about = len(played.decisions) + 1, number, played.waiting, NO_ANSWER
-        self.differences.append(Difference(*about, given))
-        self._places.append(len(self._record.answers))
-        return ()
+        news = played.news
+        if played.waiting is not None and ended.is_offence and ended.seat == self._seat:
+            closes = self._match.game.vocabulary.closes
+            number += sum(type(each) is closes for each in news)
+            given = yield played.waiting, news
+            about = len(played.decisions) + 1, number, played.waiting, NO_ANSWER
+            self.differences.append(Difference(*about, given))
+            self._places.append(len(self._record.answers))
+            news = ()
+        reveal = Reveal(self._record.seed, self._record.nonces) if self._record.seed else None
+        return Over("", news, self._record.scores, ending_for(ended, [self._seat]), reveal)
 
     def weighed(self) -> Iterator[Difference]:
         """The differences; the first hundred with what they would have brought."""
         for nth, (difference, place) in enumerate(zip(self.differences, self._places, strict=True)):
             found = None
             if nth < _MOST_ALTERNATIVES:
-                found = brought(self._record, self.seat, place, difference.given)
+                found = brought(self._record, self._seat, place, difference.given)
             if found is None:
                 yield difference
             else:
                 did, would = found
                 yield msgspec.structs.replace(difference, brought=did, would=would)
-
-    def over(self, match: str, news: tuple[News, ...]) -> Over:
-        record = self._record
-        reveal = Reveal(record.seed, record.nonces) if record.seed else None
-        return Over(match, news, record.scores, ending_for(record.termination, [self.seat]), reveal)
 
 
 def _unseen(record: Record) -> MatchState:

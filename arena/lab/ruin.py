@@ -36,25 +36,38 @@ _AT_ONCE = (
 
 
 class Ruin(msgspec.Struct, frozen=True, kw_only=True):
-    """The numbers of trials by how they ended.
+    """The numbers of a bot's trials by how they ended.
 
     Attributes:
+        bot: its number among the bots that try.
         wins: trials that reached the goal.
         broke: trials whose cash no longer sufficed for another round.
         undecided: trials given up before either.
         offences: trials that the strategy lost by an offence (J3).
-        first_offence: of these, for the author.
+        offence: the first of these, for the author.
     """
 
+    bot: int
     game: str
     stake: int
     goal: int
-    trials: int
-    wins: int
-    broke: int
-    undecided: int
-    offences: int
-    first_offence: Termination | None
+    wins: int = 0
+    broke: int = 0
+    undecided: int = 0
+    offences: int = 0
+    offence: Offence | None = None
+
+    def followed_by(self, later: Ruin) -> Ruin:
+        """These trials and later ones of the same bot."""
+        return msgspec.structs.replace(
+            self,
+            **{end: getattr(self, end) + getattr(later, end) for end in get_args(_End)},
+            offence=self.offence or later.offence,
+        )
+
+    @property
+    def trials(self) -> int:
+        return self.wins + self.broke + self.undecided + self.offences
 
     @property
     def share(self) -> float:
@@ -74,6 +87,14 @@ class Ruin(msgspec.Struct, frozen=True, kw_only=True):
         return sqrt(smoothed * (1 - smoothed) / self.trials)
 
 
+class Trials(dict[int, Ruin]):
+    """The trials so far of several bots, by their numbers."""
+
+    def add(self, ruin: Ruin) -> None:
+        before = self.get(ruin.bot)
+        self[ruin.bot] = ruin if before is None else before.followed_by(ruin)
+
+
 class TrialsPart(msgspec.Struct, frozen=True):
     """Some of the trials of a bot; they are numbered from 0."""
 
@@ -81,15 +102,7 @@ class TrialsPart(msgspec.Struct, frozen=True):
     trials: range
 
 
-class EndedTrials(msgspec.Struct, frozen=True):
-    """How the trials of a part have ended, each with its score."""
-
-    bot: int
-    ends: tuple[tuple[int, Termination], ...]
-    offence: Offence | None = None
-
-
-class Attempt(Experiment[TrialsPart, EndedTrials]):
+class Attempt(Experiment[TrialsPart, Ruin]):
     """The attempt to turn a stake into a goal; a match of its `game` ends at the goal.
 
     Every trial has a new strategy. Its cards and its strategy are drawn from the seed, the same for
@@ -167,12 +180,20 @@ class Attempt(Experiment[TrialsPart, EndedTrials]):
                 module=f"{self._seed}:{trial + 1}",
             )
 
-    def summed(self, part: TrialsPart, played: Sequence[PlayedMatch]) -> EndedTrials:
-        ends = tuple((each.result.scores[0], each.result.termination) for each in played)
+    def summed(self, part: TrialsPart, played: Sequence[PlayedMatch]) -> Ruin:
+        ended = (self.end_of(each.result.scores[0], each.result.termination) for each in played)
+        ends: Counter[str] = Counter(ended)
         offences = (
             each.offence(number) for number, each in enumerate(played, part.trials.start + 1)
         )
-        return EndedTrials(part.bot, ends, next(filter(None, offences), None))
+        return Ruin(
+            bot=part.bot,
+            game=self.game.name,
+            stake=self.stake,
+            goal=self.goal,
+            **ends,
+            offence=next(filter(None, offences), None),
+        )
 
     def end_of(self, score: int, termination: Termination) -> _End:
         """How a trial counts that ended in this way."""
@@ -182,41 +203,6 @@ class Attempt(Experiment[TrialsPart, EndedTrials]):
         if cash >= self.goal:
             return "wins"
         return "broke" if cash < self.least else "undecided"
-
-
-class Trials:
-    """Counts the trials of several bots by how they ended.
-
-    Attributes:
-        offence: the first, with its evidence.
-    """
-
-    def __init__(self, attempt: Attempt, bots: int = 1) -> None:
-        self._attempt = attempt
-        self._ends: list[Counter[_End]] = [Counter() for _ in range(bots)]
-        self._first_offences: dict[int, Termination] = {}
-        self.offence: Offence | None = None
-
-    def add(self, ended: EndedTrials) -> None:
-        for score, termination in ended.ends:
-            self._ends[ended.bot][self._attempt.end_of(score, termination)] += 1
-            if termination.is_offence:
-                self._first_offences.setdefault(ended.bot, termination)
-        self.offence = self.offence or ended.offence
-
-    def ruins(self) -> list[Ruin]:
-        """The counts so far by bot, of at least one trial of each."""
-        return [
-            Ruin(
-                game=self._attempt.game.name,
-                stake=self._attempt.stake,
-                goal=self._attempt.goal,
-                trials=ends.total(),
-                **{end: ends[end] for end in get_args(_End)},
-                first_offence=self._first_offences.get(bot),
-            )
-            for bot, ends in enumerate(self._ends)
-        ]
 
 
 def _stopping(game: Game, score: int) -> Game:

@@ -2,15 +2,14 @@
 
 The bot is a process as in a competition and speaks the real protocol, over a WebSocket or its
 pipes. A `SeatReferee` replaces the referee of a private arena. What the seat is asked and told next
-comes from an `AskedSeat`, which has the other seats answered: from a record, or by strategies. CPU
-time is not charged here and `bank_ms` is always full, but on the wall a bot is held to `wall_ms`
-and `wall_bank_ms` as in a match, and to `start_ms` for its start.
+comes from a `Script`, which answers for the other seats: from a record, or by strategies. CPU time
+is not charged here and `bank_ms` is always full, but on the wall a bot is held to `wall_ms` and
+`wall_bank_ms` as in a match, and to `start_ms` for its start.
 """
 
 from __future__ import annotations
 
 import asyncio
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Generator, Sequence
 from typing import Any, TypeAlias
 
@@ -27,14 +26,13 @@ from protocol.errors import IllegalAnswer
 from protocol.messages import Answer, Limits, Over, Ready, Verdict
 from protocol.vocabulary import News, Question
 
-__all__ = ["AskedSeat", "BotFailed", "Script", "SeatReferee", "arrived", "referee_of"]
+__all__ = ["BotFailed", "Script", "SeatReferee", "arrived", "referee_of"]
 
 _LOOK_S = 0.1  # between two looks at how long a bot has taken
 
-
-Script: TypeAlias = Generator[tuple[Question[Any], tuple[News, ...]], Any, tuple[News, ...]]
-"""Yields each question of a seat with the news before it, is sent the legal answer, and returns the
-news after the last one."""
+Script: TypeAlias = Generator[tuple[Question[Any], tuple[News, ...]], Any, Over]
+"""Yields each question of a seat with the news before it, is sent the legal answer, and returns
+what the bot is told at the end, without the id of the match."""
 
 
 class BotFailed(msgspec.Struct, frozen=True):
@@ -50,29 +48,6 @@ class BotFailed(msgspec.Struct, frozen=True):
     number: int = 0
     question: Question[Any] | None = None
     stderr: str = ""
-
-
-class AskedSeat(ABC):
-    """A seat whose questions are put to a bot, in a match whose other seats are answered here.
-
-    Attributes:
-        players: the names by seat, as the bot is told them.
-        commitment: to the seed of the cards; empty where that is not committed to.
-    """
-
-    def __init__(
-        self, match: MatchState, seat: int, players: Sequence[str], commitment: str = ""
-    ) -> None:
-        self.match, self.seat, self.players = match, seat, tuple(players)
-        self.commitment = commitment
-
-    @abstractmethod
-    def script(self) -> Script:
-        """Go through the match once."""
-
-    @abstractmethod
-    def over(self, match: str, news: tuple[News, ...]) -> Over:
-        """What the bot is told at the end."""
 
 
 def referee_of(arena: LiveArena) -> SeatReferee:
@@ -109,36 +84,62 @@ class SeatReferee:
         self.decisions = 0
         self._limits, self._clock = limits, clock
         self._gone: dict[str, BotFailed] = {}  # bots that failed while they were asked nothing
-        self._asked: AskedSeat | None = None
+        self._chair: MatchSeat | None = None  # of the latest match
         self._script: Script | None = None
-        self._table: LiveMatch | None = None
         self._looked_at = 0.0
         self._outcome: asyncio.Future[BotFailed | None] = asyncio.Future()
 
     @property
     def tables(self) -> tuple[LiveMatch, ...]:
-        if self._table is None or self._outcome.done():
-            return ()
-        return (self._table,)
+        return () if self._chair is None or self._outcome.done() else (self._chair.table,)
 
     def put(
-        self, player: BotSession, asked: AskedSeat, match: str
+        self,
+        player: BotSession,
+        match: str,
+        state: MatchState,
+        seat: int,
+        players: Sequence[str],
+        script: Script,
+        commitment: str = "",
     ) -> asyncio.Future[BotFailed | None]:
         """Begin to put a seat's questions to a bot; the future is done when the match is over.
 
-        One match must be over before the next begins. The future raises what `asked` raises.
+        One match must be over before the next begins.
+
+        Args:
+            match: its id, as the bot is told it; so are the names of the `players` by seat, and the
+                `commitment` to the seed of the cards, if there is one.
+            script: goes through the match once; the future raises what it raises.
         """
-        self._asked, self._script = asked, asked.script()
+        self._script = script
         outcome: asyncio.Future[BotFailed | None] = asyncio.Future()
         self._outcome = outcome
-        game = asked.match.game
+        game = state.game
         if game.name not in player.games:
             plays = ", ".join(sorted(player.games))
             self._end(BotFailed(f"said hello for {plays}, expected {game.name}"))
         elif player.leaving:
             self._end(self._gone.get(player.name, BotFailed("left before the match")))
         else:
-            self._invite(player, asked, match)
+            seats, now = [player] * game.seats, self._clock()
+            table = LiveMatch(
+                match, game, state.settings, seats, self._limits, lambda *_: None, now
+            )
+            table.match = state
+            self._chair = chair = table.chairs[seat]
+            chair.invite(
+                messages.Match(
+                    match=chair.id,
+                    game=game.name,
+                    seat=seat,
+                    seats=tuple(players),
+                    settings=msgspec.to_builtins(state.settings),
+                    limits=self._limits,
+                    commitment=commitment,
+                )
+            )
+            chair.asked_at = now
         return outcome
 
     # ---- Called by the gateway
@@ -184,11 +185,9 @@ class SeatReferee:
     def tick(self) -> None:
         now = self._clock()
         self.lag.tick(now)
-        if self._table is None or self._asked is None or self._outcome.done():
-            return
-        if now - self._looked_at >= _LOOK_S:
+        if self.tables and self._chair is not None and now - self._looked_at >= _LOOK_S:
             self._looked_at = now
-            self._measure(self._table.chairs[self._asked.seat], now)
+            self._measure(self._chair, now)
 
     # ---- Within
 
@@ -206,37 +205,15 @@ class SeatReferee:
             self._fail(chair, text if wall.wall_bank_ms is None else chair.too_late().text)
         return wall
 
-    def _invite(self, player: BotSession, asked: AskedSeat, match: str) -> None:
-        state = asked.match
-        game, settings, now = state.game, state.settings, self._clock()
-        seats = [player] * game.seats
-        self._table = table = LiveMatch(
-            match, game, settings, seats, self._limits, lambda *_: None, now
-        )
-        table.match = state
-        chair = table.chairs[asked.seat]
-        chair.invite(
-            messages.Match(
-                match=chair.id,
-                game=game.name,
-                seat=chair.seat,
-                seats=asked.players,
-                settings=msgspec.to_builtins(settings),
-                limits=self._limits,
-                commitment=asked.commitment,
-            )
-        )
-        chair.asked_at = now
-
     def _play_on(self, chair: MatchSeat, given: Any) -> None:
         """Go on to the seat's next question."""
-        assert self._asked is not None, "its match is being played"
         assert self._script is not None, "it was begun with it"
         try:
             question, news = self._script.send(given)
         except StopIteration as ended:
             del chair.player.chairs[chair.id]
-            chair.player.send(self._asked.over(chair.id, chair.news + ended.value))
+            over: Over = ended.value
+            chair.player.send(msgspec.structs.replace(over, match=chair.id))
             self._end(None)
         except Exception as error:
             if not self._outcome.done():
@@ -255,8 +232,8 @@ class SeatReferee:
         if self._outcome.done():
             return
         self._outcome.set_result(failed)
-        if self._table is not None:
-            self._table.let_go()
+        if self._chair is not None:
+            self._chair.table.let_go()
 
 
 def _tail(player: BotSession) -> str:

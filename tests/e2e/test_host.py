@@ -14,7 +14,7 @@ import msgspec
 import pytest
 from websockets.asyncio.client import ClientConnection, connect
 
-from arena.cli._competition_report import CompetitionLog
+from arena.competitions.listener import Listener
 from arena.competitions.live_arena import LiveArena
 from arena.formats.spec import Form, Plan, RelaunchSpec, plan_of
 from arena.games.catalogue import GAMES
@@ -163,8 +163,8 @@ async def forgiving(
         forgive=forgive,
         bots=(RelaunchSpec(name="ann", words=bot.words, stdio=True, folder=str(marks)),),
     )
-    ruled = lambda verdict: (marks / mark).touch()  # noqa: E731
-    listener = CompetitionLog(lambda line: None, lambda line: None, ruled)
+    listener = Listener()
+    listener.verdict_given = lambda verdict: (marks / mark).touch()  # type: ignore[method-assign]
     with Store(folder / "arena.db") as store:
         async with (
             asyncio.timeout(TIMEOUT_S),

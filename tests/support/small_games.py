@@ -31,7 +31,7 @@ class UnitSettings(Settings, frozen=True):
     rounds: Annotated[int, Meta(ge=1, le=1000)] = 4
 
 
-class Choose(Question[Any], frozen=True, gc=False, tag="choose"):
+class SmallQuestion(Question[Any], frozen=True, gc=False, tag="choose"):
     """A question.
 
     Attributes:
@@ -54,7 +54,7 @@ class Shown(News, frozen=True, gc=False, tag="shown"):
     text: str
 
 
-class Over(News, frozen=True, gc=False, tag="over"):
+class UnitOver(News, frozen=True, gc=False, tag="over"):
     """The end of a round.
 
     Attributes:
@@ -69,7 +69,7 @@ class Over(News, frozen=True, gc=False, tag="over"):
 def ask(seat: int, sees: str, legal: str | Range, number: int = 1) -> AskSeat:
     """A question to a seat; several legal answers are words."""
     return AskSeat(
-        seat, Choose(number, sees, tuple(legal.split()) if isinstance(legal, str) else legal)
+        seat, SmallQuestion(number, sees, tuple(legal.split()) if isinstance(legal, str) else legal)
     )
 
 
@@ -88,7 +88,7 @@ def unit_game(play: PlayUnit, cards: Sequence[str] = ("a", "b"), seats: int = 2)
                 return
             for seat in range(seats):
                 board.scores[seat] += int(payoffs[seat])
-            yield TellSeat(EVERYONE, Over(number, tuple(payoffs)))
+            yield TellSeat(EVERYONE, UnitOver(number, tuple(payoffs)))
 
     def deals(settings: UnitSettings, stream: Stream) -> Iterator[Any]:
         while True:
@@ -103,14 +103,14 @@ def unit_game(play: PlayUnit, cards: Sequence[str] = ("a", "b"), seats: int = 2)
         alias="small",
         seats=seats,
         settings=UnitSettings,
-        opens=(Choose,),
-        closes=Over,
+        opens=(SmallQuestion,),
+        closes=UnitOver,
         private=(Shown,),
         payoffs=lambda news: news.payoffs,
         words={
-            Choose: Asked("{who} sees {sees}", "{answer}"),
+            SmallQuestion: Asked("{who} sees {sees}", "{answer}"),
             Shown: Told("{text}"),
-            Over: Told("{payoffs}"),
+            UnitOver: Told("{payoffs}"),
         },
     )
     return Game(
@@ -122,7 +122,7 @@ def unit_game(play: PlayUnit, cards: Sequence[str] = ("a", "b"), seats: int = 2)
         stacked=stacked,
         decisions=lambda settings: settings.rounds,
         rounds=lambda most: {"rounds": most},
-        unit=Unit("round", "rounds", Over, lambda news: news.payoffs),
+        unit=Unit("round", "rounds", UnitOver, lambda news: news.payoffs),
     )
 
 

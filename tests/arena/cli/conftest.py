@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
+from itertools import islice
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -16,16 +18,24 @@ import msgspec
 import pytest
 
 from arena.cli import _arena_connection, _lab_runs, _serving, instruct, main, tournament
+from arena.competitions.config import ServeSection
 from arena.formats.formats import schedule_of
-from arena.formats.schedule import Pairing
-from arena.formats.spec import Form
+from arena.formats.schedule import Pairing, RankingPlace
+from arena.formats.spec import Form, Plan
+from arena.formats.standings import Row
 from arena.games.catalogue import GAMES
+from arena.lab import capacity
+from arena.lab.capacity import GameCapacity
+from arena.records.mistakes import JudgedDecision, JudgedSeat
+from arena.records.seat_document import seat_document
+from arena.results import export, match_sums
 from arena.sandbox import worker_pool
 from arena.storage.live_results import LiveResults
+from arena.storage.models import CompetitionReport, CompetitionState
 from arena.storage.store import Store
 from protocol.errors import ArenaError, Unreachable
 from protocol.instructions import HostView, LostBot, TimedVerdict
-from protocol.messages import Action, Done, Ending, Instruct, Progress, Termination
+from protocol.messages import Action, Done, Ending, Instruct, Limits, Progress, Termination, Verdict
 from protocol.submitting import EntryOf, Rules, SubmissionList, ToSubmitter, encode_to_submitter
 from tests.arena.results.test_match_sums import written
 from tests.support import sample_database
@@ -34,7 +44,7 @@ from tests.support.cram import write_bot
 from tests.support.databases import rows
 from tests.support.host_views import host_view
 from tests.support.in_process import Ran, Run
-from tests.support.judged_toys import install_judged_toy, toy_match, toy_record
+from tests.support.judged_toys import install_judged_toy, play_in_pairs, toy_match, toy_record
 from tests.support.written_competition import WrittenCompetition, names, offence, plan, play
 
 __all__ = ["Ran", "Run", "analysing", "bluffer_db"]
@@ -88,7 +98,72 @@ def nothing_is_launched(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def tournament_called(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tournament, "_play", _nothing)
+    """Show what `arena tournament` would have played; the first bot's name says how that ends."""
+    ends = {
+        "illegal": (Ending.ILLEGAL, "seat 1 answered 4", ""),
+        "crash": (Ending.CRASH, "crashed: exit status 1", ""),
+        "removed": (Ending.REMOVED, "removed by Eva", "answer in time"),
+    }
+
+    async def played(store: Store, plan: Plan, log_file: str | None) -> CompetitionReport:
+        told = _changed(plan, Plan(game=plan.game, form=plan.form, players=(), settings={}))
+        told["limits"] = _changed(plan.limits, Limits())
+        click.echo(msgspec.json.encode(told).decode(), err=True)
+        assert store.file is not None, "it is a file"
+        THROWN.append(store.file)
+        first = plan.players[0]
+        if first == "ctrl-c":
+            raise KeyboardInterrupt
+        verdicts: tuple[Verdict, ...] = ()
+        if first in ends:
+            kind, text, advice = ends[first]
+            about: dict[str, Any] = {"bank_ms": 0, "limits": plan.limits, "advice": advice}
+            about["forgiven"] = plan.forgive > 0
+            verdicts = (
+                Verdict(
+                    kind=kind, match="m", game=plan.game, bot=first, seat=0, text=text, **about
+                ),
+            )
+        about = {"run": plan.run, "game": plan.game, "form": plan.form, "players": plan.players}
+        row = Row(rank=1, name=first, wins=3, score=7)
+        place = RankingPlace(rank=1, names=plan.players, stage=1)
+        return CompetitionReport(
+            competition="akq-1",
+            state=CompetitionState.FINISHED,
+            standings=(row,) if plan.form is Form.ROUND_ROBIN else (),
+            cross_table={},
+            ranking=(place,) if plan.form is Form.ELIMINATION else (),
+            verdicts=verdicts,
+            played=3,
+            seconds=0.5,
+            **about,
+        )
+
+    monkeypatch.setattr(tournament, "_play", played)
+
+
+THROWN: list[Path] = []
+"""The databases of the tournaments that were called."""
+
+
+@pytest.fixture
+def measured(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What `arena bench` finds with 2 cores and memory for 7 bots, or as much as FOUND of it."""
+    found = (("ace_king_queen", 60.0, 4e4), ("three_card_poker", 54.0, 44_444.4))
+    games = (*found, ("high_low", 50.0, 36_000.0))
+
+    async def measure(on_game: Callable[[GameCapacity], None]) -> None:
+        count = int(os.environ.get("FOUND", 3))
+        for game, server_us, matches in games[:count]:
+            about = {"server_us": server_us, "matches_per_hour": matches}
+            on_game(GameCapacity(game=game, decisions=1500.0, **about))
+        if count < len(games):
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(capacity, "usable_cores", lambda: 2)
+    monkeypatch.setattr(capacity, "fitting_bots", lambda limits: 7)
+    monkeypatch.setattr(capacity, "measure", measure)
+    monkeypatch.setattr(capacity, "most_files", lambda: int(os.environ.get("FILES", 0)) or None)
 
 
 @pytest.fixture
@@ -157,9 +232,8 @@ def answering_arena(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("ARENA_URL", raising=False)
 
 
-def _changed(struct: msgspec.Struct) -> dict[str, Any]:
-    """The fields that are not as by default."""
-    default = type(struct)()
+def _changed(struct: msgspec.Struct, default: msgspec.Struct) -> dict[str, Any]:
+    """The fields that are not as in another."""
     names = struct.__struct_fields__
     return {
         name: getattr(struct, name)
@@ -175,9 +249,9 @@ def served(monkeypatch: pytest.MonkeyPatch) -> None:
     async def show(store: Store, plan: Any, stop: object) -> bool:
         section, bus = plan.config.serve, plan.bus
         document = {
-            "serve": _changed(section),
+            "serve": _changed(section, ServeSection()),
             "needs_token": section.requires_token,
-            "limits": _changed(plan.config.limits),
+            "limits": _changed(plan.config.limits, Limits()),
             "games": {
                 game.plan.game: {"least": game.least, **msgspec.to_builtins(game.plan)}
                 for game in plan.games
@@ -236,6 +310,20 @@ def sample_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def class_db(sample_file: Path, tmp_path: Path) -> None:
     """A finished competition of three games, each with a void match and an offence."""
     shutil.copy(sample_file, tmp_path)
+
+
+@pytest.fixture
+def gone_games(tmp_path: Path) -> Iterator[None]:
+    """A database with games of a package that is not installed any more."""
+    games = ("ace_king_queen", "three_card_poker", "gin_rummy", "high_low")
+    with ExitStack() as stack:
+        for game in games:
+            stack.enter_context(sample_database.from_outside(game))
+        sample_database.write(tmp_path / "class.db", games)
+    with ExitStack() as stack:
+        for game in games:
+            stack.enter_context(sample_database.missing(game))
+        yield
 
 
 @pytest.fixture
@@ -339,6 +427,43 @@ def judged_toy(monkeypatch: pytest.MonkeyPatch) -> str:
 
 
 @pytest.fixture
+def in_pairs(judged_toy: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A match of the toy is one of pairs, and judging them is slow."""
+    play_in_pairs(monkeypatch, GAMES[judged_toy])
+
+
+@pytest.fixture
+def judging_stops(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ctrl-C comes when so many matches are judged, and decisions of the next: STOP=2.1."""
+    judged: Callable[..., Iterator[JudgedDecision]] = JudgedSeat.judged
+    begun: list[int] = []
+
+    def until_then(*args: Any) -> Iterator[JudgedDecision]:
+        whole, decisions = map(int, os.environ["STOP"].split("."))
+        begun.append(1)
+        if len(begun) <= whole:
+            yield from judged(*args)
+            return
+        begun.clear()
+        yield from islice(judged(*args), decisions)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(JudgedSeat, "judged", until_then)
+
+
+@pytest.fixture
+def interrupted(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ctrl-C comes while matches are written or measured."""
+
+    def stop(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    write: Callable[..., Any] = export.export
+    monkeypatch.setattr(export, "export", lambda *args: write(*args[:-1], stop))
+    monkeypatch.setattr(match_sums, "recompute", stop)
+
+
+@pytest.fixture
 def toy_db(judged_toy: str, empty_db: Store, tmp_path: Path) -> None:
     """Five seats of ben's in four matches, beside a void one; and records in files."""
     game = judged_toy
@@ -360,7 +485,10 @@ def toy_db(judged_toy: str, empty_db: Store, tmp_path: Path) -> None:
     for file, record in (
         ("unjudged", toy_record(game, (0,), "2h")),
         ("again", toy_record(game, (3, 0, 3, 0), "As Ad As Ad")),
+        ("pairs", toy_record(game, (0, 3, 3, 1, 0, 3), "Ad Kd Qs Jh Ah Kd")),
         ("long", toy_record(game, (0,), "2h", 91)),
         ("damaged", damaged),
     ):
         (tmp_path / f"{file}.json").write_bytes(record.to_json())
+    view = seat_document(toy_record(game, (3, 0), "As Kd"), 1, "m", ("ann", "ben"))
+    (tmp_path / "view.json").write_bytes(view.to_json())

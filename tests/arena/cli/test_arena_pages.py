@@ -13,7 +13,7 @@ from typing import NamedTuple
 import pytest
 
 from arena.cli._arena_pages import ArenaPages
-from arena.cli._next_runs import next_runs
+from arena.cli._page_documents import next_runs
 from arena.games.figures import time_of
 from protocol.errors import TOKEN_NEEDED
 from tests.support.in_process import Run
@@ -160,41 +160,11 @@ def test_what_speaks_no_http_is_a_line(run: Run) -> None:
         listener.shutdown(socket.SHUT_RDWR)
 
 
-@pytest.mark.parametrize("url", ["ws://127.0.0.1:77o0", "ftp://127.0.0.1", "127.0.0.1"])
-def test_an_address_that_is_none_is_a_line(run: Run, url: str) -> None:
-    line = run("standings", "--url", url).refusal(2)
-
-    assert line == f"expected an address such as ws://127.0.0.1:7700, got {url!r}"
-
-
-@pytest.mark.parametrize(
-    ("words", "environment", "line"),
-    [
-        (("--token", "“x”"), {}, "expected a token of ASCII letters, digits, - and _"),
-        ((), {"ALL_PROXY": "socks5h://127.0.0.1:1"}, "expected an HTTP proxy in the environment"),
-        (("--follow",), {}, "expected --follow with a database, got --url"),
-    ],
-)
-def test_what_cannot_be_asked_is_refused_before(
-    run: Run,
-    monkeypatch: pytest.MonkeyPatch,
-    words: tuple[str, ...],
-    environment: dict[str, str],
-    line: str,
+def test_a_proxy_that_cannot_be_used_is_refused_before(
+    run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("importlib.util.find_spec", lambda name: name)  # all is installed
-    for name, value in environment.items():
-        monkeypatch.setenv(name, value)
+    monkeypatch.setenv("ALL_PROXY", "socks5h://127.0.0.1:1")
 
-    url = "ws://far.example:9"
-    assert run("standings", "--url", url, *words).refusal(2).startswith(line)
-
-
-@pytest.mark.parametrize("words", [("standings",), ("replay", "m-1"), ("mistakes", "m-1")])
-def test_without_a_database_both_ways_are_named(
-    run: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, words: tuple[str, ...]
-) -> None:
-    monkeypatch.chdir(tmp_path)
-
-    line = run(*words).refusal(2)
-    assert line.endswith("found no file arena.db; name one with --db, or an arena with --url")
+    line = run("standings", "--url", "ws://far.example:9").refusal(2)
+    assert line.startswith("expected an HTTP proxy in the environment")

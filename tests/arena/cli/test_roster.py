@@ -62,6 +62,11 @@ def test_the_tokens_that_are_shown_are_those_that_count(
     [cem] = at("import", class_csv, "--json").document["new"]
     assert hashes(tmp_path) == {**shown, "cem": hashed(cem["token"])}
 
+    token = at("instructor").out.strip()
+    prof = at("instructor", "prof", "--json").document["token"]
+    tokens = {"instructor": hashed(token), "prof": hashed(prof)}
+    assert hashes(tmp_path, "instructors") == tokens
+
 
 def test_tokens_go_to_a_new_file_for_its_owner_alone(
     at: Run, class_csv: str, tmp_path: Path
@@ -163,16 +168,3 @@ def test_an_arena_that_ends_in_the_middle_leaves_a_doubt_which_is_told(
         )
         server.shutdown()
         thread.join()
-
-
-# --- instructor ---
-
-
-def test_an_instructors_token(at: Run, tmp_path: Path) -> None:
-    token = at("instructor").out.strip()
-    made = at("instructor", "prof", "--json").document
-
-    assert hashes(tmp_path, "instructors") == {
-        "instructor": hashed(token),
-        "prof": hashed(made["token"]),
-    }

@@ -6,7 +6,8 @@ import asyncio
 import socket
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any, cast
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any, cast
 
 import msgspec
 import pytest
@@ -16,12 +17,17 @@ from arena.cli._launched_bots import BotNotices, launched
 from arena.cli._serving import cache_folder, check_safety, page_at, urls_for_others
 from arena.competitions.config import Config, ServeSection
 from arena.competitions.live_arena import LiveArena
+from arena.formats.schedule import Pairing
+from arena.games.match import Result
 from arena.sandbox.bot_spec import BotSpec
 from arena.storage.store import Store
 from protocol.errors import UsageError
-from protocol.messages import Ending, Limits, Verdict
+from protocol.messages import Ending, Limits, Termination, Verdict
 from tests.support.databases import Server
 from tests.support.in_process import Run
+
+if TYPE_CHECKING:
+    from arena.competitions.ledger import Ledger
 
 
 @pytest.mark.parametrize(
@@ -67,10 +73,10 @@ def verdict(bot: str, kind: Ending, text: str) -> Verdict:
 def test_an_elimination_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
     notices = BotNotices()
     text = "memory 312 MiB > 256 MiB (sampled)"
-    notices.ruled(verdict("mallory", Ending.MEMORY, text))
-    notices.ruled(verdict("carol", Ending.CRASH, "crashed: exit\n\x1b[2Jstatus 1"))
+    notices.verdict_given(verdict("mallory", Ending.MEMORY, text))
+    notices.verdict_given(verdict("carol", Ending.CRASH, "crashed: exit\n\x1b[2Jstatus 1"))
     crashed = verdict("dee", Ending.CRASH, "crashed: exit status 1")
-    notices.ruled(msgspec.structs.replace(crashed, stderr="Error: no bet\n\tat Bot.main\n"))
+    notices.verdict_given(msgspec.structs.replace(crashed, stderr="Error: no bet\n\tat Bot.main\n"))
 
     assert capsys.readouterr() == (
         "",
@@ -82,8 +88,8 @@ def test_an_elimination_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_what_a_verdict_has_said_is_not_said_again(capsys: pytest.CaptureFixture[str]) -> None:
     notices = BotNotices()
-    notices.ruled(verdict("ann", Ending.ILLEGAL, "answered 4"))
-    notices.ruled(verdict("ben", Ending.CRASH, "crashed: exit status 1"))
+    notices.verdict_given(verdict("ann", Ending.ILLEGAL, "answered 4"))
+    notices.verdict_given(verdict("ben", Ending.CRASH, "crashed: exit status 1"))
     capsys.readouterr()
     for _ in range(2):
         for name in ("ann", "ben", "carol"):
@@ -103,7 +109,7 @@ def test_matches_go_on_when_nobody_reads_what_is_told(monkeypatch: pytest.Monkey
         raise BrokenPipeError
 
     monkeypatch.setattr("click.echo", closed)
-    BotNotices().say("ann has ended")
+    BotNotices().told("ann has ended")
 
     assert told == [("ann has ended",)]
 
@@ -112,27 +118,42 @@ def test_what_was_told_lately_is_kept_with_the_latest_matches(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     logged: list[str] = []
-    notices = BotNotices()
-    log = notices.noting(logged.append)
-    notices.say("ann has ended")
+    notices = BotNotices(log=logged.append)
+    notices.told("ann has ended")
     for number in range(1_000):
-        log(f"match {number}")
-    notices.say("ben has\nended")
+        finish(notices, Pairing(number, ("ann", "ben")), VOID)
+    notices.told("ben has\nended")
 
     first, *matches, last = notices.lines()
     assert first.endswith(" ann has ended"), "a thousand matches do not push it out"
     assert last.endswith(" ben has\ufffdended")
-    assert matches == [f"match {number}" for number in range(750, 1_000)]
+    assert matches == logged[750:]
+    assert matches[-1].endswith(" akq-1 999 m ann 0, ben 0 · void: it was stopped")
     assert len(logged) == 1_000
     assert capsys.readouterr().err == "ann has ended\nben has\ufffdended\n"
 
 
+VOID = Result((0, 0), (0, 0), Termination(Ending.VOID, None, "it was stopped"))
+
+
+def finish(notices: BotNotices, pairing: Pairing, result: Result) -> None:
+    notices.match_finished(cast("Ledger", SimpleNamespace(id="akq-1")), "m", pairing, result)
+
+
+def test_the_line_of_a_match_says_who_has_ended_it() -> None:
+    notices = BotNotices()
+    out = Result((3, -3), (0, 0), Termination(Ending.CRASH, 1, "crashed"))
+    finish(notices, Pairing(7, ("ann", "ben")), out)
+
+    assert notices.lines()[0].endswith(" akq-1 7 m ann +3, ben -3 · crash: ben crashed")
+
+
 def test_no_more_is_kept_than_fits_into_a_frame() -> None:
     notices = BotNotices()
-    note = notices.noting(lambda line: None)
+    long = "y" * 64, "z" * 400
     for number in range(600):
-        notices.say(f"{number:03} " + "x" * 490)
-        note("y" * 500)
+        notices.told(f"{number:03} " + "x" * 490)
+        finish(notices, Pairing(number, long), VOID)
 
     lines = notices.lines()
     assert sum(map(len, lines)) <= 200_000
@@ -168,39 +189,36 @@ async def test_a_bot_that_has_ended_is_reported_before_the_block_begins(
         ]
 
 
-NEAR = Config()
-
-
 @pytest.fixture
 def unsafe(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(_serving, "unsafe_because", lambda limits: ("no isolation: buy one",))
 
 
 @pytest.mark.usefixtures("unsafe")
-def test_an_arena_that_cannot_isolate_takes_no_submissions() -> None:
-    with pytest.raises(UsageError, match="not safe on this machine: no isolation: buy one; "):
-        check_safety(NEAR, without_isolation=False)
+@pytest.mark.parametrize(
+    ("serve", "without_isolation", "why"),
+    [
+        ({}, False, "not safe on this machine: no isolation: buy one; "),
+        ({"host": "0.0.0.0"}, True, "only where the arena listens on this machine alone"),
+        ({"trusted_proxy": ["::1"]}, True, "only where the arena listens on this machine alone"),
+    ],
+)
+def test_an_arena_that_cannot_isolate_takes_no_submissions(
+    serve: dict[str, Any], without_isolation: bool, why: str
+) -> None:
+    with pytest.raises(UsageError, match=why):
+        check_safety(Config(serve=ServeSection(**serve)), without_isolation=without_isolation)
 
 
-@pytest.mark.usefixtures("unsafe")
-def test_on_loopback_it_may_say_what_everybody_could_read() -> None:
-    text = check_safety(NEAR, without_isolation=True)
+@pytest.mark.parametrize(("reasons", "says"), [((), ""), (("no cure",), "programs too (no cure)")])
+def test_on_loopback_it_says_what_everybody_could_read(
+    reasons: tuple[str, ...], says: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(_serving, "unsafe_because", lambda limits: reasons)
 
-    assert "other students' programs too (no isolation: buy one)" in text
-
-
-@pytest.mark.parametrize("changes", [{"host": "0.0.0.0"}, {"trusted_proxy": ["127.0.0.1"]}])
-def test_without_isolation_nobody_else_may_connect(changes: dict[str, Any]) -> None:
-    elsewhere = Config(serve=ServeSection(**changes))
-
-    with pytest.raises(UsageError, match="only where the arena listens on this machine alone"):
-        check_safety(elsewhere, without_isolation=True)
-
-
-def test_where_it_is_safe_nothing_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_serving, "unsafe_because", lambda limits: ())
-
-    assert check_safety(NEAR, without_isolation=False) == ""
+    text = check_safety(Config(), without_isolation=bool(reasons))
+    assert says in text
+    assert bool(text) == bool(says)
 
 
 def test_programs_are_built_beside_the_file_of_the_database(tmp_path: Path) -> None:

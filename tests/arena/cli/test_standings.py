@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import re
 import threading
 from pathlib import Path
 from typing import Any
@@ -9,10 +8,8 @@ import pytest
 
 from arena.cli import standings
 from arena.formats.spec import Form
-from arena.games.catalogue import GAMES
 from arena.storage.store import Store
 from tests.support.in_process import Run
-from tests.support.sample_database import from_outside, missing, write
 from tests.support.written_competition import WrittenCompetition, names, plan
 
 
@@ -32,48 +29,6 @@ def akq(store: Store, id_: str = "akq-1", **more: Any) -> WrittenCompetition:
     course.plays(1, ("ann", "ben"), (5, -5))
     course.plays(2, ("ann", "cem"), (3, -3))
     return course
-
-
-def without_intervals(table: str) -> list[str]:
-    """The rows of a table, but for how sure their means are, which the rules must say."""
-    rows = [
-        " ".join(words) for words in cells(table)[1:] if words[:1] and words[0][0] in "–123456789"
-    ]
-    means = [re.sub(r" \[[^]]*\]| \(too few\)", "", row) for row in rows]
-    return [re.sub(r"(\.\d)\d+", r"\1", row) for row in means]
-
-
-def cells(table: str) -> list[list[str]]:
-    """The words in each line of a table."""
-    return [line.replace("│", " ").split() for line in table.splitlines()]
-
-
-@pytest.mark.parametrize("game", sorted(GAMES))
-def test_a_game_that_is_gone_has_standings_or_a_line_that_names_its_package(
-    game: str, run: Run, db: str
-) -> None:
-    with from_outside(game):
-        write(Path(db), (game,))
-        before = run("standings", "--db", db).text
-    with missing(game):
-        ran, listed = run("standings", "--db", db, "--json"), run("standings", "--db", db)
-        title = game
-
-    league = GAMES[game].seats == 1
-    assert (ran.status, listed.status) == (0, 0)
-    assert listed.out.splitlines()[0].split(" · ")[1].startswith(f"{title}: ")
-    line = f"arena: {game} of package leduc 1.0 is not installed, and its rules are needed for this"
-    assert listed.err.splitlines() == ([line] if league else [])
-    assert (without_intervals(listed.out) == without_intervals(before)) != league
-
-
-def test_the_list_has_competitions_whose_game_is_gone(run: Run, db: str) -> None:
-    with from_outside("high_low"), from_outside("three_card_poker"):
-        write(Path(db), ("high_low", "three_card_poker", "ace_king_queen"))
-    with missing("high_low"), missing("three_card_poker"):
-        out = run("standings", "--db", db).text
-
-    assert out.startswith("3 competitions\n")
 
 
 def test_in_a_narrow_terminal_ids_can_still_be_read(

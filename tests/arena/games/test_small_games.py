@@ -192,12 +192,12 @@ def test_a_grade_goes_by_the_least_that_can_be_won_or_lost(brings: int, grade: i
 def test_units_that_go_the_same_way_are_listed_once(monkeypatch: pytest.MonkeyPatch) -> None:
     listed = []
 
-    class Counted(GameTree):
+    class CountedTree(GameTree):
         def __init__(self, game: Game, *rest: Any) -> None:
             listed.append(game)
             super().__init__(game, *rest)
 
-    monkeypatch.setattr(small_games, "GameTree", Counted)
+    monkeypatch.setattr(small_games, "GameTree", CountedTree)
     judged(judge_of(LEDUC), decisions(LEDUC, 0, lambda question: question.legal[0], 6))
 
     assert len(listed) == 2  # one for each seat that may speak first

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -183,35 +184,35 @@ async def test_J2_who_does_not_come_is_absent_and_holds_up_nobody(
     assert (kind, seat, text, played.verdict) == (Ending.ABSENT, 1, says, None)
 
 
-@pytest.mark.parametrize(
-    ("ended", "says"), [(None, "left before the match"), ("ended by itself", "ended by itself")]
-)
-async def test_who_goes_between_matches_is_absent_from_the_next(
-    host: FakePoolHost, pair: BotPool, ended: str | None, says: str
-) -> None:
-    del host.gateway.players["ben"]
-    host.supervisor.ended |= {} if ended is None else {"ben": ended}
-    result = (await play(host, pair)).result
-
-    assert (result.termination.kind, result.termination.text) == (Ending.ABSENT, says)
-
-
-async def test_who_takes_no_further_match_is_absent_from_the_next(
-    host: FakePoolHost, pair: BotPool
-) -> None:
+def finishes(host: FakePoolHost) -> None:
     host.gateway.players["ben"].session.finishing = True
-    result = (await play(host, pair)).result
-
-    assert (result.termination.kind, result.termination.seat) == (Ending.ABSENT, 1)
 
 
-async def test_who_plays_another_game_is_told_so(host: FakePoolHost, pair: BotPool) -> None:
+def plays_gin(host: FakePoolHost) -> None:
     host.gateway.players["ben"].games = frozenset({"gin_rummy"})
-    result = (await play(host, pair)).result
 
-    assert result.termination.text == (
-        "said hello for gin_rummy, expected ace_king_queen among its games"
-    )
+
+def ends(host: FakePoolHost) -> None:
+    del host.gateway.players["ben"]
+    host.supervisor.ended["ben"] = "ended by itself"
+
+
+@pytest.mark.parametrize(
+    ("meddle", "says"),
+    [
+        (lambda host: host.gateway.players.pop("ben"), "left before the match"),
+        (finishes, "left before the match"),
+        (ends, "ended by itself"),
+        (plays_gin, "said hello for gin_rummy, expected ace_king_queen among its games"),
+    ],
+)
+async def test_who_cannot_play_the_next_match_is_absent_from_it(
+    host: FakePoolHost, pair: BotPool, meddle: Callable[[FakePoolHost], object], says: str
+) -> None:
+    meddle(host)
+    ended = (await play(host, pair)).result.termination
+
+    assert (ended.kind, ended.seat, ended.text) == (Ending.ABSENT, 1, says)
 
 
 def failing(times: int) -> Game:

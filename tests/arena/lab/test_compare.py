@@ -202,14 +202,14 @@ def test_luck_that_cannot_be_measured_is_not_taken_out() -> None:
     assert refused.gain_of == ("chip", "match")
 
 
-def compared(*values: float, is_share: bool, level: float = 0.02) -> Comparison:
-    comparison = Comparison(is_share=is_share, level=level)
-    for value in values:
-        comparison.add(value)
+def compared(game: Game, *values: float, level: float = 0.02) -> Comparison:
+    both = "ann", "ben"
+    comparison = Comparison(matchup(game), both, None, level=100 * level, most=None)
+    comparison.add_part(MatchupPart(values, len(values), (0, 0), ()))
     return comparison
 
 
-games, gains = partial(compared, is_share=True), partial(compared, is_share=False)
+games, gains = partial(compared, GIN), partial(compared, TCP)
 
 
 def test_nothing_is_known_before_the_first_value() -> None:
@@ -222,7 +222,7 @@ def test_nothing_is_known_before_the_first_value() -> None:
 def test_who_wins_all_games_is_better_as_soon_as_a_half_is_refused() -> None:
     comparison = games()
     while comparison.standpoint is Standpoint.OPEN:
-        comparison.add(1.0)
+        comparison.values.add(1.0)
 
     count = comparison.values.count
     assert comparison.standpoint is Standpoint.FIRST
@@ -273,7 +273,7 @@ def test_what_more_it_takes_is_enough_and_not_too_much(share: float) -> None:
     draw = random.Random(1)
     comparison = games(*[1.0, 0.0] * 10, level=0.05)
     for _ in range(30):
-        comparison.add(float(draw.random() < share))
+        comparison.values.add(float(draw.random() < share))
     more, count = comparison.more_needed(), comparison.values.count
     mean = comparison.values.mean
     assert more is not None

@@ -39,16 +39,12 @@ def repository(tmp_path: Path) -> Path:
     return folder
 
 
-def test_a_name_or_a_file_is_handed_on_as_it_is() -> None:
-    for bot in "nash", "mine.py":
-        with bot_path(bot) as path:
-            assert path == bot
-
-
-def test_a_file_at_a_commit_is_a_file() -> None:
-    assert is_file("mine.py")
+@pytest.mark.parametrize(("bot", "is_one"), [("nash", False), ("mine.py", True)])
+def test_a_name_or_a_file_is_handed_on_as_it_is(bot: str, is_one: bool) -> None:
+    assert is_file(bot) is is_one
     assert is_file("bots/mine.py@HEAD~3")
-    assert not is_file("nash")
+    with bot_path(bot) as path:
+        assert path == bot
 
 
 @NEEDS_GIT

@@ -16,11 +16,12 @@ from arena.games.rules import Game
 from arena.lab.in_process import Entrant, play_parts
 from arena.lab.launched import BotPool, PartPlayer
 from arena.lab.matches import Experiment, MatchSpec, PlayedMatch, SampledGame
-from arena.lab.ruin import Attempt, Trials
+from arena.lab.ruin import Attempt, Ruin, Trials
 from arena.lab.sittings import Sitting, TableMatches
 from protocol.messages import Ending
 from protocol.strategy import Strategy, find
 from protocol.vocabulary import Question, Settings
+from tests.support.not_none import not_none
 from tests.support.virtual_time import all_done
 
 pytestmark = pytest.mark.virtual_time
@@ -311,17 +312,17 @@ async def test_what_comes_after_the_last_part_that_was_needed_is_stopped() -> No
 # ---- Trials
 
 
-async def tried(schedule: Sequence[Step], count: int) -> Trials:
+async def tried(schedule: Sequence[Step], count: int) -> Ruin:
     """The trials of a bot that was started twice, which a schedule ends."""
     attempt = Attempt(GAMES["blackjack"], stake=20, goal=25)
-    trials = Trials(attempt)
+    trials = Trials()
     parts = attempt.parts(1, count, at_once=1)
     await stepwise(attempt, parts, trials.add, schedule, each=2, at_once=2)
-    return trials
+    return trials[0]
 
 
 async def test_T10_trials_are_played_side_by_side() -> None:
-    trials = await tried(
+    result = await tried(
         [
             (("trial 1", "trial 2"), {"trial 2": None}),
             (("trial 1", "trial 3"), {"trial 3": None}),
@@ -329,18 +330,15 @@ async def test_T10_trials_are_played_side_by_side() -> None:
         ],
         count=3,
     )
-    [result] = trials.ruins()
 
-    assert (result.trials, result.offences, trials.offence) == (3, 0, None)
+    assert (result.trials, result.offences, result.offence) == (3, 0, None)
 
 
 @pytest.mark.parametrize("ends", [{"trial 2": 0}, {"trial 2": 0, "trial 1": 0}])
 async def test_T10_the_first_offence_ends_all_trials(
     ends: Mapping[str, int | Exception | None],
 ) -> None:
-    trials = await tried([(("trial 1", "trial 2"), ends)], count=10)
-    [result] = trials.ruins()
+    result = await tried([(("trial 1", "trial 2"), ends)], count=10)
 
     assert (result.trials, result.offences) == (1, 1)
-    assert trials.offence is not None
-    assert trials.offence.kind is Ending.CRASH
+    assert not_none(result.offence).kind is Ending.CRASH

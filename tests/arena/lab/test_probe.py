@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 
 import arena
-from arena.games.analysis import Analyser, Analysis, ProbedMatch, ProbeMatch
+from arena.games.analysis import Analyser, Analysis, ProbedMatch, ProbeMatch, SeatDecision
 from arena.games.catalogue import GAMES, competition_settings, game_named
 from arena.games.rules import AskSeat, Scoreboard
 from arena.games.verdict import Finding
 from arena.lab.probe import ProbeFailed, analyse_here, begin, play_probe
-from arena.lab.probed_programs import ProbedSeat
+from arena.lab.probed_programs import names_of, script_of
 from arena.lab.seat_referee import BotFailed
 from protocol.ace_king_queen import AceKingQueenSettings, Open
 from protocol.errors import NoAnalysis
@@ -144,16 +144,16 @@ class ProbedBot(RefereedBot):
         self._strategy = strategy
 
     def plays(self, game: str, probe: ProbeMatch) -> ProbedMatch:
-        seat, outcome = self.begins(game, probe)
+        outcome = self.begins(game, probe)
         self.goes_on()
         assert outcome.result() is None
-        return ProbedMatch(seat.decisions, seat.match.answers, seat.match.scores)
+        return ProbedMatch(self.decisions, self.match.answers, self.match.scores)
 
-    def begins(
-        self, game: str, probe: ProbeMatch
-    ) -> tuple[ProbedSeat, asyncio.Future[BotFailed | None]]:
-        seat = ProbedSeat(begin(GAMES[game], probe), probe, "ann")
-        return seat, self.referee.put(self.bot.player, seat, f"m-{len(self.messages)}")
+    def begins(self, game: str, probe: ProbeMatch) -> asyncio.Future[BotFailed | None]:
+        self.match, self.decisions = begin(GAMES[game], probe), list[SeatDecision]()
+        script = script_of(self.match, probe, self.decisions)
+        id_, names = f"m-{len(self.messages)}", names_of(probe, "ann")
+        return self.referee.put(self.bot.player, id_, self.match, probe.seat, names, script)
 
     def goes_on(self) -> None:
         """Let the strategy answer until no more messages come."""
@@ -220,7 +220,7 @@ async def test_a_bot_that_has_gone_between_two_matches_is_not_asked_again() -> N
 
     bot.bot.player.leaving = True
     bot.referee.offence(bot.bot.player, crash)
-    _, outcome = bot.begins("ace_king_queen", made_up("ace_king_queen"))
+    outcome = bot.begins("ace_king_queen", made_up("ace_king_queen"))
 
     assert outcome.result() == BotFailed("crashed: exit status 3", stderr="oh")
 
@@ -232,7 +232,7 @@ async def test_a_fault_of_the_analysis_is_raised_where_it_is_awaited() -> None:
     script = made_up("ace_king_queen", seat=1)
     broken = ProbeMatch(settings=script.settings, seat=1, others=(Answering(wrong),), seed=5)
     bot = ProbedBot(seeded("ace_king_queen", "bot"))
-    _, outcome = bot.begins("ace_king_queen", broken)
+    outcome = bot.begins("ace_king_queen", broken)
     bot.goes_on()
 
     with pytest.raises(RuntimeError, match="a script of the analysis is wrong"):

@@ -8,17 +8,21 @@ from typing import Any
 import msgspec
 import pytest
 
+import arena
 from arena.games.match import Record
-from arena.games.replay import reopened
+from arena.games.replay import CardsDealt, SeatAnswered, events_of, reopened
 from arena.games.verdict import Finding
 from arena.lab.replay_to_bot import (
     BotFailed,
     RecordedSeat,
     ReplayOutcome,
+    brought,
     program_of,
     replay_to_bot,
 )
 from arena.records.seat_document import seat_document
+from bots.ace_king_queen import Bluffer, Honest
+from protocol.ace_king_queen import Open, Respond
 from protocol.errors import ArenaError, UsageError
 from protocol.messages import Ask, Ending, Limits, Match, Mechanism, Over
 from tests.support.fake_bots import FakeBotProcess
@@ -36,10 +40,11 @@ class ReplayedBot(RefereedBot):
     def __init__(self, record: Record, seat: int, process: FakeBotProcess | None = None) -> None:
         super().__init__(process)
         self.record, self.seat = record, seat
-        self.recorded = RecordedSeat(record, seat, NAMES[: len(record.scores)])
+        self.recorded = RecordedSeat(record, seat)
         self.asks: list[Ask] = []
         self.overs: list[Over] = []
-        self.outcome = self.referee.put(self.bot.player, self.recorded, "m-1")
+        names = NAMES[: len(record.scores)]
+        self.outcome = self.recorded.put_to(self.bot.player, self.referee, names, "m-1")
 
     def plays(self, decide: Callable[[Ask, Any], Any]) -> None:
         """Answer all questions by `decide`, which gets the question and the recorded answer."""
@@ -119,14 +124,14 @@ def told(seat: RecordedSeat) -> list[Any]:
             heard.append(script.send(given))
             given = "something else"
     except StopIteration as ended:
-        return [*heard, ended.value]
+        return [*heard, ended.value.news]
 
 
 async def test_a_seats_document_puts_the_same_questions() -> None:
     record = play("gin_rummy", 6).record
     document = seat_document(record, 1, "m", NAMES[:2])
-    of_record = RecordedSeat(record, 1, NAMES[:2])
-    of_document = RecordedSeat(document.record, 1, NAMES[:2], document)
+    of_record = RecordedSeat(record, 1)
+    of_document = RecordedSeat(document.record, 1, document)
 
     assert told(of_document) == told(of_record)
     assert of_document.differences == of_record.differences
@@ -265,6 +270,41 @@ async def test_a_name_that_no_bot_can_have_is_refused_before_anything_starts(nam
 
     with pytest.raises(UsageError, match="expected a bot's name at seat 2"):
         await replay_to_bot(record, 1, names, program_of("high_low", "timid"), Limits())
+
+
+# ---- What another answer would have brought: only where nobody could have done anything more
+
+RANKS = "AKQ"
+
+
+def test_an_answer_that_ends_the_hand_is_weighed_by_the_cards_alone() -> None:
+    bots = [Bluffer(), Honest()]
+    played = arena.play("ace_king_queen", bots, settings={"hands": 60}, seed=2).record
+    deck: tuple[str, ...] = ()
+    seen = set()
+    for event in events_of(played):
+        if isinstance(event, CardsDealt):
+            deck = event.deal
+        if not isinstance(event, SeatAnswered):
+            continue
+        index, seat, question = event.index, event.seat, event.question
+        sign = 1 if RANKS.index(deck[seat]) < RANKS.index(deck[1 - seat]) else -1
+        outcomes = {"check": sign, "call": 2 * sign, "fold": -1}
+        others = {"bet": "check", "check": "bet", "call": "fold", "fold": "call"}
+        answer = played.answers[index]
+        other = others[answer]
+        found = brought(played, seat, index, other)
+        if isinstance(question, Open) and other == "bet":
+            assert found is None  # the other seat would have been asked
+        elif isinstance(question, Respond):
+            assert found == (outcomes[answer], outcomes[other])
+            seen.add(other)
+        else:
+            assert found is not None
+            assert found[1] == outcomes[other]
+            seen.add(other)
+
+    assert seen >= {"check", "fold"}
 
 
 def _answers(record: Record) -> list[tuple[int, Any]]:

@@ -305,24 +305,20 @@ def verdict(kind: Ending, stderr: str | None) -> Verdict:
 
 
 @pytest.mark.parametrize(
-    ("stderr", "said"),
-    [("Error: no bet\n\tat Bot.main\n", "; it said: Error: no bet"), ("\n", ""), (None, "")],
+    ("kind", "stderr", "text", "advice"),
+    [
+        (Ending.CRASH, "Error: no bet\n\tat Bot.main\n", "ended; it said: Error: no bet", ""),
+        (Ending.CRASH, "\n", "ended", ""),
+        (Ending.CRASH, None, "ended", ""),
+        (Ending.ILLEGAL, "thinking\n", "ended", "what to do"),
+    ],
 )
-def test_a_crash_is_told_with_the_line_that_says_what_it_was(stderr: str | None, said: str) -> None:
-    ended = Termination(Ending.CRASH, 1, "crashed: exit status 1")
-    offence = Offence.of(ended, verdict(Ending.CRASH, stderr), bot=4, place=1, match=3)
+def test_an_offence_is_told_with_its_advice_or_the_line_that_says_what_it_was(
+    kind: Ending, stderr: str | None, text: str, advice: str
+) -> None:
+    offence = Offence.of(Termination(kind, 1, "ended"), verdict(kind, stderr), 4, 1, 3)
 
-    assert offence.text == "crashed: exit status 1" + said
-    assert offence.stderr == (stderr or "").strip()
-    assert (offence.advice, offence.bot, offence.match) == ("", 4, 3)
-
-
-def test_any_other_offence_is_told_with_its_advice() -> None:
-    ended = Termination(Ending.ILLEGAL, 1, "answered 4")
-    offence = Offence.of(ended, verdict(Ending.ILLEGAL, "thinking\n"))
-
-    assert (offence.text, offence.advice) == ("answered 4", "what to do")
-    assert offence.stderr == "thinking"
+    assert offence == Offence(4, 1, kind, text, 3, advice, (stderr or "").strip())
 
 
 def test_without_a_verdict_there_is_only_what_happened() -> None:

@@ -1,9 +1,9 @@
-"""How a competition stands by the page of its arena, for `arena standings --url`."""
+"""What the page of an arena says of a competition, and of where a submission plays next."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 import msgspec
@@ -13,20 +13,22 @@ from arena.cli import _output as output
 from arena.cli._arena_connection import place_of
 from arena.cli._arena_pages import ArenaPages
 from arena.cli._results import Found
-from arena.cli.standings import how_far
+from arena.cli.standings import how_far, listing
 from arena.formats.bracket import BracketRow
 from arena.formats.ladder import LadderRow
 from arena.formats.schedule import RankingPlace
 from arena.formats.settled import SettledLeagueRow, SettledRow, settled_note
-from arena.formats.spec import Form
+from arena.formats.spec import Form, Take
 from arena.formats.standings import LeagueRow, Row
 from arena.games.figures import plural, time_of
 from arena.storage.models import CompetitionReport, CompetitionState
 from arena.web.documents import CompetitionLine, Competitions, Overview
-from protocol.errors import Unreachable, UsageError
+from protocol.errors import ArenaError, Unreachable, UsageError
 from protocol.messages import Ending, Progress
 
-__all__ = ["standings_there"]
+__all__ = ["next_runs", "standings_there"]
+
+_MOST_RUNS = 3  # that are named
 
 _ROWS: Mapping[Form, type[Any]] = {
     Form.ROUND_ROBIN: Row,
@@ -62,7 +64,12 @@ def standings_there(pages: ArenaPages, competition: str | None) -> Found:
     try:
         listed = msgspec.json.decode(pages.get("competitions"), type=Competitions).competitions
         if competition is None and len(listed) != 1:
-            return listed, [_table(listed)]
+            about = (
+                (row.id, row.run, row.game, row.form, row.started_at, f"{row.state}, {count}")
+                for row in listed
+                for count in [plural(row.played, "match")]
+            )
+            return listed, [listing(about)]
         document = pages.get("competitions", _found(listed, competition))
         page = msgspec.json.decode(document, type=_Page)
         return msgspec.json.decode(document), list(_lines(page))
@@ -82,21 +89,6 @@ def _found(listed: tuple[CompetitionLine, ...], text: str | None) -> str:
         shown = ", ".join((found or ids)[:10]) or "none"
         raise UsageError(f"expected one of the arena's competitions, {shown}; got {text!r}")
     return found[0]
-
-
-def _table(listed: tuple[CompetitionLine, ...]) -> output.TitledTable:
-    return output.table_of(
-        plural(len(listed), "competition"),
-        listed,
-        ("competition", lambda row: row.id),
-        ("run", lambda row: row.run),
-        ("game", lambda row: row.game),
-        ("form", lambda row: row.form.replace("_", " ")),
-        ("began", lambda row: time_of(row.started_at)),
-        ("how far", lambda row: f"{row.state}, {plural(row.played, 'match')}"),
-        words=("competition", "run", "game", "form", "began", "how far"),
-        whole=("competition",),
-    )
 
 
 def _lines(page: _Page) -> output.Lines:
@@ -129,3 +121,43 @@ def _lines(page: _Page) -> output.Lines:
     for offence in page.verdicts:
         text = f" {offence.text}" if offence.text else " is out"
         yield f"{offence.bot}{text} ({offence.kind.value}; match {offence.match})"
+
+
+class _Run(msgspec.Struct, frozen=True):
+    """A competition in the lobby: it is on, or begins at `next_at` or when enough bots are there.
+
+    `submitted` is null if it takes no submissions.
+    """
+
+    run: str
+    game: str
+    form: Form
+    take: Take = Take.CONNECTED
+    next_at: float | None = None
+    submitted: int | None = None
+
+
+class _Lobby(msgspec.Struct, frozen=True):
+    competitions: tuple[_Run, ...]
+    runs: tuple[_Run, ...]
+
+
+def next_runs(url: str, games: Collection[str]) -> list[str]:
+    """The ladders of these games that take submissions, and the first such runs, each in words.
+
+    Empty if the arena at `url` has no page, or plans nothing.
+    """
+    try:
+        lobby = msgspec.json.decode(ArenaPages(url).get("lobby"), type=_Lobby)
+    except (ArenaError, msgspec.MsgspecError):
+        return []
+    found = [
+        f"{each.run or each.game}, ladder, now"
+        for each in lobby.competitions
+        if each.game in games and each.form is Form.LADDER and each.take is not Take.CONNECTED
+    ]
+    for each in lobby.runs:
+        if each.game in games and each.submitted is not None:
+            when = "when enough bots are there" if each.next_at is None else time_of(each.next_at)
+            found.append(f"{each.run}, {each.form.value.replace('_', ' ')}, {when}")
+    return found[:_MOST_RUNS]
