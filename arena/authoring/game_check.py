@@ -21,16 +21,17 @@ from typing import Any
 import msgspec
 
 from arena.authoring.luck_check import LuckCheck
-from arena.authoring.playout import NoAnswer, Playout, SeatDecided, play_out, raised, strings_in
+from arena.authoring.playout import NoAnswer, Playout, play_out, raised, same_answers, strings_in
 from arena.authoring.round_check import MessageCheck, RoundCheck
 from arena.authoring.secrecy import SecretCard, exchanges, first_difference, leaks, secret_cards
 from arena.authoring.view_check import broken_view
 from arena.engine.drive import drive
 from arena.engine.match import MatchState
-from arena.engine.rules import NOBODY, Game, TellSeat
+from arena.engine.rules import Game
 from arena.engine.shuffle import Stream, match_key, seed_from_int
+from arena.games.replay import CardsDealt
 from protocol.entry_points import points
-from protocol.errors import ArenaError, IllegalAnswer, one_line
+from protocol.errors import ArenaError, one_line
 from protocol.games import PACKAGES
 from protocol.messages import Ending, Termination
 from protocol.strategy import house_bots
@@ -126,7 +127,7 @@ def check_game(
     for number in range(matches):
         trial = _Trial(game, game.short, seed, number)
         note(trial.check())
-        decided.append(len(trial.played.answers))
+        decided.append(len(trial.played.match.answers))
         tick()
         if trial.is_broken:
             break
@@ -167,17 +168,14 @@ class _Trial:
     @property
     def is_broken(self) -> bool:
         """Whether its rules raised something, or did not end."""
-        decided = len(self.played.answers)
-        return self.played.error is not None or (
-            decided == _MOST_DECISIONS and not self.played.is_over
-        )
+        played = self.played
+        is_endless = len(played.match.answers) == _MOST_DECISIONS and not played.is_over
+        return played.error is not None or is_endless
 
     def check(self) -> Found:
         """All that is wrong with it."""
         if self.is_broken:
-            what = f"is not over after {_MOST_DECISIONS:,} decisions"
-            if self.played.error is not None:
-                what = _raised(self.played.error)
+            what = self.played.error or f"is not over after {_MOST_DECISIONS:,} decisions"
             yield "rules", f"a match with {_shown(self._settings)} {what}"
             return
         yield from RoundCheck(self._game).check(self.played)
@@ -206,17 +204,13 @@ class _Trial:
             value = self._chance.choice(legal)
         else:
             raise NoAnswer
-        try:
-            return question.check(value)
-        except IllegalAnswer:
-            return value  # `MessageCheck` says so
+        return value
 
     def _again(self) -> Found:
         """The same cards and answers must give the same match."""
         with _another_random():
-            again = self._play(_Same(self.played.answers))
-        told, told_again = _heard(self.played), _heard(again)
-        if told != told_again or self.played.scores[-1:] != again.scores[-1:]:
+            again = self._play(same_answers(self.played.match.answers))
+        if _heard(self.played) != _heard(again):
             yield (
                 "rules",
                 "the same cards and answers gave another match: the rules or `deals` draw from "
@@ -232,27 +226,14 @@ class _Trial:
             if not others:
                 continue
             other = self._chance.choice(others)
-            again = self._play(_Same(self.played.answers), exchanges(self._deals(), secret, other))
+            answers = same_answers(self.played.match.answers)
+            again = self._play(answers, exchanges(self._deals(), secret, other))
             told = first_difference(self._game, secret, self.played.events, again.events)
             if told is not None:
                 yield "secrecy", told
 
     def _all_cards(self, secret: SecretCard) -> set[str]:
-        event = self.played.events[secret.start]
-        assert isinstance(event, TellSeat), "it is a deal"
-        return set(strings_in(event.news))
-
-
-class _Same:
-    """Gives the answers of another match, in order, as long as they are legal."""
-
-    def __init__(self, answers: list[Any]) -> None:
-        self._answers = iter(answers)
-
-    def __call__(self, question: Question[Any]) -> Any:
-        for value in self._answers:
-            return question.check(value)
-        raise NoAnswer
+        return set(strings_in(self.played.events[secret.start]))
 
 
 @contextmanager
@@ -266,9 +247,10 @@ def _another_random() -> Iterator[None]:
         random.setstate(state)
 
 
-def _heard(played: Playout) -> list[object]:
-    """All but the deals, which need not be comparable."""
-    return [e for e in played.events if isinstance(e, SeatDecided) or e.seat != NOBODY]
+def _heard(played: Playout) -> tuple[object, ...]:
+    """All but the deals, which need not be comparable, and the scores."""
+    told = [event for event in played.events if not isinstance(event, CardsDealt)]
+    return told, played.match.scores
 
 
 def _imports(game: Game) -> Found:
@@ -317,9 +299,9 @@ def _settings(game: Game, seed: int) -> Found:
     for number, (field, chosen) in enumerate(settings.items()):
         estimate = game.decisions(read(chosen))
         trial = _Trial(game, chosen, seed, number)
-        decided = len(trial.played.answers)
+        decided = len(trial.played.match.answers)
         if trial.played.error is not None:
-            yield field, f"a match with {_shown(read(chosen))} {_raised(trial.played.error)}"
+            yield field, f"a match with {_shown(read(chosen))} {trial.played.error}"
         elif not trial.played.is_over and decided > _FACTOR * estimate:
             yield (
                 field,
@@ -385,9 +367,8 @@ class _Lineups:
                 return
             if match.termination == Termination(Ending.COMPLETED):
                 deals = self._game.deals(self._settings, Stream(match_key(self._drawn(number))))
-                played = play_out(
-                    self._game, self._settings, deals, _Same(match.answers), self._most
-                )
+                same = same_answers(match.answers)
+                played = play_out(self._game, self._settings, deals, same, self._most)
                 yield from self._luck.check(played, lineup)
 
     def _drawn(self, number: int) -> bytes:
@@ -463,7 +444,3 @@ _TAKERS = {"the first of `legal`": partial(_Takes, 0), "the last of `legal`": pa
 def _shown(settings: Settings) -> str:
     values = msgspec.to_builtins(settings)
     return ", ".join(f"{name}={value}" for name, value in values.items()) or "no settings"
-
-
-def _raised(error: str) -> str:
-    return error if error.startswith(("yielded", "told")) else f"raised {error}"

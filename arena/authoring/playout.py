@@ -1,131 +1,117 @@
 """Plays a match with answers from a function, and keeps everything that its rules did.
 
-Unlike `MatchState` it trusts no rule: whatever they raise or yield is in the result.
+`MatchState` trusts the rules of a game. Here they are watched: whatever they raise or yield is in
+the result.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from math import isfinite
-from typing import Any, TypeAlias
+from typing import Any
 
 import msgspec
 
 from arena.engine.drive import place_of
-from arena.engine.rules import NOBODY, AskSeat, Game, Scoreboard, TellSeat
+from arena.engine.match import MatchState
+from arena.engine.rules import AskSeat, Game, Rules, Scoreboard, TellSeat
+from arena.games.replay import Event, Playback
 from protocol.errors import ArenaError, IllegalAnswer, in_words, one_line
 from protocol.vocabulary import Question, Settings
 
-__all__ = [
-    "NoAnswer",
-    "Playout",
-    "PlayoutEvent",
-    "SeatDecided",
-    "are_numbers",
-    "play_out",
-    "raised",
-    "strings_in",
-    "with_swapped",
-]
+__all__ = ["NoAnswer", "Playout", "are_numbers", "play_out", "raised", "same_answers", "strings_in"]
 
 _MOST_TOLD = 10_000  # news in a row; a match that only tells would never end
+
+Answers = Callable[[Question[Any]], Any]
+"""Answers the questions of all seats; raises `NoAnswer` to break the match off."""
 
 
 class NoAnswer(ArenaError):
     """There is no answer to a question, and the match breaks off."""
 
 
-class SeatDecided(msgspec.Struct, frozen=True):
-    """A seat gave its answer."""
-
-    seat: int
-    value: Any
-
-
-PlayoutEvent: TypeAlias = AskSeat | TellSeat | SeatDecided
-"""A deal is told to `NOBODY`."""
+class _Misbehaved(Exception):
+    """What rules did that are no rules."""
 
 
 class Playout(msgspec.Struct):
     """A match that was played: its events, and the scores and points behind each of them.
 
     Attributes:
-        is_over: whether its rules returned; not if there were too many decisions.
-        error: what its rules raised, and where, in words.
+        error: what its rules did that they may not, and where, in words.
     """
 
-    events: list[PlayoutEvent] = []
-    scores: list[tuple[int, ...]] = []
-    points: list[tuple[int, ...]] = []
-    is_over: bool = False
+    match: MatchState
+    events: list[Event] = []
+    boards: list[tuple[tuple[int, ...], tuple[int, ...]]] = []
     error: str | None = None
 
     @property
-    def answers(self) -> list[Any]:
-        return [
-            event.value
-            for event in self.events
-            if type(event) is SeatDecided and event.seat != NOBODY
-        ]
+    def is_over(self) -> bool:
+        """Whether its rules returned; not if there were too many decisions."""
+        return self.match.termination is not None
+
+    def note(self, events: Iterable[Event]) -> None:
+        for event in events:
+            self.events.append(event)
+            self.boards.append((self.match.scores, self.match.points))
 
 
 def play_out(
-    game: Game,
-    settings: Settings,
-    deals: Iterator[Any],
-    answer: Callable[[Question[Any]], Any],
-    most: int,
+    game: Game, settings: Settings, deals: Iterator[Any], answer: Answers, most: int
 ) -> Playout:
-    """Play a match of at most so many decisions.
+    """Play a match of at most so many decisions, up to an answer that is missing or illegal."""
+    watched = msgspec.structs.replace(
+        game, rules=_watched(game), deals=lambda settings, stream: deals, unit=None
+    )
+    match = MatchState(watched, settings, seed=b"", start=False, tells_deals=True)
+    played, playback = Playout(match), Playback(match)
+    try:
+        match.start()
+        played.note(playback.take_events())
+        while match.pending is not None and len(match.answers) < most:
+            played.note(playback.feed(answer(match.pending.question)))
+    except (NoAnswer, IllegalAnswer):
+        pass
+    except _Misbehaved as error:
+        played.error = str(error)
+    except Exception as error:
+        played.error = f"raised {raised(error)}, after {len(match.answers)} answers"
+    return played
 
-    It breaks off where `answer` raises `NoAnswer` or `IllegalAnswer`.
-    """
-    played, board = Playout(), Scoreboard(game.seats)
 
-    def note(event: PlayoutEvent) -> None:
-        played.events.append(event)
-        played.scores.append(tuple(board.scores))
-        played.points.append(tuple(board.points))
+def same_answers(answers: Iterable[Any]) -> Answers:
+    """The answers of another match, in order."""
+    left = iter(answers)
 
-    def noting() -> Iterator[Any]:
-        for deal in deals:
-            note(TellSeat(NOBODY, deal))
-            yield deal
+    def answer(question: Question[Any]) -> Any:
+        for value in left:
+            return value
+        raise NoAnswer
 
-    rules = game.rules(settings, noting(), board)
-    reply: Any = None
-    decided = told = 0
-    while True:
-        try:
-            step: Any = rules.send(reply)
-        except StopIteration:
-            played.is_over = True
-            note(SeatDecided(NOBODY, None))  # the scores at the end
-            return played
-        except Exception as error:
-            played.error = f"{raised(error)}, after {decided} answers"
-            return played
-        reply = None
-        if type(step) is TellSeat:
-            note(step)
-            told += 1
-        elif type(step) is AskSeat:
-            note(step)
-            if decided == most:
-                return played
+    return answer
+
+
+def _watched(game: Game) -> Callable[[Any, Iterator[Any], Scoreboard], Rules]:
+    """The rules of a game, which raise `_Misbehaved` where they break the form of rules."""
+
+    def rules(settings: Any, deals: Iterator[Any], board: Scoreboard) -> Rules:
+        send, reply, told = game.rules(settings, deals, board).send, None, 0
+        while True:
             try:
-                reply = answer(step.question)
-            except (NoAnswer, IllegalAnswer):
-                return played
-            decided, told = decided + 1, 0
-            note(SeatDecided(step.seat, reply))
-        else:
-            got = one_line(repr(step))
-            played.error = f"yielded {got}, expected an AskSeat or a TellSeat"
-            return played
-        if told > _MOST_TOLD:
-            played.error = f"told {told:,} news without a question, expected it to end"
-            return played
+                step: Any = send(reply)
+            except StopIteration:
+                return
+            told = told + 1 if type(step) is TellSeat else 0
+            if told > _MOST_TOLD:
+                raise _Misbehaved(f"told {told:,} news without a question, expected it to end")
+            if not told and type(step) is not AskSeat:
+                got = one_line(repr(step))
+                raise _Misbehaved(f"yielded {got}, expected an AskSeat or a TellSeat")
+            reply = yield step
+
+    return rules
 
 
 def raised(error: Exception) -> str:
@@ -154,20 +140,3 @@ def strings_in(value: Any) -> Iterator[str]:
     elif isinstance(value, msgspec.Struct):
         for field in value.__struct_fields__:
             yield from strings_in(getattr(value, field))
-
-
-def with_swapped(deal: Any, one: str, other: str) -> Any:
-    """A deal in which two cards have changed places; one that is not in it is put in."""
-    if isinstance(deal, str):
-        return {one: other, other: one}.get(deal, deal)
-    if isinstance(deal, list):
-        return [with_swapped(item, one, other) for item in deal]
-    if type(deal) is tuple:
-        return tuple(with_swapped(item, one, other) for item in deal)
-    if isinstance(deal, msgspec.Struct):
-        fields = {
-            field: with_swapped(getattr(deal, field), one, other)
-            for field in deal.__struct_fields__
-        }
-        return msgspec.structs.replace(deal, **fields)
-    return deal
