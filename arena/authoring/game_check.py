@@ -21,7 +21,15 @@ from typing import Any
 import msgspec
 
 from arena.authoring.luck_check import LuckCheck
-from arena.authoring.playout import NoAnswer, Playout, play_out, raised, same_answers, strings_in
+from arena.authoring.playout import (
+    AnyLegal,
+    NoAnswer,
+    Playout,
+    play_out,
+    raised,
+    same_answers,
+    strings_in,
+)
 from arena.authoring.round_check import MessageCheck, RoundCheck
 from arena.authoring.secrecy import SecretCard, exchanges, first_difference, leaks, secret_cards
 from arena.authoring.view_check import broken_view
@@ -163,6 +171,7 @@ class _Trial:
         self._key = match_key(seed_from_int(seed), (str(number),))
         self._messages = MessageCheck(game)
         self._chance = Random(f"{seed}:{number}")
+        self._any_legal = AnyLegal(self._chance)
         self.played = self._play(self._random_answer)
 
     @property
@@ -197,14 +206,10 @@ class _Trial:
         return play_out(self._game, self._settings, deals or self._deals(), answer, _MOST_DECISIONS)
 
     def _random_answer(self, question: Question[Any]) -> Any:
-        legal = question.choices
-        if isinstance(legal, Range):
-            value: Any = self._chance.randint(legal.min, max(legal.min, legal.max))
-        elif isinstance(legal, tuple) and legal:
-            value = self._chance.choice(legal)
-        else:
-            raise NoAnswer
-        return value
+        legal: Any = question.choices
+        if legal.min <= legal.max if isinstance(legal, Range) else type(legal) is tuple and legal:
+            return self._any_legal.decide(question)
+        raise NoAnswer
 
     def _again(self) -> Found:
         """The same cards and answers must give the same match."""

@@ -1,30 +1,77 @@
-"""Plays a match with answers from a function, and keeps everything that its rules did.
+"""Plays a match at random, or with answers from a function, and keeps everything its rules did.
 
-`MatchState` trusts the rules of a game. Here they are watched: whatever they raise or yield is in
-the result.
+`MatchState` trusts the rules of a game. Those that are played out are watched: whatever they raise
+or yield is in the result.
 """
 
 from __future__ import annotations
 
+import random
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from math import isfinite
 from typing import Any
 
 import msgspec
 
-from arena.engine.drive import place_of
-from arena.engine.match import MatchState
+from arena.engine.drive import drive, place_of
+from arena.engine.match import MatchState, Record
 from arena.engine.rules import AskSeat, Game, Rules, Scoreboard, TellSeat
+from arena.engine.shuffle import seed_from_int
 from arena.games.replay import Event, Playback
 from protocol.errors import ArenaError, IllegalAnswer, in_words, one_line
-from protocol.vocabulary import Question, Settings
+from protocol.vocabulary import News, Question, Range, Settings
 
-__all__ = ["NoAnswer", "Playout", "are_numbers", "play_out", "raised", "same_answers", "strings_in"]
+__all__ = [
+    "AnyLegal",
+    "NoAnswer",
+    "Playout",
+    "are_numbers",
+    "play_out",
+    "raised",
+    "random_record",
+    "same_answers",
+    "strings_in",
+]
 
+_LISTED = 1_000_000  # a bet beyond that ends most matches
 _MOST_TOLD = 10_000  # news in a row; a match that only tells would never end
 
 Answers = Callable[[Question[Any]], Any]
 """Answers the questions of all seats; raises `NoAnswer` to break the match off."""
+
+
+class AnyLegal:
+    """Answers any game at random: where there are no house bots, and to reach rare questions.
+
+    `prefer` takes the legal answers and returns those to choose from; if it returns none, all.
+    """
+
+    def __init__(
+        self,
+        rng: random.Random,
+        prefer: Callable[[Sequence[Any]], Sequence[Any]] = lambda legal: legal,
+    ) -> None:
+        self._rng = rng
+        self._prefer = prefer
+
+    def decide(self, question: Question[Any]) -> object:
+        legal = question.choices
+        if isinstance(legal, Range):
+            return self._rng.randint(legal.min, min(legal.max, legal.min + _LISTED))
+        return self._rng.choice(self._prefer(legal) or legal)
+
+    def hear(self, news: News) -> None:
+        """News changes nothing."""
+
+    def reset(self) -> None:
+        """There is nothing to forget."""
+
+
+def random_record(game: Game, settings: Settings, seed: int) -> Record:
+    """The record of a match with random answers; the same seed gives the same one."""
+    match = MatchState(game, settings, seed=seed_from_int(seed))
+    drive(match, [AnyLegal(random.Random(seed))] * game.seats)
+    return match.result().record
 
 
 class NoAnswer(ArenaError):

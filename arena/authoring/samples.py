@@ -7,15 +7,11 @@ the same samples every time.
 
 from __future__ import annotations
 
-import random
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
-from arena.authoring.conformance.table import AnyLegal
-from arena.engine.drive import drive
-from arena.engine.match import MatchState
+from arena.authoring.playout import random_record
 from arena.engine.rules import Game
-from arena.engine.shuffle import seed_from_int
 from arena.records.transcript import Side, conversation
 from protocol.codec import Encoding, decode_from_arena
 from protocol.messages import ArenaMessage, Ask, Limits, Over, Welcome
@@ -64,11 +60,8 @@ def _chosen(messages: Iterable[ArenaMessage]) -> Iterator[ArenaMessage]:
 
 
 def _conversation(game: Game, number: int, seat: int) -> Iterator[ArenaMessage]:
-    chance = random.Random(number)
-    match = MatchState(game, game.vocabulary.read_settings(None), seed=seed_from_int(number))
-    drive(match, [AnyLegal(chance)] * game.seats)
+    record = random_record(game, game.vocabulary.read_settings(None), number)
     match_id, names = f"sample-{number}.{seat}", _NAMES[: game.seats]
-    record = match.result().record
     for line in conversation(record, names, seat, match_id, limits=Limits()).lines:
         if line.side is Side.ARENA:
             yield from decode_from_arena(line.text, Encoding.JSON, lambda _: game.name)

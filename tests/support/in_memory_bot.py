@@ -169,8 +169,7 @@ async def check(
     bot = BotUnderTest(None, "bot", limits, on_wait=come)
     bot.endpoint.open = nothing  # type: ignore[method-assign]
     memory.endpoint = bot.endpoint
-    rng = random.Random(1)
     checked = await run(
-        bot, games=games, rounds=rounds, rng=rng, on_step=note, on_progress=on_progress
+        bot, games=games, rounds=rounds, seed=1, on_step=note, on_progress=on_progress
     )
     return checked, told

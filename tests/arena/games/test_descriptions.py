@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 import arena.games
-from arena.authoring.conformance.table import AnyLegal
+from arena.authoring.playout import AnyLegal
 from arena.engine.drive import drive
 from arena.engine.match import MatchState
 from arena.engine.rules import EVERYONE, NOBODY, AskSeat, TellSeat, Variation

@@ -16,7 +16,7 @@ from arena.authoring.conformance.diagnose import (
     last_lines,
     messages_of,
 )
-from arena.authoring.conformance.wire import Line, Opened
+from arena.authoring.conformance.wire import Line, Opened, Perturbation
 from arena.engine.verdict import Finding
 from arena.sandbox.command import Program
 from protocol.ace_king_queen import Open
@@ -183,7 +183,7 @@ async def hint_of(
     bot._wire = cast(Line, ClosedConnection(code))
     bot._is_mute = bot._is_idle = is_mute
     finding = None if status is None else ended(status)
-    with bot.speaking(blame=blame):
+    with bot.perturbed(Perturbation(blame)):
         return (await bot._departed("more", Hint.LEFT, finding)).hint
 
 
@@ -215,7 +215,7 @@ async def test_a_crash_that_is_known_is_no_fault_of_the_step() -> None:
     bot = started()
 
     def crash(blame: Hint | None, stderr: str) -> Hint:
-        with bot.speaking(blame=blame):
+        with bot.perturbed(Perturbation(blame)):
             return bot.failure("it", "exit status 1", Hint.CRASHED, stderr).hint
 
     assert crash(Hint.STRICT, "KeyError: 'a'") is Hint.STRICT
@@ -226,7 +226,7 @@ async def test_a_crash_that_is_known_is_no_fault_of_the_step() -> None:
 async def test_what_a_step_has_provoked_first_is_its_own() -> None:
     bot, hints = started(), []
     for blame in (Hint.REPEATED, Hint.FORGETS, None, Hint.REFUSAL):
-        with bot.speaking(blame=blame):
+        with bot.perturbed(Perturbation(blame)):
             hints.append(bot.failure("it", "nothing", Hint.SILENT).hint)
 
     assert hints == [Hint.REPEATED, Hint.FORGETS, Hint.SILENT, Hint.SILENT]

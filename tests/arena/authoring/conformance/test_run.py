@@ -25,7 +25,7 @@ pytestmark = pytest.mark.virtual_time(limit_s=900)
 def _in_a_hurry(monkeypatch: pytest.MonkeyPatch) -> None:
     """In memory all that a bot has to say is said at once."""
     monkeypatch.setattr("arena.authoring.conformance.steps._END_S", 0.05)
-    monkeypatch.setattr("arena.authoring.conformance.session._SETTLE_S", 0.002)
+    monkeypatch.setattr("arena.authoring.conformance.matches._SETTLE_S", 0.002)
     monkeypatch.setattr("arena.authoring.conformance.steps._LINGER_S", 0.002)
 
 

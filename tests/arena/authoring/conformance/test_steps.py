@@ -14,8 +14,8 @@ import pytest
 
 from arena.authoring.conformance import Hint, Step, StepOutcome, StepStatus
 from arena.authoring.conformance.steps import many, reordered, reversed_keys, with_more_fields
-from arena.authoring.conformance.table import CheckMatch
-from arena.authoring.conformance.wire import CheckEndpoint, Delivery, fragments, pieces
+from arena.authoring.conformance.matches import CheckMatch
+from arena.authoring.conformance.wire import CheckEndpoint, Delivery, _Socket, fragments, pieces
 from arena.engine.rules import Variation
 from arena.games import game_named
 from arena.referee.bot_session import _FRAME_BYTES as FRAME_BYTES
@@ -149,7 +149,7 @@ class RecordingTransport(asyncio.Transport):
 
 
 async def test_nothing_comes_between_the_pieces_of_a_frame() -> None:
-    socket = CheckEndpoint(Limits())._make()
+    socket = _Socket(CheckEndpoint(Limits())._context)
     transport = RecordingTransport()
     socket._transport = transport
     writing = asyncio.create_task(socket.deliver(b"{}" * 50, Encoding.JSON, Delivery.SLOWLY))

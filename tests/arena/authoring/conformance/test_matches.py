@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from arena.authoring.conformance.session import against_house
-from arena.authoring.conformance.table import AnyLegal, CheckMatch, house, seed_of
+from arena.authoring.conformance.matches import CheckMatch, against_house, house
+from arena.authoring.playout import AnyLegal
 from arena.engine.match import MatchState
 from arena.engine.rules import Variation
-from arena.engine.shuffle import Stream, commitment, match_key
+from arena.engine.shuffle import commitment
 from arena.games import GAMES, game_named
 from protocol.errors import IllegalAnswer
 from protocol.games import VOCABULARIES
@@ -150,7 +150,7 @@ def test_house_bots_take_turns(game: str) -> None:
 
 
 def test_where_there_are_no_house_bots_chance_plays(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("arena.authoring.conformance.table._bots", lambda game: ())
+    monkeypatch.setattr("arena.authoring.conformance.matches._bots", lambda game: ())
     name, strategy = house("high_low", 0, random.Random(1))
 
     assert name == "chance"
@@ -166,9 +166,3 @@ def test_chance_stays_within_what_is_legal() -> None:
 
     assert bids == {"quit", 8, 10}
     assert antes == {1, 2, 3}
-
-
-def test_the_same_seed_gives_the_same_table() -> None:
-    assert seed_of(7).random() == seed_of(7).random() != seed_of(8).random()
-    stream = Stream(match_key(b"x"))
-    assert stream.below(6) in range(6)
