@@ -82,6 +82,10 @@ class Hint(StrEnum):
         "Stay until the connection, or the input, is closed. Connect to ARENA_URL, and to no "
         "address in the code; write `stdio:` before the command of a program that speaks in lines, "
         "and of no other. Files outside its folder are not seen. See its standard error.")
+    NOT_LOADED = "not-loaded", (
+        "Mend your file as the last line of its standard error says: what is wrong, and in which "
+        "line. A module that is missing is installed with pip, or lies beside the file if it is "
+        "yours. `arena play GAME FILE.py random` loads the file in the same way.")
     NOT_CONNECTED = "not-connected", (
         "Read the address from the environment variable ARENA_URL and open a WebSocket to it at "
         "once, before anything that takes long.")

@@ -28,6 +28,7 @@ __all__ = [
 ]
 
 _LINE = 300  # characters of a frame that are shown
+_CLIENT, _UNUSABLE = "arena: ", 2  # what our client says of a FILE.py that it cannot use
 _LAST_LINES = 5  # Java, Perl and Ruby print the cause above the stack
 
 # These only say how something went wrong; a step that has provoked it knows why.
@@ -129,6 +130,9 @@ def blame_of_process(finding: Finding, usual: Hint) -> tuple[str, Hint, str]:
     """How a process ended in words, the hint, and the end of its standard error."""
     hint = {Ending.MEMORY: Hint.MEMORY, Ending.PROCESSES: Hint.PROCESSES}
     said = last_lines(finding.stderr or "")
+    is_ours = said.rpartition("\n")[2].startswith(_CLIENT)
+    if usual is Hint.DIED and finding.exit_status == _UNUSABLE and is_ours:
+        usual = Hint.NOT_LOADED
     return f"its process: {finding.text}", hint.get(finding.kind, usual), said
 
 
