@@ -20,8 +20,6 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Final
 
-import msgspec
-
 from arena.authoring.conformance import Hint, StepFailed
 from arena.authoring.conformance.diagnose import (
     GENERIC,
@@ -33,6 +31,7 @@ from arena.authoring.conformance.diagnose import (
     is_garbled,
     last_lines,
     messages_of,
+    readable,
 )
 from arena.authoring.conformance.wire import (
     Broke,
@@ -379,7 +378,7 @@ class BotUnderTest:
             self._is_idle = isinstance(message, Over)
             self._is_mute |= self._is_idle
         for frame in [join(frames, encoding)] if joined else frames:
-            text = _text(frame, encoding)
+            text = readable(frame, encoding)
             self.sent = in_a_line(text)
             self._on_frame("arena", text.decode(errors="replace"))
             self._sent_bytes = len(frame)
@@ -476,7 +475,7 @@ class BotUnderTest:
         """Handle an event of the current connection."""
         match event:
             case FrameReceived(wire, frame, encoding, arrived) if wire is self._wire:
-                text = _text(frame, encoding)
+                text = readable(frame, encoding)
                 self._on_frame("bot", text.decode(errors="replace"))
                 try:
                     messages = decode_from_bot(frame, encoding)
@@ -596,16 +595,6 @@ class BotUnderTest:
             # The exit status of a bot that connects by itself is unknown.
             is_orderly = self.program is None and blame is None
         return is_orderly and self._is_mute and (blame is None or self._is_idle)
-
-
-def _text(frame: bytes, encoding: Encoding) -> bytes:
-    """A frame as JSON, for people; an unreadable one stays as it is."""
-    if encoding is Encoding.JSON:
-        return frame
-    try:
-        return msgspec.json.encode(msgspec.msgpack.decode(frame))
-    except (msgspec.MsgspecError, ValueError, TypeError, RecursionError):
-        return frame
 
 
 def _is_utf8() -> bool:

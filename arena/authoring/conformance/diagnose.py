@@ -9,6 +9,7 @@ import msgspec
 
 from arena.authoring.conformance import Hint
 from arena.engine.verdict import Finding
+from protocol.codec import Encoding
 from protocol.errors import Oversize, ProtocolError, one_line
 from protocol.games import VOCABULARIES
 from protocol.messages import VERSION, Answer, BotMessage, Ending, Hello
@@ -25,6 +26,7 @@ __all__ = [
     "is_garbled",
     "last_lines",
     "messages_of",
+    "readable",
 ]
 
 _LINE = 300  # characters of a frame that are shown
@@ -50,6 +52,16 @@ GENERIC = frozenset(
 def in_a_line(frame: bytes) -> str:
     """A frame in one line, cut where it is long."""
     return one_line(frame.decode(errors="replace"), _LINE)
+
+
+def readable(frame: bytes, encoding: Encoding) -> bytes:
+    """A frame as JSON, for people; an unreadable one stays as it is."""
+    if encoding is Encoding.JSON:
+        return frame
+    try:
+        return msgspec.json.encode(msgspec.msgpack.decode(frame))
+    except (msgspec.MsgspecError, ValueError, TypeError, RecursionError):
+        return frame
 
 
 def messages_of(frame: bytes, count: int) -> Sequence[bytes]:

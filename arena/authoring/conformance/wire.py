@@ -33,6 +33,7 @@ from protocol.messages import ArenaMessage, Limits
 __all__ = [
     "Broke",
     "CheckEndpoint",
+    "CheckSocket",
     "Delivery",
     "Disconnected",
     "Event",
@@ -120,7 +121,7 @@ class ProcessEnded(NamedTuple):
 Event: TypeAlias = Opened | FrameReceived | Broke | Disconnected | ProcessEnded
 
 
-class _Socket(Connection):
+class CheckSocket(Connection):
     """A WebSocket that tells its endpoint when it is open, and can write a frame in other ways."""
 
     _held: list[bytes] | None = None
@@ -171,7 +172,7 @@ class _Socket(Connection):
             self._transport.get_extra_info("socket").setsockopt(socket.IPPROTO_TCP, cork, 1)
 
 
-class _Lines(Pipe):
+class CheckPipe(Pipe):
     """Standard input and output of a program, which have no fragments."""
 
     async def deliver(self, frame: bytes, encoding: Encoding, how: Delivery) -> None:
@@ -181,7 +182,7 @@ class _Lines(Pipe):
             self.send(frame, encoding)
 
 
-Line: TypeAlias = _Socket | _Lines
+Line: TypeAlias = CheckSocket | CheckPipe
 
 
 async def _in_pieces(data: bytes, write: Callable[[bytes], None]) -> None:
@@ -214,6 +215,7 @@ class CheckEndpoint(ConnectionOwner):
     """Where the bot connects, and the queue of all that happens there; `open` sets `url`.
 
     Attributes:
+        context: of its WebSockets.
         pongs: how many pings were answered.
         admits: whether a first frame is the bot's; None while every connection is taken for it.
         strangers: the connections that have not said so yet, of which nothing else is told.
@@ -231,12 +233,12 @@ class CheckEndpoint(ConnectionOwner):
         self._timers = Timers(asyncio.get_running_loop())
         self._listeners = Listeners()
         buffer = memoryview(bytearray(_BUFFER_BYTES))
-        self._context = ConnectionContext(self, self._limits, self._timers, buffer)
+        self.context = ConnectionContext(self, self._limits, self._timers, buffer)
         self._wires: set[Wire] = set()
 
     async def open(self, host: str, port: int) -> None:
         """Listen at an address, port 0 for a free one; raises `Unreachable` if it cannot."""
-        port = await self._listeners.open(lambda: _Socket(self._context), host, port)
+        port = await self._listeners.open(lambda: CheckSocket(self.context), host, port)
         self._address = host, port
         shown = f"[{host}]" if ":" in host else host
         self.url = f"ws://{shown}:{port}"
@@ -251,8 +253,8 @@ class CheckEndpoint(ConnectionOwner):
         await self.open(*self._address)
 
     async def attach(self, name: str, pipes: BotPipes) -> Line:
-        lines = await _Lines.open(self, self._limits, self._timers, f"stdio:{name}", pipes)
-        assert isinstance(lines, _Lines), "it makes one of its own class"
+        lines = await CheckPipe.open(self, self._limits, self._timers, f"stdio:{name}", pipes)
+        assert isinstance(lines, CheckPipe), "it makes one of its own class"
         return lines
 
     async def next_event(self, until: float) -> Event | None:
