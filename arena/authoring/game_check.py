@@ -23,18 +23,16 @@ import msgspec
 from arena.authoring.luck_check import LuckCheck
 from arena.authoring.playout import (
     AnyLegal,
-    NoAnswer,
     Playout,
+    SameAnswers,
     play_out,
     raised,
-    same_answers,
+    seeded,
     strings_in,
 )
 from arena.authoring.round_check import MessageCheck, RoundCheck
 from arena.authoring.secrecy import SecretCard, exchanges, first_difference, leaks, secret_cards
 from arena.authoring.view_check import broken_view
-from arena.engine.drive import drive
-from arena.engine.match import MatchState
 from arena.engine.rules import Game
 from arena.engine.shuffle import Stream, match_key, seed_from_int
 from arena.games.replay import CardsDealt
@@ -42,7 +40,7 @@ from protocol.entry_points import points
 from protocol.errors import ArenaError, one_line
 from protocol.games import PACKAGES
 from protocol.messages import Ending, Termination
-from protocol.strategy import house_bots
+from protocol.strategy import Strategy, house_bots
 from protocol.vocabulary import Question, Range, Settings
 
 __all__ = ["BrokenConvention", "GameReport", "check_game"]
@@ -144,9 +142,7 @@ def check_game(
     note(_settings(game, seed))
     if not any(convention in ("deals", "rules", "seats") for convention, _ in found):
         note(_house(game))  # who could else be blamed for what the rules do
-        lineups = _Lineups(game, seed, luck)
-        note(lineups.check(1 + matches // _PER_LINEUP))
-        decided += lineups.decided
+        note(_lineups(game, seed, 1 + matches // _PER_LINEUP, luck, decided))
     note(luck.means())
     note(_estimate(game, decided))
     if not found:  # else it may be no fault of the view
@@ -171,15 +167,12 @@ class _Trial:
         self._key = match_key(seed_from_int(seed), (str(number),))
         self._messages = MessageCheck(game)
         self._chance = Random(f"{seed}:{number}")
-        self._any_legal = AnyLegal(self._chance)
-        self.played = self._play(self._random_answer)
+        self.played = self._play(AnyLegal(self._chance))
 
     @property
     def is_broken(self) -> bool:
         """Whether its rules raised something, or did not end."""
-        played = self.played
-        is_endless = len(played.match.answers) == _MOST_DECISIONS and not played.is_over
-        return played.error is not None or is_endless
+        return self.played.error is not None or self.played.is_endless
 
     def check(self) -> Found:
         """All that is wrong with it."""
@@ -200,21 +193,15 @@ class _Trial:
     def _deals(self) -> Iterator[Any]:
         yield from self._game.deals(self._settings, Stream(self._key))
 
-    def _play(
-        self, answer: Callable[[Question[Any]], Any], deals: Iterator[Any] | None = None
-    ) -> Playout:
-        return play_out(self._game, self._settings, deals or self._deals(), answer, _MOST_DECISIONS)
-
-    def _random_answer(self, question: Question[Any]) -> Any:
-        legal: Any = question.choices
-        if legal.min <= legal.max if isinstance(legal, Range) else type(legal) is tuple and legal:
-            return self._any_legal.decide(question)
-        raise NoAnswer
+    def _play(self, player: Strategy, deals: Iterator[Any] | None = None) -> Playout:
+        players = [player] * self._game.seats
+        deals = self._deals() if deals is None else deals
+        return play_out(self._game, self._settings, deals, players, _MOST_DECISIONS)
 
     def _again(self) -> Found:
         """The same cards and answers must give the same match."""
         with _another_random():
-            again = self._play(same_answers(self.played.match.answers))
+            again = self._play(SameAnswers(self.played.match.answers))
         if _heard(self.played) != _heard(again):
             yield (
                 "rules",
@@ -231,8 +218,8 @@ class _Trial:
             if not others:
                 continue
             other = self._chance.choice(others)
-            answers = same_answers(self.played.match.answers)
-            again = self._play(answers, exchanges(self._deals(), secret, other))
+            same = SameAnswers(self.played.match.answers)
+            again = self._play(same, exchanges(self._deals(), secret, other))
             told = first_difference(self._game, secret, self.played.events, again.events)
             if told is not None:
                 yield "secrecy", told
@@ -307,7 +294,7 @@ def _settings(game: Game, seed: int) -> Found:
         decided = len(trial.played.match.answers)
         if trial.played.error is not None:
             yield field, f"a match with {_shown(read(chosen))} {trial.played.error}"
-        elif not trial.played.is_over and decided > _FACTOR * estimate:
+        elif trial.played.is_endless and decided > _FACTOR * estimate:
             yield (
                 field,
                 f"a match with {_shown(read(chosen))} is not over after {decided:,} decisions, "
@@ -342,105 +329,60 @@ def _house(game: Game) -> Found:
         yield "bots", f"expected a house bot `random`, found {', '.join(house)}"
 
 
-class _Lineups:
-    """Matches of two kinds of bots: house bots, and those that take the first or last answer.
+def _lineups(game: Game, seed: int, matches: int, luck: LuckCheck, decided: list[int]) -> Found:
+    """Play this many matches of each two kinds of bots, and stop at the first that does not end.
 
-    Attributes:
-        decided: how many decisions the matches of house bots had.
+    They are house bots, and those that take the first or last answer. How many decisions the
+    matches of house bots had is added to `decided`.
     """
-
-    def __init__(self, game: Game, seed: int, luck: LuckCheck) -> None:
-        self._game, self._seed, self._luck = game, seed, luck
-        self._settings = game.vocabulary.read_settings(game.short)
-        expected = max(game.decisions(self._settings), _SMALL)
-        self._most = int(min(_TIMES * expected, _FACTOR * _MOST_DECISIONS))  # it may be wrong
-        self._house: Mapping[str, Callable[[], Any]] = {}
-        with suppress(ArenaError):  # `_house` says so
-            self._house = house_bots(game.name)
-        self._players: Mapping[str, Callable[[], Any]] = {**self._house, **_TAKERS}
-        self._is_broken = False  # whether the rules raised something, or did not end
-        self.decided: list[int] = []
-
-    def check(self, matches: int) -> Found:
-        """Play this many matches of each two, and stop at the first that does not end."""
-        pairs = [*combinations_with_replacement(self._players, min(self._game.seats, 2))]
-        for number, pair in enumerate(pairs * matches):
-            match = MatchState(self._game, self._settings, seed=self._drawn(number))
-            lineup = [pair[seat % len(pair)] for seat in range(self._game.seats)]
-            yield from self._play(match, lineup, " against ".join(pair))
-            if self._is_broken:
-                return
-            if match.termination == Termination(Ending.COMPLETED):
-                deals = self._game.deals(self._settings, Stream(match_key(self._drawn(number))))
-                same = same_answers(match.answers)
-                played = play_out(self._game, self._settings, deals, same, self._most)
-                yield from self._luck.check(played, lineup)
-
-    def _drawn(self, number: int) -> bytes:
-        return seed_from_int(self._seed + number)
-
-    def _play(self, match: MatchState, lineup: list[str], who: str) -> Found:
-        """Play to the end, unless the rules raise or do not end."""
-        seated = []
-        for seat, name in enumerate(lineup):
-            try:
-                seated.append(_Seated(self._players[name], seat, match, self._most))
-            except Exception as error:
-                yield "bots", f"{name} cannot play: {raised(error)}"
-                match.end(Ending.CRASH, seat, "it could not be made")
-                return
+    settings = game.vocabulary.read_settings(game.short)
+    expected = game.decisions(settings)
+    most = int(min(_TIMES * max(expected, _SMALL), _FACTOR * _MOST_DECISIONS))  # it may be wrong
+    house: Mapping[str, Callable[[], Any]] = {}
+    with suppress(ArenaError):  # `_house` says so
+        house = house_bots(game.name)
+    kinds: Mapping[str, Callable[[], Any]] = {**house, **_TAKERS}
+    pairs = [*combinations_with_replacement(kinds, min(game.seats, 2))]
+    for number, pair in enumerate(pairs * matches):
+        lineup = [pair[seat % len(pair)] for seat in range(game.seats)]
+        players = []
         try:
-            drive(match, seated)
-        except Exception as error:  # what a bot raises is its crash
-            self._is_broken = True
-            yield "rules", f"a match of {who} raised {raised(error)}"
+            for seat, name in enumerate(lineup):
+                players.append(seeded(kinds[name](), str(seat)))
+        except Exception as error:
+            yield "bots", f"{name} cannot play: {raised(error)}"
+            continue
+        deals = game.deals(settings, Stream(match_key(seed_from_int(seed + number))))
+        played = play_out(game, settings, deals, players, most)
+        who, ended = " against ".join(pair), played.match.termination
+        if played.error is not None:
+            yield "rules", f"a match of {who} {played.error}"
             return
-        if len(match.answers) >= self._most:
-            self._is_broken = True
-            settings, expected = _shown(self._settings), self._game.decisions(self._settings)
+        if played.is_endless:
             yield (
                 "rules",
-                f"a match of {who} with {settings} is not over after {self._most:,} decisions, "
+                f"a match of {who} with {_shown(settings)} is not over after {most:,} decisions, "
                 f"expected about {expected:,.0f} by `decisions`",
             )
             return
-        if {*lineup} <= {*self._house}:
-            self.decided.append(len(match.answers))
-        ended = match.termination
-        if ended is not None and ended.kind is not Ending.COMPLETED:
-            offender = lineup[ended.seat or 0]
-            yield "bots", f"{offender} ended a match with {ended.kind}: {ended.text}"
+        if {*lineup} <= {*house}:
+            decided.append(len(played.match.answers))
+        if ended == Termination(Ending.COMPLETED):
+            yield from luck.check(played, lineup)
+        elif ended is not None:
+            yield "bots", f"{lineup[ended.seat or 0]} ended a match with {ended.kind}: {ended.text}"
 
 
-class _Takes:
+class _Takes(AnyLegal):
     """Always gives the first or the last answer that is legal."""
 
     def __init__(self, place: int) -> None:
         self._place = place
 
-    def reset(self) -> None: ...
-
-    def hear(self, news: object) -> None: ...
-
     def decide(self, question: Question[Any]) -> object:
         legal = question.choices
         answers = (legal.min, legal.max) if isinstance(legal, Range) else legal
         return answers[self._place]
-
-
-class _Seated:
-    """A bot at its seat; it breaks off a match that does not end."""
-
-    def __init__(self, cls: Callable[[], Any], seat: int, match: MatchState, most: int) -> None:
-        self._bot, self._match, self._most = cls(), match, most
-        if callable(seeding := getattr(self._bot, "seed", None)):
-            seeding(str(seat))
-        self.hear, self.reset = self._bot.hear, self._bot.reset
-
-    def decide(self, question: Question[Any]) -> object:
-        if len(self._match.answers) >= self._most:
-            raise RuntimeError("the match does not end")
-        return self._bot.decide(question)
 
 
 _TAKERS = {"the first of `legal`": partial(_Takes, 0), "the last of `legal`": partial(_Takes, -1)}

@@ -1,4 +1,4 @@
-"""Plays a match at random, or with answers from a function, and keeps everything its rules did.
+"""Plays matches here: at random, or with any players while everything that the rules do is noted.
 
 `MatchState` trusts the rules of a game. Those that are played out are watched: whatever they raise
 or yield is in the result.
@@ -17,27 +17,26 @@ from arena.engine.drive import drive, place_of
 from arena.engine.match import MatchState, Record
 from arena.engine.rules import AskSeat, Game, Rules, Scoreboard, TellSeat
 from arena.engine.shuffle import seed_from_int
-from arena.games.replay import Event, Playback
-from protocol.errors import ArenaError, IllegalAnswer, in_words, one_line
+from arena.games.replay import CardsDealt, Event, MatchOver, SeatAnswered
+from protocol.errors import in_words, one_line
+from protocol.messages import Ending, Termination
+from protocol.strategy import Strategy
 from protocol.vocabulary import News, Question, Range, Settings
 
 __all__ = [
     "AnyLegal",
-    "NoAnswer",
     "Playout",
+    "SameAnswers",
     "are_numbers",
     "play_out",
     "raised",
     "random_record",
-    "same_answers",
+    "seeded",
     "strings_in",
 ]
 
 _LISTED = 1_000_000  # a bet beyond that ends most matches
 _MOST_TOLD = 10_000  # news in a row; a match that only tells would never end
-
-Answers = Callable[[Question[Any]], Any]
-"""Answers the questions of all seats; raises `NoAnswer` to break the match off."""
 
 
 class AnyLegal:
@@ -74,91 +73,100 @@ def random_record(game: Game, settings: Settings, seed: int) -> Record:
     return match.result().record
 
 
-class NoAnswer(ArenaError):
-    """There is no answer to a question, and the match breaks off."""
+class SameAnswers(AnyLegal):
+    """Gives the answers of another match, in order; where they end it breaks the match off."""
+
+    def __init__(self, answers: Iterable[Any]) -> None:
+        self._answers = iter(answers)
+
+    def decide(self, question: Question[Any]) -> object:
+        return next(self._answers)
 
 
 class _Misbehaved(Exception):
     """What rules did that are no rules."""
 
 
-class Playout(msgspec.Struct):
-    """A match that was played: its events, and the scores and points behind each of them.
+class _Endless(Exception):
+    """There were more decisions than a match may have."""
+
+
+class Playout:
+    """A match that is played out: its events, and the scores and points behind each of them.
 
     Attributes:
         error: what its rules did that they may not, and where, in words.
+        is_endless: whether it was broken off, as it had too many decisions.
     """
 
-    match: MatchState
-    events: list[Event] = []
-    boards: list[tuple[tuple[int, ...], tuple[int, ...]]] = []
-    error: str | None = None
+    def __init__(self, game: Game, settings: Settings, deals: Iterator[Any], most: int) -> None:
+        self.events: list[Event] = []
+        self.boards: list[tuple[tuple[int, ...], tuple[int, ...]]] = []
+        self.error: str | None = None
+        self.is_endless = False
+        self._game, self._most = game, most
+        watched = msgspec.structs.replace(
+            game, rules=self._rules, deals=lambda settings, stream: deals, unit=None
+        )
+        self.match = MatchState(watched, settings, seed=b"", start=False)
 
-    @property
-    def is_over(self) -> bool:
-        """Whether its rules returned; not if there were too many decisions."""
-        return self.match.termination is not None
+    def _rules(self, settings: Settings, deals: Iterator[Any], board: Scoreboard) -> Rules:
+        """The rules of the game, of which everything is noted."""
 
-    def note(self, events: Iterable[Event]) -> None:
-        for event in events:
+        def note(event: Event) -> None:
             self.events.append(event)
-            self.boards.append((self.match.scores, self.match.points))
+            self.boards.append((tuple(board.scores), tuple(board.points)))
 
+        def dealt() -> Iterator[Any]:
+            for deal in deals:
+                note(CardsDealt(deal))
+                yield deal
 
-def play_out(
-    game: Game, settings: Settings, deals: Iterator[Any], answer: Answers, most: int
-) -> Playout:
-    """Play a match of at most so many decisions, up to an answer that is missing or illegal."""
-    watched = msgspec.structs.replace(
-        game, rules=_watched(game), deals=lambda settings, stream: deals, unit=None
-    )
-    match = MatchState(watched, settings, seed=b"", start=False, tells_deals=True)
-    played, playback = Playout(match), Playback(match)
-    try:
-        match.start()
-        played.note(playback.take_events())
-        while match.pending is not None and len(match.answers) < most:
-            played.note(playback.feed(answer(match.pending.question)))
-    except (NoAnswer, IllegalAnswer):
-        pass
-    except _Misbehaved as error:
-        played.error = str(error)
-    except Exception as error:
-        played.error = f"raised {raised(error)}, after {len(match.answers)} answers"
-    return played
-
-
-def same_answers(answers: Iterable[Any]) -> Answers:
-    """The answers of another match, in order."""
-    left = iter(answers)
-
-    def answer(question: Question[Any]) -> Any:
-        for value in left:
-            return value
-        raise NoAnswer
-
-    return answer
-
-
-def _watched(game: Game) -> Callable[[Any, Iterator[Any], Scoreboard], Rules]:
-    """The rules of a game, which raise `_Misbehaved` where they break the form of rules."""
-
-    def rules(settings: Any, deals: Iterator[Any], board: Scoreboard) -> Rules:
-        send, reply, told = game.rules(settings, deals, board).send, None, 0
+        send, reply, told = self._game.rules(settings, dealt(), board).send, None, 0
         while True:
             try:
                 step: Any = send(reply)
             except StopIteration:
-                return
+                break
             told = told + 1 if type(step) is TellSeat else 0
             if told > _MOST_TOLD:
                 raise _Misbehaved(f"told {told:,} news without a question, expected it to end")
             if not told and type(step) is not AskSeat:
                 got = one_line(repr(step))
                 raise _Misbehaved(f"yielded {got}, expected an AskSeat or a TellSeat")
+            note(step)
+            decided = len(self.match.answers)
+            if not told and decided == self._most:
+                raise _Endless
             reply = yield step
+            if not told:
+                note(SeatAnswered(step.seat, decided, step.question, reply))
+        ended = Termination(Ending.COMPLETED)
+        note(MatchOver(tuple(board.scores), tuple(board.points), ended))
 
-    return rules
+
+def play_out(
+    game: Game, settings: Settings, deals: Iterator[Any], players: Sequence[Strategy], most: int
+) -> Playout:
+    """Play a match of at most so many decisions; one that offends, or has no answer, ends it."""
+    played = Playout(game, settings, deals, most)
+    try:
+        played.match.start()
+        drive(played.match, players)
+    except _Endless:
+        played.is_endless = True
+    except _Misbehaved as error:
+        played.error = str(error)
+    except Exception as error:  # what a player raises is its crash
+        played.error = f"raised {raised(error)}, after {len(played.match.answers)} answers"
+    return played
+
+
+def seeded(strategy: Strategy, seed: str) -> Strategy:
+    """The strategy, whose random numbers come from a seed if it can do that."""
+    if callable(seeding := getattr(strategy, "seed", None)):
+        seeding(seed)
+    return strategy
 
 
 def raised(error: Exception) -> str:

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from fnmatch import fnmatchcase
 from typing import Any
 
+from arena.authoring.playout import seeded
 from arena.engine.drive import drive
 from arena.engine.match import MatchState
 from arena.engine.rules import Game
@@ -45,10 +46,7 @@ def _transcript(game: Game, order: list[str], bots: Mapping[str, type[Any]]) -> 
     """What the first seat says and hears when bots sit down in this order, again and again."""
     names = [order[seat % len(order)] for seat in range(game.seats)]
     players = [f"{name}-{seat + 1}" for seat, name in enumerate(names)]
-    strategies = [bots[name]() for name in names]
-    for player, strategy in zip(players, strategies, strict=True):
-        if hasattr(strategy, "seed"):
-            strategy.seed(player)
+    strategies = [seeded(bots[n](), player) for n, player in zip(names, players, strict=True)]
     match = MatchState(
         game,
         game.vocabulary.read_settings(game.short),

@@ -20,7 +20,7 @@ import msgspec
 from arena.authoring.conformance import Hint
 from arena.authoring.conformance.bot import BotUnderTest
 from arena.authoring.conformance.diagnose import blame_of_answer
-from arena.authoring.playout import AnyLegal
+from arena.authoring.playout import AnyLegal, seeded
 from arena.engine.match import MatchState
 from arena.engine.rules import EVERYONE, Game, Variation
 from arena.engine.shuffle import Stream, commitment, match_key
@@ -60,10 +60,7 @@ def house(game: str, number: int, rng: random.Random) -> tuple[str, Strategy]:
     if not bots:
         return "chance", AnyLegal(rng)
     name, cls = bots[number % len(bots)]
-    strategy: Strategy = cls()
-    if callable(seeding := getattr(strategy, "seed", None)):
-        seeding(str(rng.getrandbits(64)))
-    return name, strategy
+    return name, seeded(cls(), str(rng.getrandbits(64)))
 
 
 @cache
