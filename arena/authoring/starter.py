@@ -4,6 +4,8 @@ A starter consists of the session files of that language's example, unchanged, a
 in `bots/starters/<language>/`. They are filled from the game's vocabulary: its kinds of questions
 and news, their fields, and the legal answers. A library that is not installed with the language
 comes from `bots/vendor/`. All three folders are read as data: no bot is imported.
+
+`arena new --lang other` writes sections of the manual, for a language with no starter.
 """
 
 from __future__ import annotations
@@ -22,6 +24,7 @@ from arena.authoring.samples import samples
 from arena.authoring.strategy_source import interface
 from arena.competitions.config import ServeSection
 from arena.engine.rules import Game
+from arena.manual.documents import documents, section
 from arena.sandbox.languages import LANGUAGES, LIBRARIES, Language
 from protocol.codec import Encoding, encode
 from protocol.strategy import house_bots
@@ -30,6 +33,7 @@ __all__ = [
     "ADDRESS",
     "ShellCommand",
     "Starter",
+    "other_language",
     "plain_name",
     "rivals",
     "starter",
@@ -59,6 +63,8 @@ _SUFFIX = "jinja"
 _TRAILING_SPACE = re.compile(r"[ \t]+$", re.MULTILINE)  # in a comment's empty line
 _LINES = "stdio:"  # stands before the command of a bot that speaks in lines
 _LONGEST_NAME = 24
+_PROTOCOL = "protocol/"  # the pages of the manual that `other_language` takes sections of
+_COMMAND = "COMMAND"  # only the author knows what starts the bot
 
 
 def templates(package: str, folder: str) -> Environment:
@@ -173,3 +179,42 @@ def _values(
         "questions": [kind_docs(kind, cls) for kind, cls in words.questions.items()],
         "news": [kind_docs(kind, cls) for kind, cls in words.news.items()],
     }
+
+
+# ---- A language with no starter
+
+
+def other_language(game: Game, name: str) -> Starter:
+    """The game's page, the session in pseudocode and in lines, and the commands for such a bot.
+
+    A game from outside has no page in our manual: it gets one from its description.
+    """
+    protocol = {
+        path: document for path, document in documents().items() if path.startswith(_PROTOCOL)
+    }
+    play = " ".join(["arena play", game.name, *with_bot(game, name, _COMMAND)])
+    page = section(protocol, game.name) if game.package is None else _page(game)
+    return Starter(
+        {
+            f"{game.name}.md": page,
+            "lines.md": section(protocol, "Lines instead of a WebSocket"),
+            "session.md": section(protocol, "The session in pseudocode"),
+        },
+        (
+            ShellCommand("try", play),
+            ShellCommand("check", f"arena check -- {_COMMAND}"),
+            ShellCommand("connect", f"ARENA_NAME={name} ARENA_URL={ADDRESS} {_COMMAND}"),
+            ShellCommand("in lines", f"arena connect 'stdio: {_COMMAND}' --name {name}"),
+        ),
+    )
+
+
+def _page(game: Game) -> str:
+    """The rules in brief, and every question and news with its fields."""
+    words = game.vocabulary
+    lines = [f"# {words.title}", "", game.summary, "", f"Seats: {words.seats}."]
+    for title, kinds in ("Questions", words.questions), ("News", words.news):
+        lines += ["", f"## {title}"]
+        for kind, cls in kinds.items():
+            lines += ["", f"### `{kind}`", "", "```text", *kind_docs(kind, cls).notes, "```"]
+    return "\n".join(lines) + "\n"

@@ -25,8 +25,8 @@ import pytest
 
 from arena.authoring.conformance import Hint, Step, StepOutcome, StepStatus
 from arena.authoring.conformance.bot import BotUnderTest
-from arena.authoring.conformance.run import run
 from arena.authoring.conformance.matches import CheckSession
+from arena.authoring.conformance.run import run
 from arena.sandbox.launcher import read_program
 from protocol.messages import Limits
 from tests.support.long import LONG

@@ -15,8 +15,7 @@ from jinja2 import UndefinedError
 
 from arena.authoring import starter as starters
 from arena.authoring.game_package import MOST_SEATS, game_package
-from arena.authoring.other_language import other_language
-from arena.authoring.starter import Starter, plain_name, starter
+from arena.authoring.starter import Starter, other_language, plain_name, starter
 from arena.cli import COMMANDS
 from arena.games import GAMES
 from arena.manual.documents import documents
