@@ -12,7 +12,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from functools import partial
 from itertools import combinations_with_replacement, islice
 from random import Random
@@ -31,7 +31,7 @@ from arena.authoring.playout import (
     strings_in,
 )
 from arena.authoring.round_check import MessageCheck, RoundCheck
-from arena.authoring.secrecy import SecretCard, exchanges, first_difference, leaks, secret_cards
+from arena.authoring.secrecy import exchanges, first_difference, leaks, secret_cards
 from arena.authoring.view_check import broken_view
 from arena.engine.rules import Game
 from arena.engine.shuffle import Stream, match_key, seed_from_int
@@ -135,7 +135,7 @@ def check_game(
         note(trial.check())
         decided.append(len(trial.played.match.answers))
         tick()
-        if trial.is_broken:
+        if trial.played.error is not None:
             break
         note(luck.check(trial.played, seats))
     average = sum(decided) / max(len(decided), 1)  # the house bots have other matches
@@ -165,23 +165,16 @@ class _Trial:
         self._game = game
         self._settings = game.vocabulary.read_settings(settings)
         self._key = match_key(seed_from_int(seed), (str(number),))
-        self._messages = MessageCheck(game)
         self._chance = Random(f"{seed}:{number}")
         self.played = self._play(AnyLegal(self._chance))
 
-    @property
-    def is_broken(self) -> bool:
-        """Whether its rules raised something, or did not end."""
-        return self.played.error is not None or self.played.is_endless
-
     def check(self) -> Found:
         """All that is wrong with it."""
-        if self.is_broken:
-            what = self.played.error or f"is not over after {_MOST_DECISIONS:,} decisions"
-            yield "rules", f"a match with {_shown(self._settings)} {what}"
+        if self.played.error is not None:
+            yield "rules", f"a match with {_shown(self._settings)} {self.played.error}"
             return
         yield from RoundCheck(self._game).check(self.played)
-        yield from self._messages.check(self.played)
+        yield from MessageCheck(self._game).check(self.played)
         yield from self._again()
         try:
             for leak in leaks(self._game, self.played):
@@ -200,8 +193,12 @@ class _Trial:
 
     def _again(self) -> Found:
         """The same cards and answers must give the same match."""
-        with _another_random():
+        state = random.getstate()
+        random.seed()  # a game that draws from there draws other numbers
+        try:
             again = self._play(SameAnswers(self.played.match.answers))
+        finally:
+            random.setstate(state)
         if _heard(self.played) != _heard(again):
             yield (
                 "rules",
@@ -214,7 +211,8 @@ class _Trial:
         pack = set(strings_in(list(islice(self._deals(), 20))))
         secrets = list(secret_cards(self._game, self.played))
         for secret in self._chance.sample(secrets, min(len(secrets), _EXCHANGES)):
-            others = secret.unseen or tuple(sorted(pack - self._all_cards(secret)))
+            shown = set(strings_in(self.played.events[secret.start]))
+            others = secret.unseen or tuple(sorted(pack - shown))
             if not others:
                 continue
             other = self._chance.choice(others)
@@ -223,20 +221,6 @@ class _Trial:
             told = first_difference(self._game, secret, self.played.events, again.events)
             if told is not None:
                 yield "secrecy", told
-
-    def _all_cards(self, secret: SecretCard) -> set[str]:
-        return set(strings_in(self.played.events[secret.start]))
-
-
-@contextmanager
-def _another_random() -> Iterator[None]:
-    """Draw other numbers from the module `random` than before, and go on with it as it was."""
-    state = random.getstate()
-    random.seed()
-    try:
-        yield
-    finally:
-        random.setstate(state)
 
 
 def _heard(played: Playout) -> tuple[object, ...]:
@@ -290,16 +274,16 @@ def _settings(game: Game, seed: int) -> Found:
     read = game.vocabulary.read_settings
     for number, (field, chosen) in enumerate(settings.items()):
         estimate = game.decisions(read(chosen))
-        trial = _Trial(game, chosen, seed, number)
-        decided = len(trial.played.match.answers)
-        if trial.played.error is not None:
-            yield field, f"a match with {_shown(read(chosen))} {trial.played.error}"
-        elif trial.played.is_endless and decided > _FACTOR * estimate:
-            yield (
-                field,
-                f"a match with {_shown(read(chosen))} is not over after {decided:,} decisions, "
-                f"expected about {estimate:,.0f} by `decisions`",
-            )
+        played = _Trial(game, chosen, seed, number).played
+        is_long = len(played.match.answers) > _FACTOR * estimate
+        if played.error is not None and (is_long or not played.is_endless):
+            yield field, f"a match with {_shown(read(chosen))} {_fault(played, estimate)}"
+
+
+def _fault(played: Playout, estimate: float) -> str:
+    """What the rules of a match did that they may not, beside what `decisions` says."""
+    more = f", expected about {estimate:,.0f} by `decisions`" if played.is_endless else ""
+    return f"{played.error}{more}"
 
 
 def _estimate(game: Game, decided: list[int]) -> Found:
@@ -356,14 +340,8 @@ def _lineups(game: Game, seed: int, matches: int, luck: LuckCheck, decided: list
         played = play_out(game, settings, deals, players, most)
         who, ended = " against ".join(pair), played.match.termination
         if played.error is not None:
-            yield "rules", f"a match of {who} {played.error}"
-            return
-        if played.is_endless:
-            yield (
-                "rules",
-                f"a match of {who} with {_shown(settings)} is not over after {most:,} decisions, "
-                f"expected about {expected:,.0f} by `decisions`",
-            )
+            having = f" with {_shown(settings)}" if played.is_endless else ""
+            yield "rules", f"a match of {who}{having} {_fault(played, expected)}"
             return
         if {*lineup} <= {*house}:
             decided.append(len(played.match.answers))

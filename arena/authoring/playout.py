@@ -154,7 +154,7 @@ def play_out(
         played.match.start()
         drive(played.match, players)
     except _Endless:
-        played.is_endless = True
+        played.is_endless, played.error = True, f"is not over after {most:,} decisions"
     except _Misbehaved as error:
         played.error = str(error)
     except Exception as error:  # what a player raises is its crash
@@ -170,8 +170,9 @@ def seeded(strategy: Strategy, seed: str) -> Strategy:
 
 
 def raised(error: Exception) -> str:
-    """What was raised, and where in the code that was called."""
-    return f"{in_words(error)}{place_of(error.__traceback__)}"
+    """What was raised, and where in the code that was called, if that is not ours."""
+    place = place_of(error.__traceback__)
+    return f"{in_words(error)}{'' if __file__ in place else place}"
 
 
 def are_numbers(values: Sequence[object], count: int) -> bool:

@@ -67,7 +67,10 @@ from protocol.messages import (
 )
 from protocol.session import Session, State
 
-__all__ = ["BotUnderTest"]
+__all__ = ["CONNECTED_AGAIN", "BotUnderTest"]
+
+CONNECTED_AGAIN = "it connected again"
+"""How a bot ended that did not."""
 
 _AWAITED_MS = 600_000  # for a bot that somebody starts by hand
 _LOOK_S = 0.25  # between two looks at the CPU time of a bot that is waited for
@@ -538,18 +541,18 @@ class BotUnderTest:
     async def exited(self, within_s: float) -> Finding | str | None:
         """Wait until its process ends, and return how; None if it goes on.
 
-        A text stands for a bot that connected again, or, if it connects by itself, that closed.
+        A text stands for a bot that connected again, or that connects by itself and only closed.
         """
-        until = self._loop.time() + within_s
+        until, closed = self._loop.time() + within_s, None
         while (event := await self.endpoint.next_event(until)) is not None:
             match event:
                 case ProcessEnded(finding):
                     return finding
                 case Opened():
-                    return "it connected again"
+                    return CONNECTED_AGAIN
                 case Disconnected(wire) if self.program is None and wire is self._wire:
-                    return "it closed the connection"
-        return None
+                    until, closed = self._loop.time() + within_s, "it closed the connection"
+        return closed
 
     async def _departed(
         self, expected: str, hint: Hint, finding: Finding | None = None

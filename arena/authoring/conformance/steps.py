@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from arena.authoring.conformance import Hint, Step, StepEnded, StepStatus
-from arena.authoring.conformance.bot import BotUnderTest
+from arena.authoring.conformance.bot import CONNECTED_AGAIN, BotUnderTest
 from arena.authoring.conformance.diagnose import blame_of_process
 from arena.authoring.conformance.matches import CheckMatch, CheckSession, against_house
 from arena.authoring.conformance.wire import Delivery, Perturbation
@@ -383,13 +383,9 @@ async def over(check: CheckSession) -> None:
 
 async def close(check: CheckSession) -> str:
     """It ends in good order when the arena closes."""
-    bot = check.bot
+    check.bot.end(CLOSE_DONE)
     expected = f"it ends with exit status 0 within {_END_S:.0f} s"
-    bot.end(CLOSE_DONE)
-    has_ended, how = await _ending(bot, expected, Hint.STAYS, lambda status: status == 0)
-    if not has_ended and (bot.program is not None or await bot.exited(_END_S) is not None):
-        raise bot.failure(expected, "it connected again", Hint.STAYS)
-    return how
+    return await _ending(check.bot, expected, Hint.STAYS, lambda status: status == 0)
 
 
 async def refused_hello(check: CheckSession) -> str:
@@ -401,24 +397,21 @@ async def refused_hello(check: CheckSession) -> str:
     await bot.greet()
     await bot.refuse("name", f"expected another name, {bot.name!r} is here already")
     expected = f"it ends within {_END_S:.0f} s, with an exit status other than 0"
-    has_ended, how = await _ending(bot, expected, Hint.COMES_BACK, lambda status: status != 0)
-    if not has_ended:
-        raise bot.failure(expected, how, Hint.COMES_BACK)
-    return how
+    return await _ending(bot, expected, Hint.COMES_BACK, lambda status: status != 0)
 
 
 async def _ending(
     bot: BotUnderTest, expected: str, stays: Hint, is_right: Callable[[int | None], bool]
-) -> tuple[bool, str]:
-    """Whether its process has ended, and how it has; raises `StepFailed` if that is wrong."""
+) -> str:
+    """How it has ended; raises `StepFailed` if that is wrong, or it has not."""
     how = await bot.exited(_END_S)
-    if how is None:
-        raise bot.failure(expected, "it goes on", stays)
+    if how is None or how == CONNECTED_AGAIN:
+        raise bot.failure(expected, how or "it goes on", stays)
     if isinstance(how, str):
-        return False, how
+        return how
     if not is_right(how.exit_status):
         raise bot.failure(expected, *blame_of_process(how, Hint.EXIT_STATUS))
-    return True, f"exit status {how.exit_status}"
+    return f"exit status {how.exit_status}"
 
 
 async def late_arena(check: CheckSession) -> str:

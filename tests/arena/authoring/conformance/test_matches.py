@@ -61,10 +61,10 @@ def test_a_match_goes_from_its_invitation_to_its_end(game: str) -> None:
 
 
 def test_the_first_nonce_stands() -> None:
-    match = begun(nonce="first")
+    match = begun("gin_rummy", nonce="first")
     match.begin("second")
 
-    assert match.next() == begun(nonce="first").next()
+    assert match.next() == begun("gin_rummy", nonce="first").next()
 
 
 def test_an_answer_that_is_not_legal_changes_nothing() -> None:
