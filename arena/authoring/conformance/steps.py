@@ -37,7 +37,7 @@ from protocol.messages import (
 )
 from protocol.vocabulary import Legal, Question, Range, shorten
 
-__all__ = ["STEPS", "CheckStep", "many", "reordered", "reversed_keys", "with_more_fields"]
+__all__ = ["STEPS", "PerturbedStep", "many", "reordered", "reversed_keys", "with_more_fields"]
 
 _PLAY_S = 60.0  # a bot that decides within its limits could take an hour
 _LEGAL_S = 30.0
@@ -460,7 +460,7 @@ def with_more_fields(message: dict[str, Any]) -> dict[str, Any]:
     return dressed
 
 
-class CheckStep(NamedTuple):
+class PerturbedStep(NamedTuple):
     """A step: what is done, with the name of a game if it comes for each, and how the wire is.
 
     `on_stdio` is why a bot that speaks in lines skips it, `is_started` whether one that is not
@@ -473,31 +473,31 @@ class CheckStep(NamedTuple):
     is_started: bool = False
 
 
-STEPS: Mapping[Step, CheckStep] = {
-    Step.STARTS: CheckStep(starts),
-    Step.HELLO: CheckStep(hello),
-    Step.ENCODING: CheckStep(encoding),
-    Step.UNKNOWN_FIELDS: CheckStep(
+STEPS: Mapping[Step, PerturbedStep] = {
+    Step.STARTS: PerturbedStep(starts),
+    Step.HELLO: PerturbedStep(hello),
+    Step.ENCODING: PerturbedStep(encoding),
+    Step.UNKNOWN_FIELDS: PerturbedStep(
         unknown_fields, Perturbation(Hint.STRICT, dress=with_more_fields)
     ),
-    Step.PLAY: CheckStep(play),
-    Step.LEGAL: CheckStep(legal),
-    Step.BATCH: CheckStep(batch, Perturbation(Hint.BATCH)),
-    Step.TABLES: CheckStep(tables, Perturbation(Hint.TABLES)),
-    Step.REPEATED_QUESTION: CheckStep(repeated_question, Perturbation(Hint.REPEATED)),
-    Step.LOST_CONNECTION: CheckStep(lost_connection, on_stdio=_NO_CONNECTION),
-    Step.LOST_SESSION: CheckStep(lost_session, on_stdio=_NO_CONNECTION),
-    Step.FRAGMENTED_FRAME: CheckStep(
+    Step.PLAY: PerturbedStep(play),
+    Step.LEGAL: PerturbedStep(legal),
+    Step.BATCH: PerturbedStep(batch, Perturbation(Hint.BATCH)),
+    Step.TABLES: PerturbedStep(tables, Perturbation(Hint.TABLES)),
+    Step.REPEATED_QUESTION: PerturbedStep(repeated_question, Perturbation(Hint.REPEATED)),
+    Step.LOST_CONNECTION: PerturbedStep(lost_connection, on_stdio=_NO_CONNECTION),
+    Step.LOST_SESSION: PerturbedStep(lost_session, on_stdio=_NO_CONNECTION),
+    Step.FRAGMENTED_FRAME: PerturbedStep(
         fragmented_frame,
         Perturbation(Hint.FRAGMENTS, Delivery.FRAGMENTS),
         on_stdio="a bot on stdio receives lines, not frames in fragments",
     ),
-    Step.SLOW_LINK: CheckStep(slow_link, Perturbation(Hint.PIECES, Delivery.SLOWLY)),
-    Step.REFUSAL: CheckStep(refusal, Perturbation(Hint.REFUSAL)),
-    Step.OVER: CheckStep(over, Perturbation(Hint.LEAVES_AT_OVER)),
-    Step.CLOSE: CheckStep(close),
-    Step.REFUSED_HELLO: CheckStep(refused_hello, is_started=True),
-    Step.LATE_ARENA: CheckStep(
+    Step.SLOW_LINK: PerturbedStep(slow_link, Perturbation(Hint.PIECES, Delivery.SLOWLY)),
+    Step.REFUSAL: PerturbedStep(refusal, Perturbation(Hint.REFUSAL)),
+    Step.OVER: PerturbedStep(over, Perturbation(Hint.LEAVES_AT_OVER)),
+    Step.CLOSE: PerturbedStep(close),
+    Step.REFUSED_HELLO: PerturbedStep(refused_hello, is_started=True),
+    Step.LATE_ARENA: PerturbedStep(
         late_arena, on_stdio="a bot on stdio does not wait for an arena", is_started=True
     ),
 }
