@@ -86,6 +86,9 @@ WITHOUT_NONCE = broken(ready=lambda bot, match: {**READY, "match": match["match"
 TRUTHS = broken(choose=lambda bot, legal: True, hello=lambda bot: POKER)
 FOR_ALL_GAMES = partial(InMemoryBot, games=[*GAMES])
 NEWER = partial(InMemoryBot, protocol=2)
+FOR_GIN = partial(InMemoryBot, games=["gin_rummy"])
+NO_KNOCK = "did not come up in 1 match: a turn with a knock"
+POOR = Limits(decision_ms=50, bank_ms=100)
 NOBODY = broken(connect=lambda bot: None)
 # It reads messages with its own eyes.
 READS_TYPE_FIRST = broken(
@@ -301,6 +304,8 @@ async def test_a_fault_fails_its_own_steps_alone(
         (lambda: InMemoryBot(tables=500), {}, {}, ["tables ok 64 matches at once, of 500 that"]),
         (InMemoryBot, {}, {}, ["batch skipped its `hello`", "tables skipped its `hello`"]),
         (Spams, {"limits": spamming(20)}, {}, ["encoding failed out-of-turn"]),
+        (AnswersLate, {"limits": POOR}, {}, [f"play {GAME} failed slow one that took 130 ms when"]),
+        (FOR_GIN, {}, {"steps._MOST_MATCHES": 1}, [f"legal gin_rummy ok {NO_KNOCK}"]),
         (NOBODY, {}, {"bot._AWAITED_MS": 50}, ["starts failed not-connected", "hello skipped"]),
         # A bot that is awaited may come later than any step may take.
         (LateComer, {"rounds": 1}, {"run._STEP_S": 0.05, "bot._AWAITED_MS": 5_000}, ["starts ok"]),
@@ -387,13 +392,13 @@ async def test_a_fault_is_told_within_half_a_minute(
     assert sum(outcome.took_ms for outcome in told[: first + 1]) < 30_000
 
 
-@pytest.mark.parametrize("share", [0.6, 0.1])
-async def test_one_that_computes_is_waited_for_as_an_arena_does(
-    monkeypatch: pytest.MonkeyPatch, share: float
+@pytest.mark.parametrize("busy", [("used_ms", 0.6), ("waited_ms", 0.6), ("used_ms", 0.1)])
+async def test_one_that_computes_or_has_no_core_is_waited_for_as_an_arena_does(
+    monkeypatch: pytest.MonkeyPatch, busy: tuple[str, float]
 ) -> None:
     monkeypatch.setattr(BotUnderTest, "is_metered", True)
-    now = asyncio.get_running_loop().time
-    monkeypatch.setattr(BotUnderTest, "used_ms", lambda bot: now() * share * 1000)
+    now, (measured, share) = asyncio.get_running_loop().time, busy
+    monkeypatch.setattr(BotUnderTest, measured, lambda bot: now() * share * 1000)
     monkeypatch.setattr(AnswersLate, "late_s", 20)
     _, told = await check(AnswersLate(), limits=Limits(), rounds=1)
 
