@@ -332,7 +332,7 @@ def _misspelled(cls: type[Any]) -> Iterator[tuple[str, str]]:
         for parent in cls.__mro__
         if parent.__module__ == cls.__module__ and issubclass(parent, base)
         for name, value in vars(parent).items()
-        if _is_method(name, value) and not hasattr(base, name) and name != "recall"
+        if _is_method(value, name) and not hasattr(base, name) and name != "recall"
     ]
     free = _free(cls, base)
     for name in own:
@@ -375,7 +375,7 @@ def _interface(cls: type[Any]) -> type[Any] | None:
 
 
 def _methods(base: type[Any]) -> dict[str, FunctionType]:
-    return {name: method for name, method in vars(base).items() if _is_method(name, method)}
+    return {name: method for name, method in vars(base).items() if _is_method(method, name)}
 
 
 def _free(cls: type[Any], base: type[Any]) -> set[str]:
@@ -392,7 +392,7 @@ def _method(cls: type[Any], name: str) -> object:
     return next((vars(parent)[name] for parent in cls.__mro__ if name in vars(parent)), None)
 
 
-def _is_method(name: str, value: object) -> TypeGuard[FunctionType]:
+def _is_method(value: object, name: str) -> TypeGuard[FunctionType]:
     return isinstance(value, FunctionType) and not name.startswith("_")
 
 
