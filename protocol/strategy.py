@@ -18,7 +18,7 @@ from operator import index
 from pathlib import Path
 from traceback import walk_tb
 from types import FunctionType, ModuleType, NoneType
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeGuard
 
 import msgspec
 from msgspec.structs import astuple
@@ -50,6 +50,7 @@ _PLUMBING = ("decide", "hear", "reset")  # not misspelt, but named in `reset_cou
 _SENT = frozenset((str, int, bool, float, NoneType))  # `as_sent` leaves them alone
 _CLOSE = 0.8  # of 1: one letter of five is wrong, or two letters have changed places
 _CLOSE_LETTERS = 5  # shorter words are close to many others, as `best` is to `bet`
+_CO_VARARGS = 4  # of `inspect`, which takes long to import
 # What people put directly before a name: `makebid`; but `display` is not meant as `play`.
 _FILLERS = frozenset({"choose", "decide", "do", "get", "make", "my", "on", "say"})
 
@@ -263,7 +264,7 @@ def load_file(path: Path) -> type[Any]:
 
     Raises:
         UnknownBot: the file is missing, cannot be run, or defines no bot, more than one, or one
-            that misspells a method.
+            that misspells a method or gives it other parameters.
     """
     if not path.is_file():
         raise UnknownBot(f"expected a file with a bot in it, found no file {path}")
@@ -272,6 +273,7 @@ def load_file(path: Path) -> type[Any]:
         bots = _bots_in(module)  # a metaclass may raise, too
         names = ", ".join(sorted(cls.__name__ for cls in bots)) or "none"
         misspelled = [pair for cls in bots for pair in _misspelled(cls)]
+        misfits = [pair for cls in bots for pair in _misfits(cls)]
     if len(bots) != 1:
         raise UnknownBot(
             f"expected one class with `game`, `decide`, `hear` and `reset` in {path}, found {names}"
@@ -281,6 +283,12 @@ def load_file(path: Path) -> type[Any]:
             f"{path}: {bots[0].__name__} has no method `{default}`, so the default would play, "
             f"but a method `{own}` that looks like it; "
             f"call it `{default}` if it is meant, or `_{own}` if it is a helper"
+        )
+    for called, method in misfits:
+        code = method.__code__
+        raise UnknownBot(
+            f"expected `{_head(called)}` in {Path(code.co_filename).name}, "
+            f"line {code.co_firstlineno}, got `{_head(method)}`"
         )
     return bots[0]
 
@@ -314,41 +322,77 @@ def _misspelled(cls: type[Any]) -> Iterator[tuple[str, str]]:
     those of a mixin or a house bot are there on purpose. A method that looks like one that the bot
     does define is its helper.
     """
-    base = next((cls for cls in reversed(cls.__mro__) if cls.__name__ == _INTERFACE), None)
+    base = _interface(cls)
     if base is None:
         return
-    theirs = {
-        name: method
-        for name, method in vars(base).items()
-        if _is_method(name, method) and name not in _PLUMBING
-    }
+    theirs = {name: method for name, method in _methods(base).items() if name not in _PLUMBING}
     left = {name for name, method in theirs.items() if _method(cls, name) is method}
     own = [
         name
         for parent in cls.__mro__
         if parent.__module__ == cls.__module__ and issubclass(parent, base)
         for name, value in vars(parent).items()
-        if _is_method(name, value) and not hasattr(base, name) and name != "recall"
+        if _is_method(value, name) and not hasattr(base, name) and name != "recall"
     ]
-    # With a `decide` or `hear` of its own a bot calls its methods what it likes.
-    free = {name for name in _PLUMBING if _method(cls, name) is not _method(base, name)}
+    free = _free(cls, base)
     for name in own:
         alike = [default for default in theirs if _look_alike(name, default)]
         if not left.issuperset(alike):
             continue
         for default in alike:
-            is_news = theirs[default].__annotations__.get("return") in (None, "None")
-            if name.startswith("hear_") and not is_news:
-                continue
-            if ("hear" if is_news else "decide") not in free:
+            caller = _caller(theirs[default])
+            if (caller == "hear" or not name.startswith("hear_")) and caller not in free:
                 yield default, name
+
+
+def _misfits(cls: type[Any]) -> Iterator[tuple[FunctionType, FunctionType]]:
+    """(theirs, own): methods of the interface, and a bot's own that cannot be called like them."""
+    base = _interface(cls)
+    called = {name: getattr(base or Strategy, name) for name in _PLUMBING}
+    free = set(_PLUMBING) if base is None else _free(cls, base)
+    if base is not None:
+        called = _methods(base) | called
+    for name, theirs in called.items():
+        own = _method(cls, name)
+        if not isinstance(own, FunctionType) or (name not in _PLUMBING and _caller(theirs) in free):
+            continue
+        code, count = own.__code__, theirs.__code__.co_argcount
+        least = code.co_argcount - len(own.__defaults__ or ())
+        most = count if code.co_flags & _CO_VARARGS else code.co_argcount
+        if not least <= count <= most or code.co_kwonlyargcount > len(own.__kwdefaults__ or ()):
+            yield theirs, own
+
+
+def _head(method: FunctionType) -> str:
+    """`def bet(self, card)`."""
+    code = method.__code__
+    names = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
+    return f"def {code.co_name}({', '.join(names)})"
+
+
+def _interface(cls: type[Any]) -> type[Any] | None:
+    return next((cls for cls in reversed(cls.__mro__) if cls.__name__ == _INTERFACE), None)
+
+
+def _methods(base: type[Any]) -> dict[str, FunctionType]:
+    return {name: method for name, method in vars(base).items() if _is_method(method, name)}
+
+
+def _free(cls: type[Any], base: type[Any]) -> set[str]:
+    """With a `decide` or `hear` of its own a bot calls its methods what it likes."""
+    return {name for name in _PLUMBING if _method(cls, name) is not _method(base, name)}
+
+
+def _caller(method: FunctionType) -> str:
+    """Which of `decide` and `hear` calls a method of an interface."""
+    return "hear" if method.__annotations__.get("return") in (None, "None") else "decide"
 
 
 def _method(cls: type[Any], name: str) -> object:
     return next((vars(parent)[name] for parent in cls.__mro__ if name in vars(parent)), None)
 
 
-def _is_method(name: str, value: object) -> bool:
+def _is_method(value: object, name: str) -> TypeGuard[FunctionType]:
     return isinstance(value, FunctionType) and not name.startswith("_")
 
 

@@ -12,7 +12,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from functools import partial
 from itertools import combinations_with_replacement, islice
 from random import Random
@@ -21,19 +21,26 @@ from typing import Any
 import msgspec
 
 from arena.authoring.luck_check import LuckCheck
-from arena.authoring.playout import NoAnswer, Playout, SeatDecided, play_out, raised, strings_in
+from arena.authoring.playout import (
+    AnyLegal,
+    Playout,
+    SameAnswers,
+    play_out,
+    raised,
+    seeded,
+    strings_in,
+)
 from arena.authoring.round_check import MessageCheck, RoundCheck
-from arena.authoring.secrecy import SecretCard, exchanges, first_difference, leaks, secret_cards
+from arena.authoring.secrecy import exchanges, first_difference, leaks, secret_cards
 from arena.authoring.view_check import broken_view
-from arena.games.drive import drive
-from arena.games.match import MatchState
-from arena.games.rules import NOBODY, Game, TellSeat
+from arena.games.replay import CardsDealt
+from arena.games.rules import Game
 from arena.games.shuffle import Stream, match_key, seed_from_int
 from protocol.entry_points import points
-from protocol.errors import ArenaError, IllegalAnswer, one_line
+from protocol.errors import ArenaError, one_line
 from protocol.games import PACKAGES
 from protocol.messages import Ending, Termination
-from protocol.strategy import house_bots
+from protocol.strategy import Strategy, house_bots
 from protocol.vocabulary import Question, Range, Settings
 
 __all__ = ["BrokenConvention", "GameReport", "check_game"]
@@ -126,18 +133,16 @@ def check_game(
     for number in range(matches):
         trial = _Trial(game, game.short, seed, number)
         note(trial.check())
-        decided.append(len(trial.played.answers))
+        decided.append(len(trial.played.match.answers))
         tick()
-        if trial.is_broken:
+        if trial.played.error is not None:
             break
         note(luck.check(trial.played, seats))
     average = sum(decided) / max(len(decided), 1)  # the house bots have other matches
     note(_settings(game, seed))
     if not any(convention in ("deals", "rules", "seats") for convention, _ in found):
         note(_house(game))  # who could else be blamed for what the rules do
-        lineups = _Lineups(game, seed, luck)
-        note(lineups.check(1 + matches // _PER_LINEUP))
-        decided += lineups.decided
+        note(_lineups(game, seed, 1 + matches // _PER_LINEUP, luck, decided))
     note(luck.means())
     note(_estimate(game, decided))
     if not found:  # else it may be no fault of the view
@@ -160,28 +165,16 @@ class _Trial:
         self._game = game
         self._settings = game.vocabulary.read_settings(settings)
         self._key = match_key(seed_from_int(seed), (str(number),))
-        self._messages = MessageCheck(game)
         self._chance = Random(f"{seed}:{number}")
-        self.played = self._play(self._random_answer)
-
-    @property
-    def is_broken(self) -> bool:
-        """Whether its rules raised something, or did not end."""
-        decided = len(self.played.answers)
-        return self.played.error is not None or (
-            decided == _MOST_DECISIONS and not self.played.is_over
-        )
+        self.played = self._play(AnyLegal(self._chance))
 
     def check(self) -> Found:
         """All that is wrong with it."""
-        if self.is_broken:
-            what = f"is not over after {_MOST_DECISIONS:,} decisions"
-            if self.played.error is not None:
-                what = _raised(self.played.error)
-            yield "rules", f"a match with {_shown(self._settings)} {what}"
+        if self.played.error is not None:
+            yield "rules", f"a match with {_shown(self._settings)} {self.played.error}"
             return
         yield from RoundCheck(self._game).check(self.played)
-        yield from self._messages.check(self.played)
+        yield from MessageCheck(self._game).check(self.played)
         yield from self._again()
         try:
             for leak in leaks(self._game, self.played):
@@ -193,30 +186,20 @@ class _Trial:
     def _deals(self) -> Iterator[Any]:
         yield from self._game.deals(self._settings, Stream(self._key))
 
-    def _play(
-        self, answer: Callable[[Question[Any]], Any], deals: Iterator[Any] | None = None
-    ) -> Playout:
-        return play_out(self._game, self._settings, deals or self._deals(), answer, _MOST_DECISIONS)
-
-    def _random_answer(self, question: Question[Any]) -> Any:
-        legal = question.choices
-        if isinstance(legal, Range):
-            value: Any = self._chance.randint(legal.min, max(legal.min, legal.max))
-        elif isinstance(legal, tuple) and legal:
-            value = self._chance.choice(legal)
-        else:
-            raise NoAnswer
-        try:
-            return question.check(value)
-        except IllegalAnswer:
-            return value  # `MessageCheck` says so
+    def _play(self, player: Strategy, deals: Iterator[Any] | None = None) -> Playout:
+        players = [player] * self._game.seats
+        deals = self._deals() if deals is None else deals
+        return play_out(self._game, self._settings, deals, players, _MOST_DECISIONS)
 
     def _again(self) -> Found:
         """The same cards and answers must give the same match."""
-        with _another_random():
-            again = self._play(_Same(self.played.answers))
-        told, told_again = _heard(self.played), _heard(again)
-        if told != told_again or self.played.scores[-1:] != again.scores[-1:]:
+        state = random.getstate()
+        random.seed()  # a game that draws from there draws other numbers
+        try:
+            again = self._play(SameAnswers(self.played.match.answers))
+        finally:
+            random.setstate(state)
+        if _heard(self.played) != _heard(again):
             yield (
                 "rules",
                 "the same cards and answers gave another match: the rules or `deals` draw from "
@@ -228,47 +211,22 @@ class _Trial:
         pack = set(strings_in(list(islice(self._deals(), 20))))
         secrets = list(secret_cards(self._game, self.played))
         for secret in self._chance.sample(secrets, min(len(secrets), _EXCHANGES)):
-            others = secret.unseen or tuple(sorted(pack - self._all_cards(secret)))
+            shown = set(strings_in(self.played.events[secret.start]))
+            others = secret.unseen or tuple(sorted(pack - shown))
             if not others:
                 continue
             other = self._chance.choice(others)
-            again = self._play(_Same(self.played.answers), exchanges(self._deals(), secret, other))
+            same = SameAnswers(self.played.match.answers)
+            again = self._play(same, exchanges(self._deals(), secret, other))
             told = first_difference(self._game, secret, self.played.events, again.events)
             if told is not None:
                 yield "secrecy", told
 
-    def _all_cards(self, secret: SecretCard) -> set[str]:
-        event = self.played.events[secret.start]
-        assert isinstance(event, TellSeat), "it is a deal"
-        return set(strings_in(event.news))
 
-
-class _Same:
-    """Gives the answers of another match, in order, as long as they are legal."""
-
-    def __init__(self, answers: list[Any]) -> None:
-        self._answers = iter(answers)
-
-    def __call__(self, question: Question[Any]) -> Any:
-        for value in self._answers:
-            return question.check(value)
-        raise NoAnswer
-
-
-@contextmanager
-def _another_random() -> Iterator[None]:
-    """Draw other numbers from the module `random` than before, and go on with it as it was."""
-    state = random.getstate()
-    random.seed()
-    try:
-        yield
-    finally:
-        random.setstate(state)
-
-
-def _heard(played: Playout) -> list[object]:
-    """All but the deals, which need not be comparable."""
-    return [e for e in played.events if isinstance(e, SeatDecided) or e.seat != NOBODY]
+def _heard(played: Playout) -> tuple[object, ...]:
+    """All but the deals, which need not be comparable, and the scores."""
+    told = [event for event in played.events if not isinstance(event, CardsDealt)]
+    return told, played.match.scores
 
 
 def _imports(game: Game) -> Found:
@@ -316,16 +274,16 @@ def _settings(game: Game, seed: int) -> Found:
     read = game.vocabulary.read_settings
     for number, (field, chosen) in enumerate(settings.items()):
         estimate = game.decisions(read(chosen))
-        trial = _Trial(game, chosen, seed, number)
-        decided = len(trial.played.answers)
-        if trial.played.error is not None:
-            yield field, f"a match with {_shown(read(chosen))} {_raised(trial.played.error)}"
-        elif not trial.played.is_over and decided > _FACTOR * estimate:
-            yield (
-                field,
-                f"a match with {_shown(read(chosen))} is not over after {decided:,} decisions, "
-                f"expected about {estimate:,.0f} by `decisions`",
-            )
+        played = _Trial(game, chosen, seed, number).played
+        is_long = len(played.match.answers) > _FACTOR * estimate
+        if played.error is not None and (is_long or not played.is_endless):
+            yield field, f"a match with {_shown(read(chosen))} {_fault(played, estimate)}"
+
+
+def _fault(played: Playout, estimate: float) -> str:
+    """What the rules of a match did that they may not, beside what `decisions` says."""
+    more = f", expected about {estimate:,.0f} by `decisions`" if played.is_endless else ""
+    return f"{played.error}{more}"
 
 
 def _estimate(game: Game, decided: list[int]) -> Found:
@@ -355,106 +313,54 @@ def _house(game: Game) -> Found:
         yield "bots", f"expected a house bot `random`, found {', '.join(house)}"
 
 
-class _Lineups:
-    """Matches of two kinds of bots: house bots, and those that take the first or last answer.
+def _lineups(game: Game, seed: int, matches: int, luck: LuckCheck, decided: list[int]) -> Found:
+    """Play this many matches of each two kinds of bots, and stop at the first that does not end.
 
-    Attributes:
-        decided: how many decisions the matches of house bots had.
+    They are house bots, and those that take the first or last answer. How many decisions the
+    matches of house bots had is added to `decided`.
     """
-
-    def __init__(self, game: Game, seed: int, luck: LuckCheck) -> None:
-        self._game, self._seed, self._luck = game, seed, luck
-        self._settings = game.vocabulary.read_settings(game.short)
-        expected = max(game.decisions(self._settings), _SMALL)
-        self._most = int(min(_TIMES * expected, _FACTOR * _MOST_DECISIONS))  # it may be wrong
-        self._house: Mapping[str, Callable[[], Any]] = {}
-        with suppress(ArenaError):  # `_house` says so
-            self._house = house_bots(game.name)
-        self._players: Mapping[str, Callable[[], Any]] = {**self._house, **_TAKERS}
-        self._is_broken = False  # whether the rules raised something, or did not end
-        self.decided: list[int] = []
-
-    def check(self, matches: int) -> Found:
-        """Play this many matches of each two, and stop at the first that does not end."""
-        pairs = [*combinations_with_replacement(self._players, min(self._game.seats, 2))]
-        for number, pair in enumerate(pairs * matches):
-            match = MatchState(self._game, self._settings, seed=self._drawn(number))
-            lineup = [pair[seat % len(pair)] for seat in range(self._game.seats)]
-            yield from self._play(match, lineup, " against ".join(pair))
-            if self._is_broken:
-                return
-            if match.termination == Termination(Ending.COMPLETED):
-                deals = self._game.deals(self._settings, Stream(match_key(self._drawn(number))))
-                played = play_out(
-                    self._game, self._settings, deals, _Same(match.answers), self._most
-                )
-                yield from self._luck.check(played, lineup)
-
-    def _drawn(self, number: int) -> bytes:
-        return seed_from_int(self._seed + number)
-
-    def _play(self, match: MatchState, lineup: list[str], who: str) -> Found:
-        """Play to the end, unless the rules raise or do not end."""
-        seated = []
-        for seat, name in enumerate(lineup):
-            try:
-                seated.append(_Seated(self._players[name], seat, match, self._most))
-            except Exception as error:
-                yield "bots", f"{name} cannot play: {raised(error)}"
-                match.end(Ending.CRASH, seat, "it could not be made")
-                return
+    settings = game.vocabulary.read_settings(game.short)
+    expected = game.decisions(settings)
+    most = int(min(_TIMES * max(expected, _SMALL), _FACTOR * _MOST_DECISIONS))  # it may be wrong
+    house: Mapping[str, Callable[[], Any]] = {}
+    with suppress(ArenaError):  # `_house` says so
+        house = house_bots(game.name)
+    kinds: Mapping[str, Callable[[], Any]] = {**house, **_TAKERS}
+    pairs = [*combinations_with_replacement(kinds, min(game.seats, 2))]
+    for number, pair in enumerate(pairs * matches):
+        lineup = [pair[seat % len(pair)] for seat in range(game.seats)]
+        players = []
         try:
-            drive(match, seated)
-        except Exception as error:  # what a bot raises is its crash
-            self._is_broken = True
-            yield "rules", f"a match of {who} raised {raised(error)}"
+            for seat, name in enumerate(lineup):
+                players.append(seeded(kinds[name](), str(seat)))
+        except Exception as error:
+            yield "bots", f"{name} cannot play: {raised(error)}"
+            continue
+        deals = game.deals(settings, Stream(match_key(seed_from_int(seed + number))))
+        played = play_out(game, settings, deals, players, most)
+        who, ended = " against ".join(pair), played.match.termination
+        if played.error is not None:
+            having = f" with {_shown(settings)}" if played.is_endless else ""
+            yield "rules", f"a match of {who}{having} {_fault(played, expected)}"
             return
-        if len(match.answers) >= self._most:
-            self._is_broken = True
-            settings, expected = _shown(self._settings), self._game.decisions(self._settings)
-            yield (
-                "rules",
-                f"a match of {who} with {settings} is not over after {self._most:,} decisions, "
-                f"expected about {expected:,.0f} by `decisions`",
-            )
-            return
-        if {*lineup} <= {*self._house}:
-            self.decided.append(len(match.answers))
-        ended = match.termination
-        if ended is not None and ended.kind is not Ending.COMPLETED:
-            offender = lineup[ended.seat or 0]
-            yield "bots", f"{offender} ended a match with {ended.kind}: {ended.text}"
+        if {*lineup} <= {*house}:
+            decided.append(len(played.match.answers))
+        if ended == Termination(Ending.COMPLETED):
+            yield from luck.check(played, lineup)
+        elif ended is not None:
+            yield "bots", f"{lineup[ended.seat or 0]} ended a match with {ended.kind}: {ended.text}"
 
 
-class _Takes:
+class _Takes(AnyLegal):
     """Always gives the first or the last answer that is legal."""
 
     def __init__(self, place: int) -> None:
         self._place = place
 
-    def reset(self) -> None: ...
-
-    def hear(self, news: object) -> None: ...
-
     def decide(self, question: Question[Any]) -> object:
         legal = question.choices
         answers = (legal.min, legal.max) if isinstance(legal, Range) else legal
         return answers[self._place]
-
-
-class _Seated:
-    """A bot at its seat; it breaks off a match that does not end."""
-
-    def __init__(self, cls: Callable[[], Any], seat: int, match: MatchState, most: int) -> None:
-        self._bot, self._match, self._most = cls(), match, most
-        if callable(seeding := getattr(self._bot, "seed", None)):
-            seeding(str(seat))
-        self.hear, self.reset = self._bot.hear, self._bot.reset
-
-    def decide(self, question: Question[Any]) -> object:
-        if len(self._match.answers) >= self._most:
-            raise RuntimeError("the match does not end")
-        return self._bot.decide(question)
 
 
 _TAKERS = {"the first of `legal`": partial(_Takes, 0), "the last of `legal`": partial(_Takes, -1)}
@@ -463,7 +369,3 @@ _TAKERS = {"the first of `legal`": partial(_Takes, 0), "the last of `legal`": pa
 def _shown(settings: Settings) -> str:
     values = msgspec.to_builtins(settings)
     return ", ".join(f"{name}={value}" for name, value in values.items()) or "no settings"
-
-
-def _raised(error: str) -> str:
-    return error if error.startswith(("yielded", "told")) else f"raised {error}"

@@ -11,8 +11,9 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from math import hypot, isclose
 
-from arena.authoring.playout import Playout, SeatDecided, are_numbers, raised
-from arena.games.rules import EVERYONE, NOBODY, AskSeat, Game, LuckRound, TellSeat
+from arena.authoring.playout import Playout, are_numbers, raised
+from arena.games.rules import EVERYONE, Game, LuckRound, TellSeat
+from arena.records.luck import measure
 from protocol.vocabulary import Settings
 
 __all__ = ["LuckCheck"]
@@ -111,25 +112,15 @@ class LuckCheck:
                 f"`{self._kind}` is told {len(paid)} times, expected at most {unit.setting}={most}",
             )
         sums = tuple(map(sum, zip(*paid, strict=True))) or (0,) * self._game.seats
-        if sums not in (played.scores[-1], played.points[-1]):
-            yield "unit", f"`payoffs` add up to {sums}, the scores are {played.scores[-1]}"
+        if sums not in played.boards[-1]:
+            yield "unit", f"`payoffs` add up to {sums}, the scores are {played.match.scores}"
 
     def _measured(self, played: Playout) -> Sequence[LuckRound]:
-        """Have a meter of the game hear a match, in the order of `luck_of`."""
+        """What a meter of the game says of a match."""
         assert self._game.luck is not None, "the caller has asked"
         meter = self._game.luck.meter(self._settings)
-        asked: AskSeat | None = None
         for event in played.events:
-            if isinstance(event, AskSeat):
-                asked = event
-                meter.asked(event)
-            elif isinstance(event, TellSeat):
-                if event.seat == NOBODY:
-                    meter.dealt(event.news)
-                else:
-                    meter.told(event)
-            elif isinstance(event, SeatDecided) and event.seat != NOBODY and asked is not None:
-                meter.answered(asked, event.value)
+            measure(meter, event)
         return [LuckRound(tuple(each.gains), tuple(each.luck)) for each in meter.rounds]
 
     def _wrong(self, measured: LuckRound, payoffs: Sequence[float]) -> str:

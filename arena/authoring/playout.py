@@ -1,136 +1,178 @@
-"""Plays a match with answers from a function, and keeps everything that its rules did.
+"""Plays matches here: at random, or with any players while everything that the rules do is noted.
 
-Unlike `MatchState` it trusts no rule: whatever they raise or yield is in the result.
+`MatchState` trusts the rules of a game. Those that are played out are watched: whatever they raise
+or yield is in the result.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import random
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from math import isfinite
-from typing import Any, TypeAlias
+from typing import Any
 
 import msgspec
 
-from arena.games.drive import place_of
-from arena.games.rules import NOBODY, AskSeat, Game, Scoreboard, TellSeat
-from protocol.errors import ArenaError, IllegalAnswer, in_words, one_line
-from protocol.vocabulary import Question, Settings
+from arena.games.drive import drive, place_of
+from arena.games.match import MatchState, Record
+from arena.games.replay import CardsDealt, Event, MatchOver, SeatAnswered
+from arena.games.rules import AskSeat, Game, Rules, Scoreboard, TellSeat
+from arena.games.shuffle import seed_from_int
+from protocol.errors import in_words, one_line
+from protocol.messages import Ending, Termination
+from protocol.strategy import Strategy
+from protocol.vocabulary import News, Question, Range, Settings
 
 __all__ = [
-    "NoAnswer",
+    "AnyLegal",
     "Playout",
-    "PlayoutEvent",
-    "SeatDecided",
+    "SameAnswers",
     "are_numbers",
     "play_out",
     "raised",
+    "random_record",
+    "seeded",
     "strings_in",
-    "with_swapped",
 ]
 
+_LISTED = 1_000_000  # a bet beyond that ends most matches
 _MOST_TOLD = 10_000  # news in a row; a match that only tells would never end
 
 
-class NoAnswer(ArenaError):
-    """There is no answer to a question, and the match breaks off."""
+class AnyLegal:
+    """Answers any game at random: where there are no house bots, and to reach rare questions.
 
-
-class SeatDecided(msgspec.Struct, frozen=True):
-    """A seat gave its answer."""
-
-    seat: int
-    value: Any
-
-
-PlayoutEvent: TypeAlias = AskSeat | TellSeat | SeatDecided
-"""A deal is told to `NOBODY`."""
-
-
-class Playout(msgspec.Struct):
-    """A match that was played: its events, and the scores and points behind each of them.
-
-    Attributes:
-        is_over: whether its rules returned; not if there were too many decisions.
-        error: what its rules raised, and where, in words.
+    `prefer` takes the legal answers and returns those to choose from; if it returns none, all.
     """
 
-    events: list[PlayoutEvent] = []
-    scores: list[tuple[int, ...]] = []
-    points: list[tuple[int, ...]] = []
-    is_over: bool = False
-    error: str | None = None
+    def __init__(
+        self,
+        rng: random.Random,
+        prefer: Callable[[Sequence[Any]], Sequence[Any]] = lambda legal: legal,
+    ) -> None:
+        self._rng = rng
+        self._prefer = prefer
 
-    @property
-    def answers(self) -> list[Any]:
-        return [
-            event.value
-            for event in self.events
-            if type(event) is SeatDecided and event.seat != NOBODY
-        ]
+    def decide(self, question: Question[Any]) -> object:
+        legal = question.choices
+        if isinstance(legal, Range):
+            return self._rng.randint(legal.min, min(legal.max, legal.min + _LISTED))
+        return self._rng.choice(self._prefer(legal) or legal)
+
+    def hear(self, news: News) -> None:
+        """News changes nothing."""
+
+    def reset(self) -> None:
+        """There is nothing to forget."""
+
+
+def random_record(game: Game, settings: Settings, seed: int) -> Record:
+    """The record of a match with random answers; the same seed gives the same one."""
+    match = MatchState(game, settings, seed=seed_from_int(seed))
+    drive(match, [AnyLegal(random.Random(seed))] * game.seats)
+    return match.result().record
+
+
+class SameAnswers(AnyLegal):
+    """Gives the answers of another match, in order; where they end it breaks the match off."""
+
+    def __init__(self, answers: Iterable[Any]) -> None:
+        self._answers = iter(answers)
+
+    def decide(self, question: Question[Any]) -> object:
+        return next(self._answers)
+
+
+class _Misbehaved(Exception):
+    """What rules did that are no rules."""
+
+
+class _Endless(Exception):
+    """There were more decisions than a match may have."""
+
+
+class Playout:
+    """A match that is played out: its events, and the scores and points behind each of them.
+
+    Attributes:
+        error: what its rules did that they may not, and where, in words.
+        is_endless: whether it was broken off, as it had too many decisions.
+    """
+
+    def __init__(self, game: Game, settings: Settings, deals: Iterator[Any], most: int) -> None:
+        self.events: list[Event] = []
+        self.boards: list[tuple[tuple[int, ...], tuple[int, ...]]] = []
+        self.error: str | None = None
+        self.is_endless = False
+        self._game, self._most = game, most
+        watched = msgspec.structs.replace(
+            game, rules=self._rules, deals=lambda settings, stream: deals, unit=None
+        )
+        self.match = MatchState(watched, settings, seed=b"", start=False)
+
+    def _rules(self, settings: Settings, deals: Iterator[Any], board: Scoreboard) -> Rules:
+        """The rules of the game, of which everything is noted."""
+
+        def note(event: Event) -> None:
+            self.events.append(event)
+            self.boards.append((tuple(board.scores), tuple(board.points)))
+
+        def dealt() -> Iterator[Any]:
+            for deal in deals:
+                note(CardsDealt(deal))
+                yield deal
+
+        send, reply, told = self._game.rules(settings, dealt(), board).send, None, 0
+        while True:
+            try:
+                step: Any = send(reply)
+            except StopIteration:
+                break
+            told = told + 1 if type(step) is TellSeat else 0
+            if told > _MOST_TOLD:
+                raise _Misbehaved(f"told {told:,} news without a question, expected it to end")
+            if not told and type(step) is not AskSeat:
+                got = one_line(repr(step))
+                raise _Misbehaved(f"yielded {got}, expected an AskSeat or a TellSeat")
+            note(step)
+            decided = len(self.match.answers)
+            if not told and decided == self._most:
+                raise _Endless
+            reply = yield step
+            if not told:
+                note(SeatAnswered(step.seat, decided, step.question, reply))
+        ended = Termination(Ending.COMPLETED)
+        note(MatchOver(tuple(board.scores), tuple(board.points), ended))
 
 
 def play_out(
-    game: Game,
-    settings: Settings,
-    deals: Iterator[Any],
-    answer: Callable[[Question[Any]], Any],
-    most: int,
+    game: Game, settings: Settings, deals: Iterator[Any], players: Sequence[Strategy], most: int
 ) -> Playout:
-    """Play a match of at most so many decisions.
+    """Play a match of at most so many decisions; one that offends, or has no answer, ends it."""
+    played = Playout(game, settings, deals, most)
+    try:
+        played.match.start()
+        drive(played.match, players)
+    except _Endless:
+        played.is_endless, played.error = True, f"is not over after {most:,} decisions"
+    except _Misbehaved as error:
+        played.error = str(error)
+    except Exception as error:  # what a player raises is its crash
+        played.error = f"raised {raised(error)}, after {len(played.match.answers)} answers"
+    return played
 
-    It breaks off where `answer` raises `NoAnswer` or `IllegalAnswer`.
-    """
-    played, board = Playout(), Scoreboard(game.seats)
 
-    def note(event: PlayoutEvent) -> None:
-        played.events.append(event)
-        played.scores.append(tuple(board.scores))
-        played.points.append(tuple(board.points))
-
-    def noting() -> Iterator[Any]:
-        for deal in deals:
-            note(TellSeat(NOBODY, deal))
-            yield deal
-
-    rules = game.rules(settings, noting(), board)
-    reply: Any = None
-    decided = told = 0
-    while True:
-        try:
-            step: Any = rules.send(reply)
-        except StopIteration:
-            played.is_over = True
-            note(SeatDecided(NOBODY, None))  # the scores at the end
-            return played
-        except Exception as error:
-            played.error = f"{raised(error)}, after {decided} answers"
-            return played
-        reply = None
-        if type(step) is TellSeat:
-            note(step)
-            told += 1
-        elif type(step) is AskSeat:
-            note(step)
-            if decided == most:
-                return played
-            try:
-                reply = answer(step.question)
-            except (NoAnswer, IllegalAnswer):
-                return played
-            decided, told = decided + 1, 0
-            note(SeatDecided(step.seat, reply))
-        else:
-            got = one_line(repr(step))
-            played.error = f"yielded {got}, expected an AskSeat or a TellSeat"
-            return played
-        if told > _MOST_TOLD:
-            played.error = f"told {told:,} news without a question, expected it to end"
-            return played
+def seeded(strategy: Strategy, seed: str) -> Strategy:
+    """The strategy, whose random numbers come from a seed if it can do that."""
+    if callable(seeding := getattr(strategy, "seed", None)):
+        seeding(seed)
+    return strategy
 
 
 def raised(error: Exception) -> str:
-    """What was raised, and where in the code that was called."""
-    return f"{in_words(error)}{place_of(error.__traceback__)}"
+    """What was raised, and where in the code that was called, if that is not ours."""
+    place = place_of(error.__traceback__)
+    return f"{in_words(error)}{'' if __file__ in place else place}"
 
 
 def are_numbers(values: Sequence[object], count: int) -> bool:
@@ -154,20 +196,3 @@ def strings_in(value: Any) -> Iterator[str]:
     elif isinstance(value, msgspec.Struct):
         for field in value.__struct_fields__:
             yield from strings_in(getattr(value, field))
-
-
-def with_swapped(deal: Any, one: str, other: str) -> Any:
-    """A deal in which two cards have changed places; one that is not in it is put in."""
-    if isinstance(deal, str):
-        return {one: other, other: one}.get(deal, deal)
-    if isinstance(deal, list):
-        return [with_swapped(item, one, other) for item in deal]
-    if type(deal) is tuple:
-        return tuple(with_swapped(item, one, other) for item in deal)
-    if isinstance(deal, msgspec.Struct):
-        fields = {
-            field: with_swapped(getattr(deal, field), one, other)
-            for field in deal.__struct_fields__
-        }
-        return msgspec.structs.replace(deal, **fields)
-    return deal

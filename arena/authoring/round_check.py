@@ -6,8 +6,9 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
-from arena.authoring.playout import Playout, SeatDecided, are_numbers
-from arena.games.rules import EVERYONE, NOBODY, AskSeat, Game, TellSeat
+from arena.authoring.playout import Playout, are_numbers
+from arena.games.replay import MatchOver, SeatAnswered
+from arena.games.rules import EVERYONE, AskSeat, Game, TellSeat
 from protocol.codec import Encoding, decode_from_arena, decode_from_bot, encode
 from protocol.errors import IllegalAnswer, in_words
 from protocol.messages import Answer, ArenaMessage, Ask, Ending, Over, Termination
@@ -32,16 +33,12 @@ class RoundCheck:
         self._paid = [0.0] * game.seats
 
     def check(self, played: Playout) -> Found:
-        for event, scores, shown in zip(played.events, played.scores, played.points, strict=True):
-            if isinstance(event, SeatDecided):
-                if event.seat == NOBODY:
-                    yield from self._ended(scores, shown)
-                continue
-            if event.seat == NOBODY:
-                continue
-            if isinstance(event, AskSeat):
+        for event, board in zip(played.events, played.boards, strict=True):
+            if isinstance(event, MatchOver):
+                yield from self._ended(*board)
+            elif isinstance(event, AskSeat):
                 yield from self._seat(event.seat, event.question.kind, 0)
-                yield from self._is_paid(scores, shown)
+                yield from self._is_paid(*board)
                 yield from self._opening(event.seat, event.question)
                 if self._open is None or event.seat not in self._opened:
                     self._open = self._open or self._closed + 1
@@ -51,7 +48,7 @@ class RoundCheck:
                         f"{self._open} was opened for it by {self._openers()}",
                     )
                     self._opened.add(event.seat)
-            else:
+            elif isinstance(event, TellSeat):
                 yield from self._seat(event.seat, event.news.kind, EVERYONE)
                 yield from self._news(event)
 
@@ -145,16 +142,13 @@ class MessageCheck:
         self._sent: Counter[type[Any]] = Counter()
 
     def check(self, played: Playout) -> Found:
-        asked: AskSeat | None = None
         for event in played.events:
             if isinstance(event, AskSeat):
-                asked = event
                 yield from self._question(event)
             elif isinstance(event, TellSeat):
-                if event.seat != NOBODY:
-                    yield from self._news(event)
-            elif asked is not None and event.seat != NOBODY:
-                yield from self._answer(asked, event.value)
+                yield from self._news(event)
+            elif isinstance(event, SeatAnswered):
+                yield from self._answer(event.question, event.value)
 
     def _question(self, event: AskSeat) -> Found:
         question = event.question
@@ -202,8 +196,7 @@ class MessageCheck:
             why = "expected it in `private`, or a field `seat`"
             yield "private", f"`{news.kind}` is told to one seat, {why}"
 
-    def _answer(self, asked: AskSeat, value: Any) -> Found:
-        question = asked.question
+    def _answer(self, question: Question[Any], value: Any) -> Found:
         try:
             words = self._game.vocabulary.asked_words(question)
             _need_lines((words.answered(question, value),))

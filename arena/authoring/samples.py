@@ -1,26 +1,35 @@
-"""Sample messages for the test of a starter: every kind of question and news of a game.
+"""What a seat of a game is sent: sample messages for starters, and golden transcripts. Pure.
 
-They come from a match that is played here at random, so that they follow the rules: the first in
-which a seat is asked and told everything, or else the one with the most kinds. The same game has
-the same samples every time.
+The samples for the test of a starter have every kind of question and news. They come from a match
+that is played here at random, so that they follow the rules: the first in which a seat is asked and
+told everything, or else the one with the most kinds.
+
+The vectors are for bots in any language and for the game's own tests: its schema, and a transcript
+of each house bot, of a short match in which it has the first seat. The same rules, bots and wire
+give the same bytes every time.
 """
 
 from __future__ import annotations
 
-import random
+import json
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from fnmatch import fnmatchcase
+from typing import Any
 
-from arena.authoring.conformance.table import AnyLegal
+from arena.authoring.playout import random_record, seeded
 from arena.games.drive import drive
 from arena.games.match import MatchState
 from arena.games.rules import Game
 from arena.games.shuffle import seed_from_int
 from arena.records.transcript import Side, conversation
 from protocol.codec import Encoding, decode_from_arena
+from protocol.errors import UnknownBot
 from protocol.messages import ArenaMessage, Ask, Limits, Over, Welcome
+from protocol.schema.documents import game_document
+from protocol.strategy import house_bots
 
-__all__ = ["samples"]
+__all__ = ["is_vector", "samples", "vectors"]
 
 _OF_EACH = 2  # questions of each kind
 _MATCHES = 100  # tried at most; of most games one in a few has all kinds
@@ -64,11 +73,48 @@ def _chosen(messages: Iterable[ArenaMessage]) -> Iterator[ArenaMessage]:
 
 
 def _conversation(game: Game, number: int, seat: int) -> Iterator[ArenaMessage]:
-    chance = random.Random(number)
-    match = MatchState(game, game.vocabulary.read_settings(None), seed=seed_from_int(number))
-    drive(match, [AnyLegal(chance)] * game.seats)
+    record = random_record(game, game.vocabulary.read_settings(None), number)
     match_id, names = f"sample-{number}.{seat}", _NAMES[: game.seats]
-    record = match.result().record
     for line in conversation(record, names, seat, match_id, limits=Limits()).lines:
         if line.side is Side.ARENA:
             yield from decode_from_arena(line.text, Encoding.JSON, lambda _: game.name)
+
+
+def vectors(game: Game) -> Mapping[str, str]:
+    """The files by their names; raises `UnknownBot` if the game has no house bots."""
+    bots = house_bots(game.name)
+    if not bots:
+        raise UnknownBot(f"expected a house bot of {game.name} to play with, got none")
+    schema = json.dumps(game_document(game.name), indent=2, ensure_ascii=False) + "\n"
+    return {f"{game.name}.json": schema} | {
+        f"{game.name}-{name}.jsonl": _transcript(game, [*bots][at:] + [*bots][:at], bots)
+        for at, name in enumerate(bots)
+    }
+
+
+def is_vector(game: Game, file: str) -> bool:
+    """Whether a file is named like one of `vectors`, also of a bot that there is no longer."""
+    return file == f"{game.name}.json" or fnmatchcase(file, f"{game.name}-*.jsonl")
+
+
+def _transcript(game: Game, order: list[str], bots: Mapping[str, type[Any]]) -> str:
+    """What the first seat says and hears when bots sit down in this order, again and again."""
+    names = [order[seat % len(order)] for seat in range(game.seats)]
+    players = [f"{name}-{seat + 1}" for seat, name in enumerate(names)]
+    strategies = [seeded(bots[n](), player) for n, player in zip(names, players, strict=True)]
+    match = MatchState(
+        game,
+        game.vocabulary.read_settings(game.short),
+        seed=seed_from_int(sorted(bots).index(names[0]) + 1),
+        nonces=tuple(f"{player} was here" for player in players),
+    )
+    drive(match, strategies)
+    made = conversation(
+        match.result().record,
+        players,
+        0,
+        "m.0",
+        limits=Limits(),
+        about=f"A short match of {game.vocabulary.title} in which {names[0]} has the first seat.",
+    )
+    return made.to_bytes().decode()

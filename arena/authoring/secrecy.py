@@ -24,8 +24,9 @@ from typing import Any
 
 import msgspec
 
-from arena.authoring.playout import Playout, PlayoutEvent, SeatDecided, strings_in, with_swapped
-from arena.games.rules import EVERYONE, NOBODY, AskSeat, Game, TellSeat
+from arena.authoring.playout import Playout, strings_in
+from arena.games.replay import CardsDealt, Event, SeatAnswered
+from arena.games.rules import EVERYONE, AskSeat, Game, TellSeat
 
 __all__ = ["SecretCard", "exchanges", "first_difference", "leaks", "secret_cards"]
 
@@ -70,7 +71,7 @@ def secret_cards(game: Game, played: Playout) -> Iterator[SecretCard]:
                 yield SecretCard(card, holder, deal, start, unseen)
             start = number
             secrets.clear()
-        if type(event) is TellSeat and event.seat == NOBODY:
+        if type(event) is CardsDealt:
             deal, start = deal + 1, number
         for _ in watch.note(event):
             pass
@@ -81,21 +82,38 @@ def secret_cards(game: Game, played: Playout) -> Iterator[SecretCard]:
 def exchanges(deals: Iterator[Any], secret: SecretCard, other: str) -> Iterator[Any]:
     """The same deals, but for a secret card that is another one."""
     for number, deal in enumerate(deals):
-        yield with_swapped(deal, secret.card, other) if number == secret.deal else deal
+        yield _swapped(deal, secret.card, other) if number == secret.deal else deal
+
+
+def _swapped(deal: Any, one: str, other: str) -> Any:
+    """A deal in which two cards have changed places; one that is not in it is put in."""
+    if isinstance(deal, str):
+        return {one: other, other: one}.get(deal, deal)
+    if isinstance(deal, list):
+        return [_swapped(item, one, other) for item in deal]
+    if type(deal) is tuple:
+        return tuple(_swapped(item, one, other) for item in deal)
+    if isinstance(deal, msgspec.Struct):
+        fields = {
+            field: _swapped(getattr(deal, field), one, other) for field in deal.__struct_fields__
+        }
+        return msgspec.structs.replace(deal, **fields)
+    return deal
 
 
 def first_difference(
-    game: Game, secret: SecretCard, before: Sequence[PlayoutEvent], after: Sequence[PlayoutEvent]
+    game: Game, secret: SecretCard, before: Sequence[Event], after: Sequence[Event]
 ) -> str | None:
     """What another seat learns of a secret card that was exchanged; None if it learns nothing."""
     pairs = zip(before[secret.start + 1 :], after[secret.start + 1 :], strict=False)
     for old, new in pairs:
-        if type(old) is not type(new) or old.seat != new.seat or _is_end(game, old):
+        if type(old) is not type(new) or _is_end(game, old):
             return None
-        if isinstance(old, SeatDecided) or old.seat == NOBODY:
+        if not isinstance(old, AskSeat | TellSeat):
             continue
+        assert isinstance(new, AskSeat | TellSeat), "it is of the same type"
         said, again = _message(old), _message(new)
-        if type(said) is not type(again):
+        if old.seat != new.seat or type(said) is not type(again):
             return None
         if old.seat == secret.holder or said == again:
             continue
@@ -131,28 +149,27 @@ class _RoundWatch:
         self._suspects: list[str] = []  # wrong if there is still something to decide
         self._time = 0
 
-    def note(self, event: PlayoutEvent) -> Iterator[str]:
+    def note(self, event: Event) -> Iterator[str]:
         self._time += 1
         if _is_end(self._game, event):
             for card in [*self._shown]:
                 yield from self._seen_by_some(card)
             self._free |= self.holder.keys() | self.seen
             self._begin()
-        elif isinstance(event, SeatDecided):
+        elif isinstance(event, SeatAnswered):
             self._played[event.seat] = self._time
             if named := self.deck.intersection(strings_in(event.value)):
                 self._naming.add(event.seat)
                 self._free |= named
-        elif event.seat == NOBODY:
-            self._take(_message(event))
+        elif isinstance(event, CardsDealt):
+            self._take(event.deal)
         elif isinstance(event, AskSeat):
             yield from self._suspects
             self._suspects.clear()
             yield from self._show(event)
-        elif event.seat == EVERYONE and self._game.seats > 1:
-            yield from self._tell_all(event)
-        else:
-            yield from self._show(event)
+        elif isinstance(event, TellSeat):
+            tell = self._tell_all if event.seat == EVERYONE and self._game.seats > 1 else self._show
+            yield from tell(event)
 
     def secrets(self) -> dict[int, str]:
         """By holder, a card that only it was shown, if there is one."""
@@ -237,12 +254,11 @@ class _RoundWatch:
                 yield field, card
 
 
-def _message(event: PlayoutEvent) -> Any:
-    assert not isinstance(event, SeatDecided), "an answer is no message"
+def _message(event: AskSeat | TellSeat) -> Any:
     return event.question if isinstance(event, AskSeat) else event.news
 
 
-def _is_end(game: Game, event: PlayoutEvent) -> bool:
+def _is_end(game: Game, event: Event) -> bool:
     words = game.vocabulary
     return type(event) is TellSeat and type(event.news) in (words.closes, *words.follows)
 

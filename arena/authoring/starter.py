@@ -4,12 +4,14 @@ A starter consists of the session files of that language's example, unchanged, a
 in `bots/starters/<language>/`. They are filled from the game's vocabulary: its kinds of questions
 and news, their fields, and the legal answers. A library that is not installed with the language
 comes from `bots/vendor/`. All three folders are read as data: no bot is imported.
+
+`arena new --lang other` writes sections of the manual, for a language with no starter.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from importlib.resources import files
 from importlib.resources.abc import Traversable
 from itertools import cycle, islice
@@ -30,6 +32,7 @@ __all__ = [
     "ADDRESS",
     "ShellCommand",
     "Starter",
+    "other_language",
     "plain_name",
     "rivals",
     "starter",
@@ -59,6 +62,7 @@ _SUFFIX = "jinja"
 _TRAILING_SPACE = re.compile(r"[ \t]+$", re.MULTILINE)  # in a comment's empty line
 _LINES = "stdio:"  # stands before the command of a bot that speaks in lines
 _LONGEST_NAME = 24
+_COMMAND = "COMMAND"  # only the author knows what starts the bot
 
 
 def templates(package: str, folder: str) -> Environment:
@@ -173,3 +177,44 @@ def _values(
         "questions": [kind_docs(kind, cls) for kind, cls in words.questions.items()],
         "news": [kind_docs(kind, cls) for kind, cls in words.news.items()],
     }
+
+
+# ---- A language with no starter
+
+
+def other_language(game: Game, name: str, section: Callable[[str], str]) -> Starter:
+    """The game's page, the session in pseudocode and in lines, and the commands for such a bot.
+
+    A game from outside has no page in our manual: it gets one from its description.
+
+    Args:
+        game: what the bot plays.
+        name: of the bot.
+        section: gives a section of the protocol's manual by its heading.
+    """
+    play = " ".join(["arena play", game.name, *with_bot(game, name, _COMMAND)])
+    page = section(game.name) if game.package is None else _page(game)
+    return Starter(
+        {
+            f"{game.name}.md": page,
+            "lines.md": section("Lines instead of a WebSocket"),
+            "session.md": section("The session in pseudocode"),
+        },
+        (
+            ShellCommand("try", play),
+            ShellCommand("check", f"arena check -- {_COMMAND}"),
+            ShellCommand("connect", f"ARENA_NAME={name} ARENA_URL={ADDRESS} {_COMMAND}"),
+            ShellCommand("in lines", f"arena connect 'stdio: {_COMMAND}' --name {name}"),
+        ),
+    )
+
+
+def _page(game: Game) -> str:
+    """The rules in brief, and every question and news with its fields."""
+    words = game.vocabulary
+    lines = [f"# {words.title}", "", game.summary, "", f"Seats: {words.seats}."]
+    for title, kinds in ("Questions", words.questions), ("News", words.news):
+        lines += ["", f"## {title}"]
+        for kind, cls in kinds.items():
+            lines += ["", f"### `{kind}`", "", "```text", *kind_docs(kind, cls).notes, "```"]
+    return "\n".join(lines) + "\n"

@@ -7,7 +7,6 @@ looked for in its text.
 from __future__ import annotations
 
 import json
-import random
 import re
 import shutil
 import subprocess
@@ -17,12 +16,9 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from arena.authoring.conformance.table import AnyLegal
+from arena.authoring.playout import random_record
 from arena.games.catalogue import view_files, view_path
-from arena.games.drive import drive
-from arena.games.match import MatchState
 from arena.games.rules import Game
-from arena.games.shuffle import seed_from_int
 from arena.records.rounds import rounds_of
 from arena.records.visibility import seen
 from protocol.watching import View
@@ -83,9 +79,7 @@ def broken_view(game: Game, seed: int) -> Iterator[tuple[str, str]]:
 
 def _played(node: str, path: str, game: Game, seed: int) -> Iterator[str]:
     """Play a match in node, in the views of spectator, seat and all; yields what was wrong."""
-    match = MatchState(game, game.vocabulary.read_settings(game.short), seed=seed_from_int(seed))
-    drive(match, [AnyLegal(random.Random(seed))] * game.seats)
-    record = match.result().record
+    record = random_record(game, game.vocabulary.read_settings(game.short), seed)
     told = [event for each in rounds_of(record) for event in each.events]
     views = View("public"), View("seat", (0,)), View("all")
     given: dict[str, Any] = {

@@ -16,7 +16,6 @@ import msgspec
 from arena.authoring.conformance import CheckReport, Step, StepOutcome, StepStatus
 from arena.authoring.conformance.bot import BotUnderTest
 from arena.authoring.conformance.run import run
-from arena.authoring.conformance.table import seed_of
 from arena.cli._signals import stops_at_sigterm
 from arena.cli.check import lines_of, summary_of, verdict_on
 from arena.sandbox.command import sealed_program
@@ -37,11 +36,11 @@ async def main(job: CheckJob) -> CheckVerdict:
         bot,
         games=job.manifest.games,
         rounds=job.rounds,
-        rng=seed_of(job.seed),
+        seed=job.seed,
         on_begin=lambda step: _say(CheckStep(step, "begun")),
         on_step=lambda outcome: _say(_done(outcome)),
     )
-    return verdict(msgspec.structs.replace(checked, seed=job.seed))
+    return verdict(checked)
 
 
 def verdict(checked: CheckReport) -> CheckVerdict:

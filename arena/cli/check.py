@@ -13,7 +13,6 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import click
-import msgspec
 
 from arena.authoring.conformance import CheckReport, StepOutcome, StepStatus
 from arena.cli import Interrupted
@@ -110,9 +109,7 @@ def command(
             raise UsageError(f"expected --{option} with --listen only")
     from arena.authoring.conformance.bot import BotUnderTest
     from arena.authoring.conformance.run import run
-    from arena.authoring.conformance.table import seed_of
 
-    drawn = secrets.randbits(32) if seed is None else seed
     entry = None if listen else named([BotSpec(program_of(words))])[0]
     program, name = (None, "bot") if entry is None else (entry.program, entry.name or "bot")
     wanted = tuple(game_named(game).name for game in games)
@@ -124,14 +121,14 @@ def command(
             BotUnderTest(program, name, limits, display.frame, display.note),
             games=wanted,
             rounds=rounds,
-            rng=seed_of(drawn),
+            seed=secrets.randbits(32) if seed is None else seed,
             address=(host, port) if listen else ("127.0.0.1", 0),
             on_step=display.step_done,
             on_progress=display.progress,
         )
 
     try:
-        checked = msgspec.structs.replace(asyncio.run(check()), seed=drawn)
+        checked = asyncio.run(check())
     except (KeyboardInterrupt, asyncio.CancelledError):
         stopped = "" if listen else ", the bot is stopped"
         raise Interrupted(f"interrupted{stopped}") from None

@@ -10,8 +10,7 @@ from typing import Any
 import click
 import msgspec
 
-from arena.authoring.other_language import other_language
-from arena.authoring.starter import ShellCommand, plain_name, starter
+from arena.authoring.starter import ShellCommand, other_language, plain_name, starter
 from arena.cli import _new_folder as new_folder
 from arena.cli import _options as options
 from arena.cli._results import Found, result_command

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from arena.authoring.vectors import is_vector, vectors
+from arena.authoring.samples import is_vector, vectors
 from arena.cli import _options as options
 from arena.games.rules import Game
 

@@ -416,7 +416,7 @@ def test_what_is_inherited_from_a_mixin_or_a_house_bot_is_no_misspelling(
 ) -> None:
     own = "swap" if "Mixin" in bases else "bid_lowest"
     mixin = "class Mixin:\n    def make_bid(self): pass\n"
-    mine = f"class Mine({bases}):\n    def {own}(self): pass\n"
+    mine = f"class Mine({bases}):\n    def {own}(self, *told): pass\n"
     text = f"from bots.high_low import *\n{mixin}{mine}"
 
     assert load_file(write(tmp_path, text)).__name__ == "Mine"
@@ -428,7 +428,7 @@ def test_a_common_base_in_the_file_is_looked_at_with_the_bot(tmp_path: Path) -> 
 
     with pytest.raises(UnknownBot, match=r"Mine has no method `bid`.*`make_bid`"):
         load_file(write(tmp_path, text))
-    bid = text.replace("    pass\n", "    def bid(self): pass\n")
+    bid = text.replace("    pass\n", "    def bid(self, *told): pass\n")
     assert load_file(write(tmp_path, bid)).__name__ == "Mine"
 
 
@@ -436,6 +436,61 @@ def test_a_common_base_in_the_file_is_looked_at_with_the_bot(tmp_path: Path) -> 
 def test_no_house_bot_misspells_a_method(game: str) -> None:
     for name in house_bots(game, slow=True):
         assert list(strategy._misspelled(find(game, name))) == []
+        assert list(strategy._misfits(find(game, name))) == []
+
+
+# ---- Methods with other parameters than those of the interface
+
+FEEDBACK = "(self, mine, other, opened, response, bettor)"
+
+
+@pytest.mark.parametrize(
+    ("method", "own", "expected"),
+    [
+        ("bet", "(self)", "(self, card)"),
+        ("bet", "(card)", "(self, card)"),
+        ("bet", "(self, card, other)", "(self, card)"),
+        ("bet", "(self, card, *, other)", "(self, card)"),
+        ("feedback", "(self, mine, other)", FEEDBACK),
+        ("hear", "(self)", "(self, news)"),
+        ("decide", "(self, question, more)", "(self, question)"),
+        ("reset", "(self, news)", "(self)"),
+        ("bet", "(self, card, other=1)", None),
+        ("bet", "(self, *cards)", None),
+        ("bet", "(self, card, *, other=1)", None),
+        ("feedback", "(self, mine, *more)", None),
+    ],
+)
+@pytest.mark.parametrize("base", ["PlayerStrategy", "Honest", "object"])
+def test_a_method_with_other_parameters_is_blamed_with_its_line(
+    tmp_path: Path, base: str, method: str, own: str, expected: str | None
+) -> None:
+    plumbing = "decide(self, question)", "hear(self, news)", "reset(self)"
+    mine = [head for head in plumbing if base == "object" and not head.startswith(method)]
+    heads = "".join(f"    def {head}: pass\n" for head in (f"{method}{own}", *mine))
+    text = f"from bots.ace_king_queen import *\nclass Mine({base}):\n    game = 'x'\n{heads}"
+    if expected is None or (base == "object" and not any(h.startswith(method) for h in plumbing)):
+        assert load_file(write(tmp_path, text)).__name__ == "Mine"
+        return
+    with pytest.raises(UnknownBot) as raised:
+        load_file(write(tmp_path, text))
+    got = own.replace("*, ", "")
+    assert str(raised.value) == (
+        f"expected `def {method}{expected}` in mine.py, line 4, got `def {method}{got}`"
+    )
+
+
+@pytest.mark.parametrize(
+    ("method", "caller"),
+    [("bet(self)", "decide(self, question)"), ("feedback(self)", "hear(self, news)")],
+)
+def test_a_bot_with_its_own_decide_or_hear_has_its_own_parameters(
+    tmp_path: Path, method: str, caller: str
+) -> None:
+    heads = f"    def {method}: pass\n    def {caller}: pass\n"
+    text = f"from bots.ace_king_queen import *\nclass Mine(PlayerStrategy):\n{heads}"
+
+    assert load_file(write(tmp_path, text)).__name__ == "Mine"
 
 
 def test_a_slow_house_bot_plays_only_where_it_is_named(monkeypatch: pytest.MonkeyPatch) -> None:

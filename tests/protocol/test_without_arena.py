@@ -21,7 +21,7 @@ SEATS = (1, 2, 3, 6, MOST_SEATS)
 
 WRITES = """
 from pathlib import Path
-from arena.authoring.vectors import vectors
+from arena.authoring.samples import vectors
 from arena.games.catalogue import GAMES
 
 for game in GAMES.values():

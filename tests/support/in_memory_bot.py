@@ -11,12 +11,12 @@ from typing import Any, cast
 from arena.authoring.conformance import CheckReport, Step, StepOutcome
 from arena.authoring.conformance.bot import BotUnderTest
 from arena.authoring.conformance.run import run
-from arena.authoring.conformance.wire import CheckEndpoint, Delivery, Line
+from arena.authoring.conformance.wire import CheckEndpoint, CheckSocket, Delivery, Line
 from arena.referee.budget import Budget
 from protocol.codec import Encoding
 from protocol.messages import Limits
 
-__all__ = ["LIMITS", "InMemoryBot", "InMemoryConnection", "check"]
+__all__ = ["LIMITS", "InMemoryBot", "InMemoryConnection", "check", "opened_socket"]
 
 LIMITS = Limits(hard_ms=100, start_ms=100, grace_ms=200, hello_ms=100)
 
@@ -169,8 +169,34 @@ async def check(
     bot = BotUnderTest(None, "bot", limits, on_wait=come)
     bot.endpoint.open = nothing  # type: ignore[method-assign]
     memory.endpoint = bot.endpoint
-    rng = random.Random(1)
     checked = await run(
-        bot, games=games, rounds=rounds, rng=rng, on_step=note, on_progress=on_progress
+        bot, games=games, rounds=rounds, seed=1, on_step=note, on_progress=on_progress
     )
     return checked, told
+
+
+class RecordingTransport(asyncio.Transport):
+    """Takes down what is written; `has_two` is set at the second piece."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.written: list[bytes] = []
+        self.has_two = asyncio.Event()
+
+    def is_closing(self) -> bool:
+        return False
+
+    def write(self, data: bytes | bytearray | memoryview) -> None:
+        self.written.append(bytes(data))
+        if len(self.written) == 2:
+            self.has_two.set()
+
+    def get_write_buffer_size(self) -> int:
+        return 0
+
+
+def opened_socket() -> tuple[CheckSocket, RecordingTransport]:
+    """A WebSocket of an arena that checks a bot, and what it writes to."""
+    socket, transport = CheckSocket(CheckEndpoint(Limits()).context), RecordingTransport()
+    socket._transport, socket.is_open = transport, True
+    return socket, transport

@@ -10,12 +10,11 @@ started is started again after a failed step, and the next steps go on.
 | module | what it does |
 |---|---|
 | `__init__` | this: steps, hints, outcomes; no I/O |
-| `wire` | the arena's connections, which can also be slow, fragmented or lost |
+| `wire` | the arena's connections, and how they can be perturbed |
 | `diagnose` | what is wrong with a message, and which hint fits |
 | `bot` | the bot: started or awaited, greeted, talked to, lost, and whose fault that is |
-| `table` | a match by the real rules, with the bot in one seat |
-| `session` | the bot in its matches, in whole matches or single moves |
-| `steps` | the steps, each a coroutine |
+| `matches` | matches by the real rules, with the bot in one seat: as a whole, or in single moves |
+| `steps` | the steps, each a coroutine and a perturbation |
 | `run` | runs the steps: deadlines, restarts, the report |
 """
 
@@ -36,9 +35,7 @@ __all__ = [
     "Step",
     "StepEnded",
     "StepFailed",
-    "StepIncomplete",
     "StepOutcome",
-    "StepSkipped",
     "StepStatus",
 ]
 
@@ -85,6 +82,10 @@ class Hint(StrEnum):
         "Stay until the connection, or the input, is closed. Connect to ARENA_URL, and to no "
         "address in the code; write `stdio:` before the command of a program that speaks in lines, "
         "and of no other. Files outside its folder are not seen. See its standard error.")
+    NOT_LOADED = "not-loaded", (
+        "Mend your file as the last line of its standard error says: what is wrong, and in which "
+        "line. A module that is missing is installed with pip, or lies beside the file if it is "
+        "yours. `arena play GAME FILE.py random` loads the file in the same way.")
     NOT_CONNECTED = "not-connected", (
         "Read the address from the environment variable ARENA_URL and open a WebSocket to it at "
         "once, before anything that takes long.")
@@ -298,37 +299,15 @@ class CheckReport(msgspec.Struct, frozen=True, kw_only=True):
 class StepEnded(Exception):
     """A step has not passed. What it carries are fields of `StepOutcome`."""
 
-    status: StepStatus
+    def __init__(self, status: StepStatus, about: str, **more: object) -> None:
+        super().__init__(about)
+        vars(self).update(more, status=status, about=about)
 
 
 class StepFailed(StepEnded):
     """A step found something wrong; `advice` is that of the hint unless the question has better."""
 
-    status = StepStatus.FAILED
-
     def __init__(self, sent: str, expected: str, came: str, hint: Hint, stderr: str = "") -> None:
-        super().__init__(f"expected {expected}, got {came}")
+        super().__init__(StepStatus.FAILED, "")
         self.sent, self.expected, self.came, self.hint = sent, expected, came, hint
         self.advice, self.stderr = hint.advice, stderr or None
-
-
-class StepSkipped(StepEnded):
-    """A step has no meaning for this bot; `about` says why."""
-
-    status = StepStatus.SKIPPED
-
-    def __init__(self, about: str) -> None:
-        super().__init__(about)
-        self.about = about
-
-
-class StepIncomplete(StepEnded):
-    """Nothing was wrong, but time ran out; `about` says how far the step came."""
-
-    status = StepStatus.INCOMPLETE
-
-    def __init__(
-        self, about: str, *, rounds: int | None = None, missing: tuple[str, ...] = ()
-    ) -> None:
-        super().__init__(about)
-        self.about, self.rounds, self.missing = about, rounds, missing

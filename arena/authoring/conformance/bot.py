@@ -18,9 +18,7 @@ import sys
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import Any, Final, NamedTuple
-
-import msgspec
+from typing import Final
 
 from arena.authoring.conformance import Hint, StepFailed
 from arena.authoring.conformance.diagnose import (
@@ -33,24 +31,23 @@ from arena.authoring.conformance.diagnose import (
     is_garbled,
     last_lines,
     messages_of,
+    readable,
 )
 from arena.authoring.conformance.wire import (
     Broke,
     CheckEndpoint,
-    Delivery,
     Disconnected,
     Event,
     FrameReceived,
     Line,
     Opened,
-    Ponged,
+    Perturbation,
     ProcessEnded,
 )
 from arena.games.verdict import Finding
-from arena.referee.transport import Wire
 from arena.sandbox.launcher import LaunchedBot, Launcher, Program
 from arena.sandbox.process_usage import Peak
-from protocol.codec import Encoding, decode_from_bot, encode, join
+from protocol.codec import Encoding, decode_from_bot, join
 from protocol.errors import ArenaError, OutOfTurn, ProtocolError, UsageError, one_line
 from protocol.messages import (
     CLOSE_CRASHED,
@@ -70,7 +67,10 @@ from protocol.messages import (
 )
 from protocol.session import Session, State
 
-__all__ = ["BotUnderTest", "Dress"]
+__all__ = ["CONNECTED_AGAIN", "BotUnderTest"]
+
+CONNECTED_AGAIN = "it connected again"
+"""How a bot ended that did not."""
 
 _AWAITED_MS = 600_000  # for a bot that somebody starts by hand
 _LOOK_S = 0.25  # between two looks at the CPU time of a bot that is waited for
@@ -88,18 +88,6 @@ _SILENT = frozenset(
     {Hint.SILENT, Hint.NOT_READY, Hint.NO_HELLO, Hint.NOT_FLUSHED, Hint.NOT_CONNECTED}
 )
 
-Dress = Callable[[dict[str, Any]], dict[str, Any]]
-"""Changes the form of a message, but not what it means to a bot."""
-
-
-class _Manner(NamedTuple):
-    """How messages are sent, and the hint for failures meanwhile that have no more precise one."""
-
-    dress: Dress | None = None
-    is_spaced: bool = False
-    delivery: Delivery = Delivery.AT_ONCE
-    blame: Hint | None = None
-
 
 class BotUnderTest:
     """The bot that is checked.
@@ -114,12 +102,9 @@ class BotUnderTest:
     Attributes:
         hello: its first `hello`; None before.
         practice, is_practice: the `practice` of the next `welcome`, and of the last one.
-        secret: the `session` of the last `welcome`.
-        former: the one before it, which is good while the bot may not have read the last one.
-        secrets: the `session` of every `welcome`.
+        sessions: the `session` of every `welcome`.
         sent, came: the last message to it and from it, in one line, cut where it is long.
-        pongs: how many pings the bot has answered since it was started.
-        has_spoken: set to True when it sends a message that counts, or a pong.
+        has_spoken: whether it has sent a message that counts since the last `welcome`.
         peak: the most memory and processes seen so far, in any of its runs.
         cpu_ms: the CPU time of the runs that have ended.
     """
@@ -139,10 +124,8 @@ class BotUnderTest:
         self.endpoint: Final = CheckEndpoint(limits)
         self.hello: Hello | None = None
         self.practice = self.is_practice = False
-        self.secret = self.former = ""
-        self.secrets: set[str] = set()
+        self.sessions: list[str] = []
         self.sent = self.came = ""
-        self.pongs = 0
         self.has_spoken = False
         self.launched: LaunchedBot | None = None
         self.peak = Peak()
@@ -150,10 +133,13 @@ class BotUnderTest:
         self._name = self._usual_name = name
         self._on_frame, self._on_wait = on_frame, on_wait
         self._loop = asyncio.get_running_loop()
-        self._launcher = Launcher(limits, hidden, self.endpoint.ended)
+        events = self.endpoint.events
+        self._launcher = Launcher(
+            limits, hidden, lambda name, finding: events.put_nowait(ProcessEnded(finding))
+        )
         self._token: str | None = None
         self._was_here = self._was_silent = False
-        self._manner = _Manner()
+        self._perturbation = Perturbation()
         self._failed: set[tuple[Hint, str]] = set()
         self._wire: Line | None = None
         self._session = Session()
@@ -210,7 +196,7 @@ class BotUnderTest:
             stderr = self._last_lines
         if hint in GENERIC:
             way = (hint, stderr if hint is Hint.CRASHED else "")
-            blame = None if way in self._failed else self._manner.blame
+            blame = None if way in self._failed else self._perturbation.blame
             if blame is None or hint is Hint.CRASHED:
                 self._failed.add(way)
             hint = blame or hint
@@ -231,9 +217,10 @@ class BotUnderTest:
         self._session, self._wire = Session(), None
         self._pending.clear()
         self._is_mute = self._is_idle = False
-        self.sent = self.came = self.secret = self.former = ""
-        self._sent_bytes = self.pongs = 0
+        self.sent = self.came = ""
+        self._sent_bytes = 0
         self.hello, self._name = None, name or self._usual_name
+        self.endpoint.admits = None
         if self.program is None:
             return
         while not self.endpoint.events.empty():  # of the previous process
@@ -270,34 +257,27 @@ class BotUnderTest:
     async def _first_line(self) -> None:
         expected = "a first line"
         until = self._loop.time() + self.limits.hello_ms / 2000  # `greet` waits on
-        while (event := await self._event(until)) is not None:
-            match event:
-                case ProcessEnded(_, finding):
-                    raise self.failure(expected, *blame_of_process(finding, Hint.DIED))
-                case Disconnected():
-                    raise await self._departed(expected, Hint.DIED)
-                case FrameReceived() | Broke():
-                    self.endpoint.events.put_nowait(event)  # `greet` judges it
-                    return
+        match event := await self.endpoint.next_event(until):
+            case ProcessEnded(finding):
+                raise self.failure(expected, *blame_of_process(finding, Hint.DIED))
+            case Disconnected():
+                raise await self._departed(expected, Hint.DIED)
+            case FrameReceived() | Broke():
+                self.endpoint.events.put_nowait(event)  # `greet` judges it
 
-    async def stop(self) -> None:
-        """End it. A bot that connects by itself is told to come back."""
+    async def stop(self, code: int | None = None) -> None:
+        """End it. A bot that connects by itself is told to come back, without another `code`."""
         if self._wire is not None and self._wire.is_open:
-            self._wire.close(CLOSE_RESTART if self.program is None else CLOSE_DONE)
-        self._measure()
-        await self._launcher.stop(self._name)
-        self.launched = self._wire = None
-
-    def _measure(self) -> None:
-        """Add up what its process used, which has ended or is about to."""
+            usual = CLOSE_RESTART if self.program is None else CLOSE_DONE
+            self._wire.close(code or usual)
         if self.launched is not None:
             self.peak = Peak(*map(max, self.peak, self.launched.peak()))
             self.cpu_ms += self.launched.cpu_ms()
+        self.launched = self._wire = None
+        await self._launcher.stop(self._name)
 
     async def close(self) -> None:
-        if self._wire is not None and self._wire.is_open:
-            self._wire.close(CLOSE_DONE)
-        self._measure()
+        await self.stop(CLOSE_DONE)
         await self._launcher.close()
         self.endpoint.close()
 
@@ -326,8 +306,20 @@ class BotUnderTest:
         if hello.resume is not None and not self.is_stdio:
             hello = await self.forget_session()
         self.hello = hello
+        if self.program is None:
+            self.endpoint.admits = self._is_its_hello
         await self.welcome()
         return hello
+
+    def _is_its_hello(self, frame: bytes, encoding: Encoding) -> bool:
+        """Whether a frame is a `hello` with the bot's name, or with one of its sessions."""
+        try:
+            first, *_ = decode_from_bot(frame, encoding)
+        except (ProtocolError, ValueError):
+            return False
+        if not isinstance(first, Hello):
+            return False
+        return first.name == self.name or first.resume in self.sessions
 
     async def forget_session(self) -> Hello:
         """Refuse its `resume`, and await a `hello` without one; raises `StepFailed` as `greet`."""
@@ -341,12 +333,25 @@ class BotUnderTest:
         self._session.note(hello)
         return hello
 
+    async def come_back(self, *, welcome: bool = True) -> Hello:
+        """Wait until it is back with its session, and welcome it; raises `StepFailed` if not."""
+        await self.connect("it connects again", Hint.NOT_BACK, self.back_ms)
+        hello = await self.greet()
+        # A bot that has said nothing since the last `welcome` may not have read it.
+        if hello.resume not in self.sessions[-1 if self.has_spoken else -2 :]:
+            hint = Hint.OLD_SESSION if hello.resume in self.sessions else Hint.NO_RESUME
+            expected = "`hello` with `resume`, the session of the last `welcome`"
+            raise self.failure(expected, self.came, hint)
+        if welcome:
+            await self.welcome()
+        return hello
+
     async def welcome(self) -> None:
-        self.former, self.secret = self.secret, secrets.token_hex(16)
+        self.sessions.append(secrets.token_hex(16))
         self.has_spoken = False
-        self.secrets.add(self.secret)
         self.is_practice = self.practice
-        await self.say(Welcome(VERSION, self.name, self.secret, self.limits, self.practice))
+        session = self.sessions[-1]
+        await self.say(Welcome(VERSION, self.name, session, self.limits, self.practice))
 
     async def refuse(self, code: str, text: str) -> None:
         """Refuse its `hello`, and close the connection."""
@@ -358,23 +363,13 @@ class BotUnderTest:
     # --- messages ---
 
     @contextlib.contextmanager
-    def speaking(
-        self,
-        *,
-        dress: Dress | None = None,
-        is_spaced: bool = False,
-        delivery: Delivery = Delivery.AT_ONCE,
-        blame: Hint | None = None,
-    ) -> Iterator[None]:
-        """Send messages in another form in a `with` block; `is_spaced` gives JSON line breaks.
-
-        `blame` is the hint for failures in the block that have no more precise one.
-        """
-        before, self._manner = self._manner, _Manner(dress, is_spaced, delivery, blame)
+    def perturbed(self, perturbation: Perturbation) -> Iterator[None]:
+        """Send messages in another way in a `with` block."""
+        before, self._perturbation = self._perturbation, perturbation
         try:
             yield
         finally:
-            self._manner = before
+            self._perturbation = before
 
     async def say(self, *messages: ArenaMessage, joined: bool = False) -> None:
         """Send messages, each in a frame of its own or all in one."""
@@ -382,27 +377,16 @@ class BotUnderTest:
         frames = []
         for message in messages:
             self._session.note(message)
-            frames.append(self._encoded(message, encoding))
+            frames.append(self._perturbation.encoded(message, encoding))
             self._is_idle = isinstance(message, Over)
             self._is_mute |= self._is_idle
-        if joined:
-            frames = [join(frames, encoding)]
-        for frame in frames:
-            text = _text(frame, encoding)
+        for frame in [join(frames, encoding)] if joined else frames:
+            text = readable(frame, encoding)
             self.sent = in_a_line(text)
             self._on_frame("arena", text.decode(errors="replace"))
             self._sent_bytes = len(frame)
             if self._wire is not None:
-                await self._wire.deliver(frame, encoding, self._manner.delivery)
-
-    def _encoded(self, message: ArenaMessage, encoding: Encoding) -> bytes:
-        if self._manner.dress is None:
-            return encode(message, encoding)
-        dressed = self._manner.dress(msgspec.json.decode(encode(message, Encoding.JSON)))
-        if encoding is Encoding.MSGPACK:
-            return msgspec.msgpack.encode(dressed)
-        frame = msgspec.json.encode(dressed)
-        return msgspec.json.format(frame, indent=0) if self._manner.is_spaced else frame
+                await self._wire.deliver(frame, encoding, self._perturbation.delivery)
 
     async def hear(
         self,
@@ -431,10 +415,9 @@ class BotUnderTest:
         if hint in (Hint.SILENT, Hint.NOT_READY):
             patience_ms = max(_PATIENCE_MS, hard_ms + 1_000)
             until_ms = min(longest_ms, _LESS_PATIENCE_MS if self._was_silent else patience_ms)
-        first: tuple[float, float] | None = None  # when it was looked at, and its CPU time then
+        first: tuple[float, float] | None = None  # when it was looked at, and how busy it was then
         while True:
-            until = began + until_ms / 1000
-            look_at = min(until, self._loop.time() + _LOOK_S)
+            look_at = min(began + until_ms / 1000, self._loop.time() + _LOOK_S)
             heard = await self._heard(expected, look_at, even_repeated=even_repeated)
             if heard is not None:
                 took_ms = (heard[1] - began) * 1000
@@ -443,17 +426,19 @@ class BotUnderTest:
                 return heard
             if late is not None and (found := look()) is not None:
                 raise self.failure(expected, found, late)
-            now, used_ms = self._loop.time(), self.used_ms()
-            since, before_ms = first = first or (now, used_ms)
-            if used_ms - before_ms > (now - since) * 1000 / 2:  # it computes
+            # A bot that has no core on a busy machine would compute, too.
+            now, busy_ms = self._loop.time(), self.used_ms() + (self.waited_ms() or 0.0)
+            since, before_ms = first = first or (now, busy_ms)
+            if busy_ms - before_ms > (now - since) * 1000 / 2:  # it computes
                 until_ms = longest_ms
             if now >= began + until_ms / 1000:
                 self._was_silent = True
                 came = f"nothing within {min(within_ms, until_ms):,.0f} ms"
                 raise self.failure(expected, came, hint)
 
-    async def quiet(self, expected: str, within_s: float) -> None:
+    async def quiet(self, within_s: float) -> None:
         """Wait; raises `StepFailed` if the bot leaves or says something meanwhile."""
+        expected = "nothing, until it is asked"
         heard = await self._heard(expected, self._loop.time() + within_s)
         if heard is not None:
             raise self.failure(expected, self.came, blame_of_turn(heard[0]))
@@ -468,7 +453,7 @@ class BotUnderTest:
                 self.came = in_a_line(part)
                 if self._counts(message, expected) or even_repeated:
                     return message, arrived
-            if (event := await self._event(until)) is None:
+            if (event := await self.endpoint.next_event(until)) is None:
                 return None
             await self._take(event, expected)
 
@@ -490,19 +475,11 @@ class BotUnderTest:
         self.has_spoken |= counts
         return counts
 
-    async def _event(self, until: float) -> Event | None:
-        """The next event, or None if there is none `until` then, by the loop's clock in seconds."""
-        try:
-            async with asyncio.timeout_at(until):
-                return await self.endpoint.events.get()
-        except TimeoutError:
-            return None
-
     async def _take(self, event: Event, expected: str) -> None:
         """Handle an event of the current connection."""
         match event:
             case FrameReceived(wire, frame, encoding, arrived) if wire is self._wire:
-                text = _text(frame, encoding)
+                text = readable(frame, encoding)
                 self._on_frame("bot", text.decode(errors="replace"))
                 try:
                     messages = decode_from_bot(frame, encoding)
@@ -516,16 +493,13 @@ class BotUnderTest:
                 raise self.failure(expected, str(error), hint)
             case Disconnected(wire) if wire is self._wire:
                 raise await self._departed(expected, Hint.LEFT)
-            case ProcessEnded(_, finding):
+            case ProcessEnded(finding):
                 raise await self._departed(expected, Hint.LEFT, finding)
             case Opened(wire) if self.program is None:
                 wire.cut()  # somebody else's
             case Opened():
                 came = "another connection, while the first one is open"
                 raise self.failure(expected, came, Hint.ONE_CONNECTION)
-            case Ponged(wire):
-                self.pongs += 1
-                self.has_spoken |= wire is self._wire
 
     # --- connections ---
 
@@ -535,45 +509,22 @@ class BotUnderTest:
         self._session.disconnected()
         self._pending.clear()
         until = self._loop.time() + within_ms / 1000
-        strangers: dict[Wire, Line] = {}
         while self._wire is None:
-            match await self._event(until):
+            match await self.endpoint.next_event(until):
                 case None:
                     came = "connections, and none of them said its `hello`"
-                    came = f"{came if strangers else 'no connection'} within {within_ms:,.0f} ms"
-                    raise self.failure(expected, came, hint)
-                case Opened(wire) if self._is_anybodys:
-                    strangers[wire] = wire
+                    came = came if self.endpoint.strangers else "no connection"
+                    raise self.failure(expected, f"{came} within {within_ms:,.0f} ms", hint)
                 case Opened(wire):
                     self._wire = wire
-                case FrameReceived(wire, frame, encoding) as event if wire in strangers:
-                    if self._is_its_hello(frame, encoding):
-                        self._wire = strangers.pop(wire)
-                        await self._take(event, expected)
-                case Broke(wire, error) if wire not in strangers:
+                case Broke(_, error):
                     raise self.failure(expected, str(error), hint)
-                case ProcessEnded(_, finding):
+                case ProcessEnded(finding):
                     usual = Hint.DIED if hint is Hint.NOT_CONNECTED else hint
                     raise self.failure(expected, *blame_of_process(finding, usual))
         self._on_frame("--", "the bot connects")
-        for stranger in strangers:
+        for stranger in tuple(self.endpoint.strangers):
             stranger.cut()
-
-    @property
-    def _is_anybodys(self) -> bool:
-        """Whether a new connection may be somebody else's, and a `hello` can tell."""
-        return self.program is None and self.hello is not None
-
-    def _is_its_hello(self, frame: bytes, encoding: Encoding) -> bool:
-        """Whether a frame is a `hello` with the bot's name, or with one of its sessions."""
-        assert self.hello is not None, "it has been here before"
-        try:
-            first, *_ = decode_from_bot(frame, encoding)
-        except (ProtocolError, ValueError):
-            return False
-        return isinstance(first, Hello) and (
-            first.name == self.hello.name or first.resume in self.secrets
-        )
 
     def cut(self) -> None:
         """Drop its connection without a close frame."""
@@ -591,21 +542,18 @@ class BotUnderTest:
     async def exited(self, within_s: float) -> Finding | str | None:
         """Wait until its process ends, and return how; None if it goes on.
 
-        A text stands for a bot that connected again, or, if it connects by itself, that closed.
+        A text stands for a bot that connected again, or that connects by itself and only closed.
         """
-        until = self._loop.time() + within_s
-        while (event := await self._event(until)) is not None:
+        until, closed = self._loop.time() + within_s, None
+        while (event := await self.endpoint.next_event(until)) is not None:
             match event:
-                case ProcessEnded(_, finding):
+                case ProcessEnded(finding):
                     return finding
-                case Opened() if not self._is_anybodys:
-                    return "it connected again"
-                case FrameReceived(wire, frame, encoding) if wire is not self._wire:
-                    if self._is_anybodys and self._is_its_hello(frame, encoding):
-                        return "it connected again"
+                case Opened():
+                    return CONNECTED_AGAIN
                 case Disconnected(wire) if self.program is None and wire is self._wire:
-                    return "it closed the connection"
-        return None
+                    until, closed = self._loop.time() + within_s, "it closed the connection"
+        return closed
 
     async def _departed(
         self, expected: str, hint: Hint, finding: Finding | None = None
@@ -635,7 +583,7 @@ class BotUnderTest:
             if code == CLOSE_OVERSIZE or (code is None and self._sent_bytes >= _LARGE_BYTES):
                 hint = Hint.MESSAGE_LIMIT
             # protocol/messages.md: a bot that has crashed closes with 1011 and a reason.
-            elif code == CLOSE_CRASHED and reason and self._manner.blame not in _KNOWN:
+            elif code == CLOSE_CRASHED and reason and self._perturbation.blame not in _KNOWN:
                 # The bot's own reason is better than a guess of the step.
                 self._failed.add((Hint.CRASHED, said))
                 return StepFailed(self.sent, expected, came, Hint.CRASHED, said)
@@ -645,22 +593,12 @@ class BotUnderTest:
 
     def _left_at_over(self, code: int | None, finding: Finding | None) -> bool:
         """Whether it left as a program that takes `over` for the end: in order, without a word."""
-        blame = self._manner.blame
+        blame = self._perturbation.blame
         is_orderly = code in (None, CLOSE_DONE, _CLOSE_GOING)
         if code is None and finding is None:
             # The exit status of a bot that connects by itself is unknown.
             is_orderly = self.program is None and blame is None
         return is_orderly and self._is_mute and (blame is None or self._is_idle)
-
-
-def _text(frame: bytes, encoding: Encoding) -> bytes:
-    """A frame as JSON, for people; an unreadable one stays as it is."""
-    if encoding is Encoding.JSON:
-        return frame
-    try:
-        return msgspec.json.encode(msgspec.msgpack.decode(frame))
-    except (msgspec.MsgspecError, ValueError, TypeError, RecursionError):
-        return frame
 
 
 def _is_utf8() -> bool:

@@ -9,6 +9,7 @@ import msgspec
 
 from arena.authoring.conformance import Hint
 from arena.games.verdict import Finding
+from protocol.codec import Encoding
 from protocol.errors import Oversize, ProtocolError, one_line
 from protocol.games import VOCABULARIES
 from protocol.messages import VERSION, Answer, BotMessage, Ending, Hello
@@ -25,9 +26,11 @@ __all__ = [
     "is_garbled",
     "last_lines",
     "messages_of",
+    "readable",
 ]
 
 _LINE = 300  # characters of a frame that are shown
+_CLIENT, _UNUSABLE = "arena: ", 2  # what our client says of a FILE.py that it cannot use
 _LAST_LINES = 5  # Java, Perl and Ruby print the cause above the stack
 
 # These only say how something went wrong; a step that has provoked it knows why.
@@ -49,6 +52,16 @@ GENERIC = frozenset(
 def in_a_line(frame: bytes) -> str:
     """A frame in one line, cut where it is long."""
     return one_line(frame.decode(errors="replace"), _LINE)
+
+
+def readable(frame: bytes, encoding: Encoding) -> bytes:
+    """A frame as JSON, for people; an unreadable one stays as it is."""
+    if encoding is Encoding.JSON:
+        return frame
+    try:
+        return msgspec.json.encode(msgspec.msgpack.decode(frame))
+    except (msgspec.MsgspecError, ValueError, TypeError, RecursionError):
+        return frame
 
 
 def messages_of(frame: bytes, count: int) -> Sequence[bytes]:
@@ -129,6 +142,9 @@ def blame_of_process(finding: Finding, usual: Hint) -> tuple[str, Hint, str]:
     """How a process ended in words, the hint, and the end of its standard error."""
     hint = {Ending.MEMORY: Hint.MEMORY, Ending.PROCESSES: Hint.PROCESSES}
     said = last_lines(finding.stderr or "")
+    is_ours = said.rpartition("\n")[2].startswith(_CLIENT)
+    if usual is Hint.DIED and finding.exit_status == _UNUSABLE and is_ours:
+        usual = Hint.NOT_LOADED
     return f"its process: {finding.text}", hint.get(finding.kind, usual), said
 
 

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import hashlib
 import random
 from collections.abc import AsyncIterator, Callable, Container, Iterator, Sequence
 from itertools import count
-from typing import Any, NamedTuple
+from typing import Any
+
+import msgspec
 
 from arena.authoring.conformance import (
     CheckReport,
@@ -15,13 +18,12 @@ from arena.authoring.conformance import (
     ResourceUse,
     Step,
     StepEnded,
-    StepIncomplete,
+    StepFailed,
     StepOutcome,
-    StepSkipped,
     StepStatus,
 )
 from arena.authoring.conformance.bot import BotUnderTest
-from arena.authoring.conformance.session import CheckSession
+from arena.authoring.conformance.matches import CheckSession
 from arena.authoring.conformance.steps import STEPS
 from arena.sandbox.process_usage import MIB
 
@@ -39,27 +41,12 @@ _NEEDS_NO_PLAY = (*_AT_THE_END, Step.ENCODING, Step.UNKNOWN_FIELDS, *_PER_GAME)
 _NOT_PASSED = (StepStatus.FAILED, StepStatus.INCOMPLETE)
 
 
-class _Planned(NamedTuple):
-    step: Step
-    game: str | None
-    name: str
-
-
-def _plan(check: CheckSession, chosen: Container[Step]) -> Iterator[_Planned]:
-    """The chosen steps, in order. It is lazy because the games are known only after `hello`."""
-    for step in filter(chosen.__contains__, STEPS):
-        if step in _PER_GAME:
-            yield from (_Planned(step, game, f"{step} {game}") for game in check.games)
-        else:
-            yield _Planned(step, None, step)
-
-
 async def run(
     bot: BotUnderTest,
     *,
     games: Sequence[str] = (),
     rounds: int,
-    rng: random.Random,
+    seed: int,
     address: tuple[str, int] = ("127.0.0.1", 0),
     chosen: Container[Step] = frozenset(Step),
     on_begin: Callable[[str], None] = lambda step: None,
@@ -71,6 +58,7 @@ async def run(
     Args:
         games: which of its games to check; empty for all.
         rounds: how many to play of each game.
+        seed: what seeds and opponents are drawn from.
         address: where the bot can connect; port 0 is a free one.
         chosen: the steps to run; with `play` if one of them needs a match that was played.
         on_progress: called once a second with a line about the step that runs.
@@ -79,6 +67,7 @@ async def run(
         UsageError: the bot's command can never work here.
         Unreachable: the address cannot be listened on.
     """
+    rng = random.Random(hashlib.sha256(str(seed).encode()).digest())
     check = CheckSession(bot, games, rounds, rng)
     done: list[StepOutcome] = []
     name = None
@@ -87,12 +76,12 @@ async def run(
             await bot.endpoint.open(*address)
         for planned in _plan(check, chosen):
             on_begin(planned.name)
-            async with _progress(check, planned, len(done) + 1, on_progress):
-                outcome = await _step(check, planned, done)
+            planned = msgspec.structs.replace(planned, number=len(done) + 1)
+            async with _progress(check, planned, on_progress):
+                done.append(await _done(check, planned, done))
             if planned.step is Step.STARTS:  # somebody may have had to start it
                 check.until = check.now + _TOTAL_S
-            done.append(outcome)
-            on_step(outcome)
+            on_step(done[-1])
             name = bot.hello.name if bot.hello else name
     finally:
         await bot.close()
@@ -103,19 +92,27 @@ async def run(
         steps=tuple(done),
         report=_resources(check, bot),
         limits=bot.limits,
+        seed=seed,
     )
+
+
+def _plan(check: CheckSession, chosen: Container[Step]) -> Iterator[StepOutcome]:
+    """The chosen steps, in order. It is lazy because the games are known only after `hello`."""
+    for step in filter(chosen.__contains__, STEPS):
+        for game in check.games if step in _PER_GAME else (None,):
+            yield StepOutcome(number=0, step=step, game=game, status=StepStatus.OK)
 
 
 @contextlib.asynccontextmanager
 async def _progress(
-    check: CheckSession, planned: _Planned, number: int, told: Callable[[str], None]
+    check: CheckSession, planned: StepOutcome, told: Callable[[str], None]
 ) -> AsyncIterator[None]:
     """Report once a second which step runs, and for how long."""
     check.progress = ""
 
     async def tick() -> None:
         for seconds in count():
-            line = f"{number:>2} {planned.name:<22} {seconds:,} s"
+            line = f"{planned.number:>2} {planned.name:<22} {seconds:,} s"
             told(f"{line}, {check.progress}" if check.progress else line)
             await asyncio.sleep(_TICK_S)
 
@@ -128,53 +125,52 @@ async def _progress(
             await ticking
 
 
-async def _step(check: CheckSession, planned: _Planned, done: Sequence[StepOutcome]) -> StepOutcome:
-    began = asyncio.get_running_loop().time()
-    came: dict[str, Any] = {"status": StepStatus.OK}
+async def _done(
+    check: CheckSession, planned: StepOutcome, done: Sequence[StepOutcome]
+) -> StepOutcome:
+    """Run a step; returns its outcome."""
+    began = check.now
+    bot, step = check.bot, planned.step
+    came: dict[str, Any] = {}
     try:
-        _raise_if_pointless(planned.step, check, done)
-        is_awaited = planned.step is Step.STARTS and check.bot.program is None
+        _raise_if_pointless(step, check, done)
+        is_awaited = step is Step.STARTS and bot.program is None
         async with asyncio.timeout(None if is_awaited else _STEP_S):
-            await _make_ready(check, planned.step)
-            of_game = () if planned.game is None else (planned.game,)
-            came["about"] = await STEPS[planned.step](check, *of_game) or ""
+            if step not in _SELF_STARTING:
+                await (check.settle(0) if bot.is_here else check.fresh())
+            if bot.is_stdio and (why := STEPS[step].on_stdio):
+                raise StepEnded(StepStatus.SKIPPED, why)
+            if bot.program is None and STEPS[step].is_started:
+                raise StepEnded(StepStatus.SKIPPED, "it would have to be started again")
+            with bot.perturbed(STEPS[step].perturbation):
+                of_game = () if planned.game is None else (planned.game,)
+                came["about"] = await STEPS[step].run(check, *of_game) or ""
     except StepEnded as ended:
-        came = {"status": ended.status, **vars(ended)}
-        if ended.status is StepStatus.FAILED:
-            await check.bot.stop()
+        came = vars(ended)
+        if isinstance(ended, StepFailed):
+            await bot.stop()
     except TimeoutError:  # each decision was within its own limit
         came = {"status": StepStatus.INCOMPLETE, "about": f"not done within {_STEP_S:,.0f} s"}
-        await check.bot.stop()
-    took_ms = round((asyncio.get_running_loop().time() - began) * 1000, 1)
-    return StepOutcome(
-        number=len(done) + 1, step=planned.step, game=planned.game, took_ms=took_ms, **came
-    )
+        await bot.stop()
+    return msgspec.structs.replace(planned, took_ms=round((check.now - began) * 1000, 1), **came)
 
 
 def _raise_if_pointless(step: Step, check: CheckSession, done: Sequence[StepOutcome]) -> None:
-    """Raise `StepSkipped` if a step cannot find anything out, `StepIncomplete` if time is up."""
-    failed = [outcome for outcome in done if outcome.status is StepStatus.FAILED]
-    for first in failed:
-        if first.step in _FROM_THE_START:
-            raise StepSkipped(f"mend step {first.number} first")
-        if check.bot.program is None and first.hint is Hint.NOT_BACK:
-            raise StepSkipped("the bot has not come back; start it, and the check, again")
+    """Raise `StepEnded` if a step cannot find anything out, or time is up."""
+    bot = check.bot
+    for first in done:
+        if first.status is StepStatus.FAILED and first.step in _FROM_THE_START:
+            raise StepEnded(StepStatus.SKIPPED, f"mend step {first.number} first")
+        if bot.program is None and first.hint is Hint.NOT_BACK:
+            raise StepEnded(
+                StepStatus.SKIPPED, "the bot has not come back; start it, and the check, again"
+            )
     if step not in _AT_THE_END and check.now > check.until:
-        raise StepIncomplete(f"the check has taken {_TOTAL_S / 60:,.0f} minutes")
-    if step in _NEEDS_NO_PLAY or check.played:
-        return
-    number = next(outcome.number for outcome in done if outcome.step is Step.PLAY)
-    raise StepSkipped(f"it must play first: mend step {number}")
-
-
-async def _make_ready(check: CheckSession, step: Step) -> None:
-    """See that the bot is connected and quiet, or raise `StepFailed`."""
-    if step in _SELF_STARTING:
-        return
-    if check.bot.is_here:
-        await check.settle(0)
-    else:
-        await check.fresh()
+        text = f"the check has taken {_TOTAL_S / 60:,.0f} minutes"
+        raise StepEnded(StepStatus.INCOMPLETE, text)
+    if step not in _NEEDS_NO_PLAY and not check.played:
+        number = next(outcome.number for outcome in done if outcome.step is Step.PLAY)
+        raise StepEnded(StepStatus.SKIPPED, f"it must play first: mend step {number}")
 
 
 def _resources(check: CheckSession, bot: BotUnderTest) -> ResourceUse:

@@ -1,7 +1,8 @@
 """The steps of `arena check`, in their order: what the arena says and does, and what it waits for.
 
-`STEPS` has them by name. A step may return a line for people about what was done. It raises
-`StepFailed`, `StepSkipped` or `StepIncomplete`.
+`STEPS` has them by name: each is a match or two with one perturbation of the wire. A step may
+return a line for people about what was done. It raises `StepFailed`, `StepSkipped` or
+`StepIncomplete`.
 """
 
 from __future__ import annotations
@@ -10,16 +11,15 @@ from collections.abc import Awaitable, Callable, Mapping
 from itertools import cycle, islice
 from math import ceil
 from statistics import median
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
-from arena.authoring.conformance import Hint, Step, StepIncomplete, StepSkipped
-from arena.authoring.conformance.bot import BotUnderTest
+from arena.authoring.conformance import Hint, Step, StepEnded, StepStatus
+from arena.authoring.conformance.bot import CONNECTED_AGAIN, BotUnderTest
 from arena.authoring.conformance.diagnose import blame_of_process
-from arena.authoring.conformance.session import CheckSession, against_house
-from arena.authoring.conformance.table import CheckMatch
-from arena.authoring.conformance.wire import Delivery
+from arena.authoring.conformance.matches import CheckMatch, CheckSession, against_house
+from arena.authoring.conformance.wire import Delivery, Perturbation
 from arena.games.catalogue import game_named
 from arena.games.rules import Variation
 from arena.games.verdict import Finding
@@ -31,14 +31,13 @@ from protocol.messages import (
     ArenaMessage,
     Ask,
     Ending,
-    Hello,
     Over,
     Refused,
     Termination,
 )
 from protocol.vocabulary import Legal, Question, Range, shorten
 
-__all__ = ["STEPS", "many", "reordered", "reversed_keys", "with_more_fields"]
+__all__ = ["STEPS", "PerturbedStep", "many", "reordered", "reversed_keys", "with_more_fields"]
 
 _PLAY_S = 60.0  # a bot that decides within its limits could take an hour
 _LEGAL_S = 30.0
@@ -59,7 +58,6 @@ _LATE_S = 3.0  # enough for a JVM to start and to try
 _SLOW_QUESTIONS = 2
 _CUTS = 4  # a race in a library may show at one cut in some
 _NO_CONNECTION = "a bot on stdio has no connection that could be lost"
-_NO_RESTART = "it would have to be started again"
 
 _SPARE = {"later": {"version": 2, "list": [1, None, "x"]}, "spare": None}
 
@@ -89,15 +87,15 @@ async def encoding(check: CheckSession) -> str:
     for game in check.games:
         await check.play([check.short_match(game)], lenient=True)
     await check.settle()
-    with bot.speaking(dress=reversed_keys, is_spaced=True, blame=Hint.JSON_LIBRARY):
+    with bot.perturbed(Perturbation(Hint.JSON_LIBRARY, dress=reversed_keys, is_spaced=True)):
         await check.play([check.short_match()], lenient=True)
-        table = await check.begin_match()
-        if await check.ask(table):
-            check.judge(table, await check.value(table), lenient=True)
-            await bot.say(table.end(Ending.VOID, None, _FOREIGN))
+        match = await check.begin_match()
+        if await check.ask(match):
+            check.judge(match, await check.value(match), lenient=True)
+            await check.void(match, _FOREIGN)
         await check.settle()
     if bot.program is not None:
-        with bot.speaking(blame=Hint.NAME):
+        with bot.perturbed(Perturbation(Hint.NAME)):
             await check.fresh(_FOREIGN_NAME)
             await check.play([check.short_match()], lenient=True)
             await check.settle()
@@ -106,13 +104,11 @@ async def encoding(check: CheckSession) -> str:
 
 async def unknown_fields(check: CheckSession) -> None:
     """It ignores fields that it does not know, from `welcome` to `over`."""
-    bot = check.bot
-    with bot.speaking(dress=with_more_fields, blame=Hint.STRICT):
-        if bot.program is not None:
-            await check.fresh()
-        for game in check.games:
-            await check.play([check.short_match(game)], lenient=True)
-        await check.settle()
+    if check.bot.program is not None:
+        await check.fresh()
+    for game in check.games:
+        await check.play([check.short_match(game)], lenient=True)
+    await check.settle()
 
 
 async def play(check: CheckSession, game: str) -> str:
@@ -124,17 +120,17 @@ async def play(check: CheckSession, game: str) -> str:
     while rounds < check.rounds and check.now < until:
         check.progress = f"{rounds:,} of {check.rounds:,} rounds"
         most = min(check.rounds - rounds, ceil(check.rounds / seats))
-        table = check.table(game, against_house(rules.rounds(most)), matches % seats)
-        await check.play([table], measured=True, until=until)
+        match = check.match(game, against_house(rules.rounds(most)), matches % seats)
+        await check.play([match], measured=True, until=until)
         matches += 1
-        rounds += table.rounds
-        decisions += table.asked
+        rounds += match.rounds
+        decisions += match.asked
     await check.settle()
     check.played.add(game)
     decided = f"{decisions:,} decision{'' if decisions == 1 else 's'}"
     if rounds < check.rounds:
         text = f"{rounds:,} of {check.rounds:,} rounds, {decided}: no time for more"
-        raise StepIncomplete(text, rounds=rounds)
+        raise StepEnded(StepStatus.INCOMPLETE, text, rounds=rounds)
     return f"{rounds:,} round{'' if rounds == 1 else 's'}, {decided}"
 
 
@@ -157,9 +153,8 @@ async def legal(check: CheckSession, game: str) -> str:
     variations = rules.variations or (Variation(lambda seat: rules.rounds(_ROUNDS)),)
     while missing and matches < _MOST_MATCHES and check.now < until:
         check.progress = f"{len(shapes) - len(missing)} of {len(shapes)} shapes"
-        variation = variations[matches % len(variations)]
-        table = check.table(game, variation, matches % rules.seats)
-        await check.play([table], watch=watch, until=until)
+        match = check.match(game, variations[matches % len(variations)], matches % rules.seats)
+        await check.play([match], watch=watch, until=until)
         matches += 1
     await check.settle()
     if not missing:
@@ -168,50 +163,47 @@ async def legal(check: CheckSession, game: str) -> str:
     text = f"did not come up in {matches} match{'' if matches == 1 else 'es'}: {', '.join(names)}"
     if check.now < until:  # the bot's own play may never lead there
         return text
-    raise StepIncomplete(f"{text}: no time for more", missing=names)
+    text = f"{text}: no time for more"
+    raise StepEnded(StepStatus.INCOMPLETE, text, missing=names)
 
 
 async def batch(check: CheckSession) -> str:
     """It reads frames that hold arrays."""
-    said = check.bot.hello
-    assert said is not None, "it is here"
-    if not said.batch:
-        raise StepSkipped("its `hello` does not say `batch`")
-    with check.bot.speaking(blame=Hint.BATCH):
-        await check.play([check.short_match()], joined=True)
-        first, second = check.short_match(), check.short_match()
-        await check.invite([first], joined=True)
-        if await check.ask(first):
-            await check.answer(first)
-        # The arena can join these two even for a bot with one table.
-        gone = first.end(Ending.VOID, None, "it ends here")
-        await check.invite([second], [gone], joined=True)
-        await check.finish(second)
-        await check.settle()
-    with check.bot.speaking(blame=Hint.MESSAGE_LIMIT):
-        table = check.short_match()
-        await check.invite([table], many(table), joined=True)
-        await check.finish(table)
+    if not check.hello.batch:
+        raise StepEnded(StepStatus.SKIPPED, "its `hello` does not say `batch`")
+    await check.play([check.short_match()], joined=True)
+    first, second = check.short_match(), check.short_match()
+    await check.invite([first], joined=True)
+    await check.move(first)
+    # The arena can join these two even for a bot with one table.
+    gone = first.end(Ending.VOID, None, "it ends here")
+    await check.invite([second], [gone], joined=True)
+    await check.finish(second)
+    await check.settle()
+    with check.bot.perturbed(Perturbation(Hint.MESSAGE_LIMIT)):
+        match = check.short_match()
+        await check.invite([match], many(match), joined=True)
+        await check.finish(match)
         await check.settle()
     check.reads_arrays = True
     return f"up to {_ARRAY_BYTES >> 10} KiB"
 
 
-def many(table: CheckMatch) -> list[ArenaMessage]:
-    """Invitations, each with its `over`, that fill one array together with the table's invitation.
+def many(match: CheckMatch) -> list[ArenaMessage]:
+    """Invitations, each with its `over`, that fill one array together with the match's invitation.
 
     Matches that end before they begin are how a bot with one table can be sent so much at once: by
     the rules no single message comes near that size.
     """
-    invitation = table.invitation
+    invitation = match.invitation
     nothing = (0,) * len(invitation.seats)
     gone = Termination(Ending.VOID, None, "another seat did not come")
     messages: list[ArenaMessage] = []
     left = _ARRAY_BYTES - len(encode(invitation, Encoding.JSON)) - len("[]")
     while True:
-        match = f"{table.run}-{_UNUSED + len(messages) // 2}.{invitation.seat}"
-        another = msgspec.structs.replace(invitation, match=match)
-        pair = another, Over(match, (), nothing, gone, None)
+        other = f"{match.run}-{_UNUSED + len(messages) // 2}.{invitation.seat}"
+        another = msgspec.structs.replace(invitation, match=other)
+        pair = another, Over(other, (), nothing, gone, None)
         left -= sum(len(encode(message, Encoding.JSON)) + 1 for message in pair)
         if left < 0:
             return messages
@@ -220,104 +212,75 @@ def many(table: CheckMatch) -> list[ArenaMessage]:
 
 async def tables(check: CheckSession) -> str:
     """It plays several matches at once, of all its games in turn."""
-    said = check.bot.hello
-    assert said is not None, "it is here"
+    said = check.hello
     if said.tables < 2:
-        raise StepSkipped("its `hello` does not say `tables`")
+        raise StepEnded(StepStatus.SKIPPED, "its `hello` does not say `tables`")
     count = min(said.tables, check.bot.limits.tables, _AT_ONCE)
     if check.times_ms:
         match_s = _QUESTIONS * median(check.times_ms) / 1000
         count = max(2, min(count, int(_TABLES_S / max(match_s, 0.001))))
-    with check.bot.speaking(blame=Hint.TABLES):
-        matches = [check.short_match(game) for game in islice(cycle(check.games), count)]
-        await check.play(matches, joined=check.reads_arrays)
-        await check.settle()
+    matches = [check.short_match(game) for game in islice(cycle(check.games), count)]
+    await check.play(matches, joined=check.reads_arrays)
+    await check.settle()
     return f"{count} matches at once, of {said.tables} that it says"
 
 
 async def repeated_question(check: CheckSession) -> None:
     """It answers a `match` and an `ask` that come again."""
-    bot = check.bot
-    with bot.speaking(blame=Hint.REPEATED):
-        table = await check.begin_match()
-        await check.invite_again(table)
-        while ask := await check.ask(table):
-            await check.value(table)
-            await bot.say(ask)
-            await check.answer(table)
-        await check.settle()
+    match = await check.begin_match()
+    await check.invite_again(match)
+    while ask := await check.ask(match):
+        await check.value(match)
+        await check.bot.say(ask)
+        await check.answer(match)
+    await check.settle()
 
 
 async def lost_connection(check: CheckSession) -> None:
     """It comes back after cuts in the middle of a question, and after one behind its answer."""
-    bot = check.bot
-    if bot.is_stdio:
-        raise StepSkipped(_NO_CONNECTION)
-    table = await check.begin_match()
-    if await check.ask(table):
-        await check.answer(table)
-    more = True
+    bot, forgets = check.bot, Perturbation(Hint.FORGETS)
+    match = await check.begin_match()
+    more = await check.move(match)
     for _ in range(_CUTS):
         # The question and the end of the connection arrive together: some bots then read the
         # question and never notice the end.
-        with bot.speaking(delivery=Delivery.AND_CUT):
-            if table.ask is not None:
-                await bot.say(table.ask)
+        with bot.perturbed(Perturbation(delivery=Delivery.AND_CUT)):
+            if match.ask is not None:
+                await bot.say(match.ask)
             else:
-                more = await check.ask(table) is not None
+                more = await check.ask(match) is not None
         bot.cut()
-        said = await come_back(check)
+        said = await bot.come_back()
         if not more:
             break
-        with bot.speaking(blame=Hint.FORGETS):
+        with bot.perturbed(forgets):
             if said.from_ is not None:
-                await bot.say(table.invitation, *table.past(said.from_))
-            await check.invite_again(table)
-    with bot.speaking(blame=Hint.FORGETS):
-        if table.ask is not None:
-            await bot.say(table.ask)
-            await check.answer(table)
+                await bot.say(match.invitation, *match.past(said.from_))
+            await check.invite_again(match)
+    with bot.perturbed(forgets):
+        if match.ask is not None:
+            await bot.say(match.ask)
+            await check.answer(match)
     bot.cut()
-    await come_back(check)
-    with bot.speaking(blame=Hint.FORGETS):
+    await bot.come_back()
+    with bot.perturbed(forgets):
         if more:
-            await check.invite_again(table)
-            await check.finish(table)
+            await check.invite_again(match)
+            await check.finish(match)
         await check.settle()
-
-
-async def come_back(check: CheckSession, *, welcome: bool = True) -> Hello:
-    """Wait until the bot is back with its session, and welcome it; or raise `StepFailed`."""
-    bot = check.bot
-    latest, before = bot.secret, frozenset(bot.secrets)
-    await bot.connect("it connects again", Hint.NOT_BACK, bot.back_ms)
-    hello = await bot.greet()
-    # A bot that has said nothing since the last `welcome` may not have read it.
-    is_good = hello.resume == latest or (
-        hello.resume == bot.former and bot.former != "" and not bot.has_spoken
-    )
-    if not is_good:
-        hint = Hint.OLD_SESSION if hello.resume in before else Hint.NO_RESUME
-        expected = "`hello` with `resume`, the session of the last `welcome`"
-        raise bot.failure(expected, bot.came, hint)
-    if welcome:
-        await bot.welcome()
-    return hello
 
 
 async def lost_session(check: CheckSession) -> None:
     """It begins a new session after the arena has restarted without the old one."""
     bot = check.bot
-    if bot.is_stdio:
-        raise StepSkipped(_NO_CONNECTION)
-    table = await check.begin_match()
-    await check.ask(table)
+    match = await check.begin_match()
+    await check.ask(match)
     bot.end(CLOSE_RESTART)
-    await come_back(check, welcome=False)
+    await bot.come_back(welcome=False)
     await bot.forget_session()
     bot.practice = True  # the step `refusal` needs it
     await bot.welcome()
-    with bot.speaking(blame=Hint.SESSION_REFUSED):
+    with bot.perturbed(Perturbation(Hint.SESSION_REFUSED)):
         await check.play([check.short_match()])
         await check.settle()
 
@@ -325,34 +288,27 @@ async def lost_session(check: CheckSession) -> None:
 async def fragmented_frame(check: CheckSession) -> None:
     """It reads messages in three fragments, and answers the pings between them."""
     bot = check.bot
-    if bot.is_stdio:
-        raise StepSkipped("a bot on stdio receives lines, not frames in fragments")
-    before = bot.pongs
-    with bot.speaking(delivery=Delivery.FRAGMENTS, blame=Hint.FRAGMENTS):
-        table = await check.begin_match()
-        if await check.ask(table):
-            await check.answer(table)
-            await bot.say(table.end(Ending.VOID, None, _FOREIGN))
-        await check.play([check.short_match()])
-        await check.settle()
-    if bot.pongs == before:
+    before = bot.endpoint.pongs
+    match = await check.begin_match()
+    if await check.move(match):
+        await check.void(match, _FOREIGN)
+    await check.play([check.short_match()])
+    await check.settle()
+    if bot.endpoint.pongs == before:
         await check.settle(_PONG_S)
-    if bot.pongs == before:
+    if bot.endpoint.pongs == before:
         raise bot.failure("pongs to our pings", "none", Hint.PONG)
 
 
 async def slow_link(check: CheckSession) -> None:
     """It reads frames that come late and in small pieces."""
-    bot = check.bot
-    with bot.speaking(delivery=Delivery.SLOWLY, blame=Hint.PIECES):
-        table = await check.begin_match()
-        for _ in range(_SLOW_QUESTIONS):
-            if not await check.ask(table):
-                break
-            await check.answer(table)
-        else:
-            await bot.say(table.end(Ending.VOID, None, _FOREIGN))
-        await check.settle()
+    match = await check.begin_match()
+    for _ in range(_SLOW_QUESTIONS):
+        if not await check.move(match):
+            break
+    else:
+        await check.void(match, _FOREIGN)
+    await check.settle()
 
 
 async def refusal(check: CheckSession) -> None:
@@ -360,31 +316,30 @@ async def refusal(check: CheckSession) -> None:
     bot = check.bot
     if not bot.is_practice:
         if bot.program is None:
-            raise StepSkipped("it would have to be started again, for practice")
+            raise StepEnded(StepStatus.SKIPPED, "it would have to be started again, for practice")
         bot.practice = True
         await check.fresh()
-    with bot.speaking(blame=Hint.REFUSAL):
-        table = await check.begin_match()
-        while ask := await check.ask(table):
-            await _refuse(check, table, ask)
-        await check.settle()
+    match = await check.begin_match()
+    while ask := await check.ask(match):
+        await _refuse(check, match, ask)
+    await check.settle()
 
 
-async def _refuse(check: CheckSession, table: CheckMatch, ask: Ask) -> None:
+async def _refuse(check: CheckSession, match: CheckMatch, ask: Ask) -> None:
     """Refuse a legal answer until another one comes, if there is another.
 
     A bot that picks at random may pick the same answer again, and one that takes the first or the
     last of `legal` would always do so. Therefore its order changes each time.
     """
     question = ask.question
-    refused = await check.value(table)
+    refused = await check.value(match)
     for number in range(_REFUSALS):
         text = f"answered {shorten(refused)} to {question.kind}, which is refused for the check"
         legal = reordered(question, refused, first=number % 2 > 0)
-        await check.bot.say(Refused("illegal", text, table.id, ask.ask, legal))
-        again = await check.value(table)
+        await check.bot.say(Refused("illegal", text, match.id, ask.ask, legal))
+        again = await check.value(match)
         if again != refused or isinstance(legal, Range) or len(legal) == 1:
-            check.judge(table, again)
+            check.judge(match, again)
             return
     expected = "another answer than the one that was refused"
     raise check.bot.failure(expected, shorten(refused), Hint.REFUSAL)
@@ -407,76 +362,61 @@ def reordered(question: Question[Any], value: object, *, first: bool) -> Legal:
 
 async def over(check: CheckSession) -> None:
     """It stays connected after every kind of end."""
-    bot = check.bot
-    game = check.handy
-    with bot.speaking(blame=Hint.LEAVES_AT_OVER):
-        scores = (0,) * game_named(game).seats
-        gone = Termination(Ending.VOID, None, "it was over while you were away")
-        await bot.say(Over(f"{check.run}-0.0", (), scores, gone, None))
-        for kind in (Ending.COMPLETED, Ending.VOID, Ending.CRASH):
-            table = await check.begin_match(game)
-            if kind is Ending.COMPLETED:
-                await check.finish(table)
-            elif await check.ask(table):
-                others = len(scores) > 1 and kind is Ending.CRASH
-                seat = (table.seat + 1) % len(scores) if others else None
-                ending = table.end(kind if others else Ending.VOID, seat, "stopped")
-                await bot.say(ending)
-                await bot.say(ending)  # as after a reconnect
-            await check.settle(_LINGER_S)
-        await check.play([check.short_match(game)])
-        await check.settle()
+    bot, game = check.bot, check.handy
+    scores = (0,) * game_named(game).seats
+    gone = Termination(Ending.VOID, None, "it was over while you were away")
+    await bot.say(Over(f"{check.run}-0.0", (), scores, gone, None))
+    for kind in (Ending.COMPLETED, Ending.VOID, Ending.CRASH):
+        match = await check.begin_match(game)
+        if kind is Ending.COMPLETED:
+            await check.finish(match)
+        elif await check.ask(match):
+            others = len(scores) > 1 and kind is Ending.CRASH
+            seat = (match.seat + 1) % len(scores) if others else None
+            ending = match.end(kind if others else Ending.VOID, seat, "stopped")
+            await bot.say(ending)
+            await bot.say(ending)  # as after a reconnect
+        await check.settle(_LINGER_S)
+    await check.play([check.short_match(game)])
+    await check.settle()
 
 
 async def close(check: CheckSession) -> str:
     """It ends in good order when the arena closes."""
-    bot = check.bot
+    check.bot.end(CLOSE_DONE)
     expected = f"it ends with exit status 0 within {_END_S:.0f} s"
-    bot.end(CLOSE_DONE)
-    has_ended, how = await _ending(bot, expected, Hint.STAYS, lambda status: status == 0)
-    if not has_ended and (bot.program is not None or await bot.exited(_END_S) is not None):
-        raise bot.failure(expected, "it connected again", Hint.STAYS)
-    return how
+    return await _ending(check.bot, expected, Hint.STAYS, lambda status: status == 0)
 
 
 async def refused_hello(check: CheckSession) -> str:
     """It ends with another exit status than 0 when its `hello` is refused."""
     bot = check.bot
-    if bot.program is None:
-        raise StepSkipped(_NO_RESTART)
     await bot.stop()
     await bot.launch()
     await bot.arrive()
     await bot.greet()
     await bot.refuse("name", f"expected another name, {bot.name!r} is here already")
     expected = f"it ends within {_END_S:.0f} s, with an exit status other than 0"
-    has_ended, how = await _ending(bot, expected, Hint.COMES_BACK, lambda status: status != 0)
-    if not has_ended:
-        raise bot.failure(expected, how, Hint.COMES_BACK)
-    return how
+    return await _ending(bot, expected, Hint.COMES_BACK, lambda status: status != 0)
 
 
 async def _ending(
     bot: BotUnderTest, expected: str, stays: Hint, is_right: Callable[[int | None], bool]
-) -> tuple[bool, str]:
-    """Whether its process has ended, and how it has; raises `StepFailed` if that is wrong."""
+) -> str:
+    """How it has ended; raises `StepFailed` if that is wrong, or it has not."""
     how = await bot.exited(_END_S)
-    if how is None:
-        raise bot.failure(expected, "it goes on", stays)
+    if how is None or how == CONNECTED_AGAIN:
+        raise bot.failure(expected, how or "it goes on", stays)
     if isinstance(how, str):
-        return False, how
+        return how
     if not is_right(how.exit_status):
         raise bot.failure(expected, *blame_of_process(how, Hint.EXIT_STATUS))
-    return True, f"exit status {how.exit_status}"
+    return f"exit status {how.exit_status}"
 
 
 async def late_arena(check: CheckSession) -> str:
     """It waits for an arena that is not up yet."""
     bot = check.bot
-    if bot.is_stdio:
-        raise StepSkipped("a bot on stdio does not wait for an arena")
-    if bot.program is None:
-        raise StepSkipped(_NO_RESTART)
     await bot.stop()
     bot.endpoint.pause()
     try:
@@ -491,32 +431,6 @@ async def late_arena(check: CheckSession) -> str:
     await bot.welcome()
     bot.end(CLOSE_DONE)
     return f"after {_LATE_S:.0f} s"
-
-
-STEPS: Mapping[Step, Callable[..., Awaitable[str | None]]] = {
-    Step.STARTS: starts,
-    Step.HELLO: hello,
-    Step.ENCODING: encoding,
-    Step.UNKNOWN_FIELDS: unknown_fields,
-    Step.PLAY: play,
-    Step.LEGAL: legal,
-    Step.BATCH: batch,
-    Step.TABLES: tables,
-    Step.REPEATED_QUESTION: repeated_question,
-    Step.LOST_CONNECTION: lost_connection,
-    Step.LOST_SESSION: lost_session,
-    Step.FRAGMENTED_FRAME: fragmented_frame,
-    Step.SLOW_LINK: slow_link,
-    Step.REFUSAL: refusal,
-    Step.OVER: over,
-    Step.CLOSE: close,
-    Step.REFUSED_HELLO: refused_hello,
-    Step.LATE_ARENA: late_arena,
-}
-"""What each step does; those of a game take its name, too."""
-
-
-# ---- Other forms of a message, for `speaking`
 
 
 def reversed_keys(message: dict[str, Any]) -> dict[str, Any]:
@@ -544,3 +458,46 @@ def with_more_fields(message: dict[str, Any]) -> dict[str, Any]:
 
     dressed: dict[str, Any] = widened(message)
     return dressed
+
+
+class PerturbedStep(NamedTuple):
+    """A step: what is done, with the name of a game if it comes for each, and how the wire is.
+
+    `on_stdio` is why a bot that speaks in lines skips it, `is_started` whether one that is not
+    started here does.
+    """
+
+    run: Callable[..., Awaitable[str | None]]
+    perturbation: Perturbation = Perturbation()
+    on_stdio: str = ""
+    is_started: bool = False
+
+
+STEPS: Mapping[Step, PerturbedStep] = {
+    Step.STARTS: PerturbedStep(starts),
+    Step.HELLO: PerturbedStep(hello),
+    Step.ENCODING: PerturbedStep(encoding),
+    Step.UNKNOWN_FIELDS: PerturbedStep(
+        unknown_fields, Perturbation(Hint.STRICT, dress=with_more_fields)
+    ),
+    Step.PLAY: PerturbedStep(play),
+    Step.LEGAL: PerturbedStep(legal),
+    Step.BATCH: PerturbedStep(batch, Perturbation(Hint.BATCH)),
+    Step.TABLES: PerturbedStep(tables, Perturbation(Hint.TABLES)),
+    Step.REPEATED_QUESTION: PerturbedStep(repeated_question, Perturbation(Hint.REPEATED)),
+    Step.LOST_CONNECTION: PerturbedStep(lost_connection, on_stdio=_NO_CONNECTION),
+    Step.LOST_SESSION: PerturbedStep(lost_session, on_stdio=_NO_CONNECTION),
+    Step.FRAGMENTED_FRAME: PerturbedStep(
+        fragmented_frame,
+        Perturbation(Hint.FRAGMENTS, Delivery.FRAGMENTS),
+        on_stdio="a bot on stdio receives lines, not frames in fragments",
+    ),
+    Step.SLOW_LINK: PerturbedStep(slow_link, Perturbation(Hint.PIECES, Delivery.SLOWLY)),
+    Step.REFUSAL: PerturbedStep(refusal, Perturbation(Hint.REFUSAL)),
+    Step.OVER: PerturbedStep(over, Perturbation(Hint.LEAVES_AT_OVER)),
+    Step.CLOSE: PerturbedStep(close),
+    Step.REFUSED_HELLO: PerturbedStep(refused_hello, is_started=True),
+    Step.LATE_ARENA: PerturbedStep(
+        late_arena, on_stdio="a bot on stdio does not wait for an arena", is_started=True
+    ),
+}

@@ -1,4 +1,4 @@
-"""The connections of `arena check`: those of an arena, which can also be slow, fragmented and lost.
+"""The connections of `arena check`: those of an arena, perturbed: slow, fragmented, lost, reworded.
 
 A `CheckEndpoint` stands in the place of an arena's gateway. It puts all that happens, on every
 connection, as an `Event` into one queue, in order. `BotUnderTest` makes sense of the events.
@@ -11,12 +11,13 @@ import socket
 from collections.abc import Callable, Iterator
 from enum import Enum, auto
 from itertools import pairwise
-from typing import NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias, cast
 
 import msgspec
 from websockets.frames import Frame, Opcode
 from websockets.http11 import Request
 
+from arena.authoring.conformance import Hint
 from arena.games.verdict import Finding
 from arena.referee.timers import Timers
 from arena.referee.transport import ConnectionOwner, Wire
@@ -25,20 +26,21 @@ from arena.server.listener import Listeners
 from arena.server.stdio import Pipe
 from arena.server.tcp import ConnectionContext
 from arena.server.websocket import Connection
-from protocol.codec import Encoding
+from protocol.codec import Encoding, encode
 from protocol.errors import Malformed, ProtocolError
-from protocol.messages import Limits
+from protocol.messages import ArenaMessage, Limits
 
 __all__ = [
     "Broke",
     "CheckEndpoint",
+    "CheckSocket",
     "Delivery",
     "Disconnected",
     "Event",
     "FrameReceived",
     "Line",
     "Opened",
-    "Ponged",
+    "Perturbation",
     "ProcessEnded",
     "fragments",
     "pieces",
@@ -58,6 +60,28 @@ class Delivery(Enum):
     FRAGMENTS = auto()  # with a ping between two fragments
     SLOWLY = auto()  # late, and in small pieces
     AND_CUT = auto()  # the end of the connection comes with it, where the system can do that
+
+
+class Perturbation(NamedTuple):
+    """How the wire differs from an arena's, and the hint for what has no more precise one.
+
+    `dress` changes the form of a message, not what it means; `is_spaced` gives JSON line breaks.
+    """
+
+    blame: Hint | None = None
+    delivery: Delivery = Delivery.AT_ONCE
+    dress: Callable[[dict[str, Any]], dict[str, Any]] | None = None
+    is_spaced: bool = False
+
+    def encoded(self, message: ArenaMessage, encoding: Encoding) -> bytes:
+        """The frame of a message."""
+        if self.dress is None:
+            return encode(message, encoding)
+        dressed = self.dress(msgspec.json.decode(encode(message, Encoding.JSON)))
+        if encoding is Encoding.MSGPACK:
+            return msgspec.msgpack.encode(dressed)
+        frame = msgspec.json.encode(dressed)
+        return msgspec.json.format(frame, indent=0) if self.is_spaced else frame
 
 
 class Opened(NamedTuple):
@@ -82,13 +106,6 @@ class Broke(NamedTuple):
     error: ProtocolError
 
 
-class Ponged(NamedTuple):
-    """The bot has answered a ping."""
-
-    wire: Wire
-    payload: bytes
-
-
 class Disconnected(NamedTuple):
     """A connection has ended."""
 
@@ -96,16 +113,15 @@ class Disconnected(NamedTuple):
 
 
 class ProcessEnded(NamedTuple):
-    """A process has ended, or was ended for its memory or processes; it was launched as `name`."""
+    """A process has ended, or was ended for its memory or processes."""
 
-    name: str
     finding: Finding
 
 
-Event: TypeAlias = Opened | FrameReceived | Broke | Ponged | Disconnected | ProcessEnded
+Event: TypeAlias = Opened | FrameReceived | Broke | Disconnected | ProcessEnded
 
 
-class _Socket(Connection):
+class CheckSocket(Connection):
     """A WebSocket that tells its endpoint when it is open, and can write a frame in other ways."""
 
     _held: list[bytes] | None = None
@@ -113,7 +129,7 @@ class _Socket(Connection):
     def accept(self, request: Request) -> None:
         super().accept(request)
         if self.is_open:
-            assert isinstance(self._owner, CheckEndpoint), "only `CheckEndpoint._make` makes one"
+            assert isinstance(self._owner, CheckEndpoint), "only `CheckEndpoint.open` makes one"
             self._owner.opened(self)
 
     async def deliver(self, frame: bytes, encoding: Encoding, how: Delivery) -> None:
@@ -156,7 +172,7 @@ class _Socket(Connection):
             self._transport.get_extra_info("socket").setsockopt(socket.IPPROTO_TCP, cork, 1)
 
 
-class _Lines(Pipe):
+class CheckPipe(Pipe):
     """Standard input and output of a program, which have no fragments."""
 
     async def deliver(self, frame: bytes, encoding: Encoding, how: Delivery) -> None:
@@ -166,7 +182,7 @@ class _Lines(Pipe):
             self.send(frame, encoding)
 
 
-Line: TypeAlias = _Socket | _Lines
+Line: TypeAlias = CheckSocket | CheckPipe
 
 
 async def _in_pieces(data: bytes, write: Callable[[bytes], None]) -> None:
@@ -196,22 +212,33 @@ def fragments(payload: bytes) -> tuple[bytes, bytes, bytes]:
 
 
 class CheckEndpoint(ConnectionOwner):
-    """Where the bot connects, and the queue of all that happens there; `open` sets `url`."""
+    """Where the bot connects, and the queue of all that happens there; `open` sets `url`.
+
+    Attributes:
+        context: of its WebSockets.
+        pongs: how many pings were answered.
+        admits: whether a first frame is the bot's; None while every connection is taken for it.
+        strangers: the connections that have not said so yet, of which nothing else is told.
+    """
 
     def __init__(self, limits: Limits) -> None:
         self.events: asyncio.Queue[Event] = asyncio.Queue()
         self.url = ""
+        self.pongs = 0
+        self.admits: Callable[[bytes, Encoding], bool] | None = None
+        self.strangers: set[Wire] = set()
         self._address = "", 0
         # `BotUnderTest.greet` has the real deadline, and says what is wrong before the cut.
         self._limits = msgspec.structs.replace(limits, hello_ms=2 * limits.hello_ms)
         self._timers = Timers(asyncio.get_running_loop())
         self._listeners = Listeners()
-        self._buffer = memoryview(bytearray(_BUFFER_BYTES))
+        buffer = memoryview(bytearray(_BUFFER_BYTES))
+        self.context = ConnectionContext(self, self._limits, self._timers, buffer)
         self._wires: set[Wire] = set()
 
     async def open(self, host: str, port: int) -> None:
         """Listen at an address, port 0 for a free one; raises `Unreachable` if it cannot."""
-        port = await self._listeners.open(self._make, host, port)
+        port = await self._listeners.open(lambda: CheckSocket(self.context), host, port)
         self._address = host, port
         shown = f"[{host}]" if ":" in host else host
         self.url = f"ws://{shown}:{port}"
@@ -223,26 +250,31 @@ class CheckEndpoint(ConnectionOwner):
     async def listen_again(self) -> None:
         """Listen at the same address as before; raises `Unreachable` if it was taken meanwhile."""
         self._listeners = Listeners()
-        await self._listeners.open(self._make, *self._address)
+        await self.open(*self._address)
 
     async def attach(self, name: str, pipes: BotPipes) -> Line:
-        lines = await _Lines.open(self, self._limits, self._timers, f"stdio:{name}", pipes)
-        assert isinstance(lines, _Lines), "it makes one of its own class"
+        lines = await CheckPipe.open(self, self._limits, self._timers, f"stdio:{name}", pipes)
+        assert isinstance(lines, CheckPipe), "it makes one of its own class"
         return lines
+
+    async def next_event(self, until: float) -> Event | None:
+        """The next event, or None if there is none `until` then, by the loop's clock in seconds."""
+        try:
+            async with asyncio.timeout_at(until):
+                return await self.events.get()
+        except TimeoutError:
+            return None
 
     def close(self) -> None:
         self._listeners.close()
         for wire in tuple(self._wires):
             wire.cut()
 
-    def _make(self) -> _Socket:
-        return _Socket(ConnectionContext(self, self._limits, self._timers, self._buffer))
-
-    def ended(self, name: str, finding: Finding) -> None:
-        self.events.put_nowait(ProcessEnded(name, finding))
-
     def opened(self, wire: Line) -> None:
-        self.events.put_nowait(Opened(wire))
+        if self.admits is None:
+            self.events.put_nowait(Opened(wire))
+        else:
+            self.strangers.add(wire)
 
     # --- what the connections tell: `ConnectionOwner` ---
 
@@ -252,6 +284,11 @@ class CheckEndpoint(ConnectionOwner):
     def received(self, connection: Wire, frame: bytes, encoding: Encoding, arrived: float) -> None:
         if connection.encoding is None:
             connection.encoding = encoding
+        if connection in self.strangers:
+            if self.admits is None or not self.admits(frame, encoding):
+                return
+            self.strangers.remove(connection)
+            self.events.put_nowait(Opened(cast(Line, connection)))
         if self.events.qsize() > self._limits.unanswered:
             text = f"more than {self._limits.unanswered:,} frames that nobody waits for"
             self.misbehaved(connection, Malformed(text))
@@ -260,14 +297,16 @@ class CheckEndpoint(ConnectionOwner):
         self.events.put_nowait(FrameReceived(connection, frame, encoding, arrived))
 
     def misbehaved(self, connection: Wire, error: ProtocolError) -> None:
-        self.events.put_nowait(Broke(connection, error))
+        if connection not in self.strangers:
+            self.events.put_nowait(Broke(connection, error))
 
     def overflowed(self, connection: Wire, waiting: int) -> None:
         self.misbehaved(connection, Malformed(f"{waiting:,} bytes wait to be read by the bot"))
 
     def ponged(self, connection: Wire, payload: bytes, arrived: float) -> None:
-        self.events.put_nowait(Ponged(connection, payload))
+        self.pongs += 1
 
     def lost(self, connection: Wire) -> None:
         self._wires.discard(connection)
+        self.strangers.discard(connection)
         self.events.put_nowait(Disconnected(connection))

@@ -35,14 +35,17 @@ class Mistake(NamedTuple):
     @classmethod
     def read(cls, lines: Sequence[str]) -> Mistake:
         about = dict(line.split(" ", 1) for line in lines if line.startswith(_KEYS))
-        edits = dict(MISTAKES[about["with"]].edits) if "with" in about else {}
-        for line in lines[len(about) :]:
+        base = MISTAKES.get(about.get("with", ""))
+        edits = {} if base is None else dict(base.edits)
+        changes = "\n".join(lines[len(about) :]).replace("=>\n| ", "=> ").replace("\n| ", "\\n")
+        for line in filter(None, changes.split("\n")):
             module, _, change = line.replace("\\n", "\n").partition(": ")
             old, _, new = change.partition(" =>")
             file = "view.js" if module == "view" else f"{module}.py"
             edits[file] = (*edits.get(file, ()), (old, new.removeprefix(" ")))
         says = about.get("only", about.get("says", ""))
-        seats, matches = int(about.get("seats", 2)), about.get("matches", "5")
+        seats = int(about.get("seats", 2 if base is None else base.seats))
+        matches = about.get("matches", "5")
         return cls(says, "says" not in about, seats, matches, edits)
 
 

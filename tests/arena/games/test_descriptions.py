@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 import arena.games.catalogue
-from arena.authoring.conformance.table import AnyLegal
+from arena.authoring.playout import AnyLegal
 from arena.games.blackjack.script import BlackjackScript
 from arena.games.catalogue import GAMES, competition_settings, style_path
 from arena.games.drive import drive

@@ -7,24 +7,33 @@ from typing import Any, cast
 import pytest
 
 from arena.authoring.conformance import Hint, StepFailed
-from arena.authoring.conformance.bot import BotUnderTest, _text
+from arena.authoring.conformance.bot import BotUnderTest
 from arena.authoring.conformance.diagnose import (
     blame_of_answer,
     blame_of_frame,
+    blame_of_process,
     in_a_line,
     is_garbled,
     last_lines,
     messages_of,
+    readable,
 )
-from arena.authoring.conformance.wire import Line, Opened
+from arena.authoring.conformance.wire import (
+    Disconnected,
+    FrameReceived,
+    Line,
+    Opened,
+    Perturbation,
+    ProcessEnded,
+)
 from arena.games.verdict import Finding
 from arena.sandbox.command import Program
 from protocol.ace_king_queen import Open
-from protocol.codec import Encoding, decode_from_bot
+from protocol.codec import Encoding, decode_from_bot, encode
 from protocol.errors import ArenaError, Oversize, ProtocolError
 from protocol.gin_rummy import Melds, Turn, TurnAnswer
 from protocol.high_low import Bid
-from protocol.messages import Ending, Limits, Mechanism, Over, Termination
+from protocol.messages import Ending, Hello, Limits, Match, Mechanism, Over, Termination
 from protocol.three_card_poker import Ante
 from protocol.vocabulary import Question, Range
 
@@ -35,32 +44,26 @@ MELDS = Melds(HAND[:10])
 ANTE = Ante(1, 100, Range(1, 50))
 
 
-def blame(frame: str, *, is_stdio: bool = False) -> Hint:
-    with pytest.raises(ProtocolError) as raised:
-        decode_from_bot(frame.encode(), Encoding.JSON)
-    return blame_of_frame(raised.value, frame.encode(), is_stdio=is_stdio)
-
-
 @pytest.mark.parametrize(
-    ("frame", "hint"),
+    ("frame", "hint", "in_lines"),
     [
-        ('{"type":"hello","protocol":1.0,"name":"a","games":["x"]}', Hint.NUMBERS),
-        ('{"type":"hello","protocol":1,"name":"a","games":[]}', Hint.GAMES),
-        ('{"type":"ready","match":"m","nonce":"n","mood":1}', Hint.UNKNOWN_TO_US),
-        ('{"type":"ready","match":"m"}', Hint.NO_MESSAGE),
-        ('{"type":"ready","match":"m","nonce":7}', Hint.NO_MESSAGE),
-        ('{"type":"reday"}', Hint.NO_MESSAGE),
-        ("thinking", Hint.NO_MESSAGE),
+        ('{"type":"hello","protocol":1.0,"name":"a","games":["x"]}', Hint.NUMBERS, None),
+        ('{"type":"hello","protocol":1,"name":"a","games":[]}', Hint.GAMES, None),
+        ('{"type":"ready","match":"m","nonce":"n","mood":1}', Hint.UNKNOWN_TO_US, None),
+        ('{"type":"ready","match":"m"}', Hint.NO_MESSAGE, None),
+        ('{"type":"ready","match":"m","nonce":7}', Hint.NO_MESSAGE, None),
+        ('{"type":"reday"}', Hint.NO_MESSAGE, None),
+        # A line that is no message was meant for people.
+        ("thinking", Hint.NO_MESSAGE, Hint.PRINTS),
+        ("4", Hint.NO_MESSAGE, Hint.PRINTS),
     ],
 )
-def test_a_frame_that_cannot_be_read(frame: str, hint: Hint) -> None:
-    assert blame(frame) is hint
+def test_a_frame_that_cannot_be_read(frame: str, hint: Hint, in_lines: Hint | None) -> None:
+    with pytest.raises(ProtocolError) as raised:
+        decode_from_bot(frame.encode(), Encoding.JSON)
 
-
-def test_a_line_that_is_no_message_was_meant_for_people() -> None:
-    assert blame("thinking about a bet", is_stdio=True) is Hint.PRINTS
-    assert blame("4", is_stdio=True) is Hint.PRINTS
-    assert blame('{"type":"ready"}', is_stdio=True) is Hint.NO_MESSAGE
+    assert blame_of_frame(raised.value, frame.encode(), is_stdio=False) is hint
+    assert blame_of_frame(raised.value, frame.encode(), is_stdio=True) is (in_lines or hint)
 
 
 def test_a_frame_that_is_too_large() -> None:
@@ -81,10 +84,11 @@ def test_a_frame_that_is_too_large() -> None:
         (BID, True, Hint.ILLEGAL),
         (BID, "5", Hint.ILLEGAL),
         (BID, "pass", Hint.ILLEGAL),
+        (BID, [["As", "2s"]], Hint.ILLEGAL),
         (Open(1, "K"), "raise", Hint.ILLEGAL),
         (Open(1, "K"), None, Hint.ILLEGAL),
         (Open(1, "K"), ["bet"], Hint.ILLEGAL),
-        (Melds(HAND[:10]), "null", Hint.STRINGS),
+        (MELDS, "null", Hint.STRINGS),
         (TURN, {"discard": "Js", "knock": "true", "melds": None}, Hint.STRINGS),
         (TURN, {"discard": "As", "knock": 0}, Hint.STRINGS),
         (TURN, {"discard": "As", "melds": "null"}, Hint.STRINGS),
@@ -100,26 +104,11 @@ def test_an_answer_that_is_not_legal(question: Question[Any], value: object, hin
     assert blame_of_answer(question, value) is hint
 
 
-def test_of_what_a_program_wrote_the_last_five_lines_are_shown_as_they_are() -> None:
-    assert last_lines("1\n2\n\n3  \n\t4\n5\n6\n\n") == "2\n3\n\t4\n5\n6"
-    assert last_lines(" \n") == ""
-
-
-def test_a_message_is_shown_as_it_came() -> None:
-    frame = b'[ {"a": 1.0},{"b":[2]} ]'
-
-    assert [*messages_of(frame, 2)] == [b'{"a": 1.0}', b'{"b":[2]}']
-    assert [*messages_of(frame[2:12], 1)] == [b'{"a": 1.0}']
-
-
-TWICE = "Čapek-李".encode()
-
-
 @pytest.mark.parametrize(
     ("said", "is_garbled_in_utf8", "is_garbled_elsewhere"),
     [
-        (TWICE.decode("latin-1"), True, True),
-        (TWICE.decode("cp1252", errors="ignore"), True, True),
+        ("Čapek-李".encode().decode("latin-1"), True, True),
+        ("Čapek-李".encode().decode("cp1252", errors="ignore"), True, True),
         ("apek-", True, False),  # has lost letters
         ("?apek-?", True, False),  # could not be read where it could be read
         ("\ufffd\ufffdapek-\ufffd", True, False),
@@ -134,17 +123,43 @@ def test_a_name_that_was_encoded_twice_or_has_lost_letters(
     assert is_garbled(said, "Čapek-李", is_utf8=False) is is_garbled_elsewhere
 
 
-def test_melds_say_which_rule_they_break() -> None:
-    assert MELDS.fault([["As", "2s"]]) == ("As 2s: a meld has three cards or more (G2)")
-    assert BID.fault([["As", "2s"]]) is None
+def test_what_came_is_shown_in_a_line_and_as_it_came() -> None:
+    frame = b'[ {"a": 1.0},{"b":[2]} ]'
 
-
-def test_what_a_stranger_sent_is_shown_in_a_line() -> None:
+    assert [*messages_of(frame, 2)] == [b'{"a": 1.0}', b'{"b":[2]}']
+    assert [*messages_of(frame[2:12], 1)] == [b'{"a": 1.0}']
     assert in_a_line(b"a\nb\xff") == "a\ufffdb\ufffd"
     assert len(in_a_line(b"x" * 1000)) == 300
+    for deep in (2_000, 100_000):  # too deeply nested for anybody
+        nested = b"\x91" * deep + b"\xc0"
+        assert readable(nested, Encoding.MSGPACK) == nested
 
 
-OVER = Over("m", (), (0,), Termination(Ending.VOID, None, ""), None)
+# ---- How a bot left
+
+
+def ended(status: int, stderr: str = "") -> Finding:
+    said = {"kind": Ending.CRASH, "text": f"exit status {status}", "mechanism": Mechanism.WIRE}
+    return Finding(**said, exit_status=status, stderr=stderr)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("stderr", "status", "hint", "said"),
+    [
+        ("1\n2\n\n3  \n\t4\n5\n6\n\n", 1, Hint.DIED, "2\n3\n\t4\n5\n6"),  # the last five lines
+        (" \n", 1, Hint.DIED, ""),
+        ("arena: bot.py cannot be run: SyntaxError: … (bot.py, line 5)", 2, Hint.NOT_LOADED, None),
+        ("arena: there is no arena", 1, Hint.DIED, None),
+        ("usage: bot", 2, Hint.DIED, None),
+    ],
+)
+def test_a_program_that_ends_before_it_connects(
+    stderr: str, status: int, hint: Hint, said: str | None
+) -> None:
+    shown = blame_of_process(ended(status, stderr), Hint.DIED)
+
+    assert shown == (f"its process: exit status {status}", hint, stderr if said is None else said)
+    assert last_lines(stderr) == shown[2]
 
 
 class ClosedConnection:
@@ -160,81 +175,88 @@ class ClosedConnection:
     async def deliver(self, *args: object) -> None:
         """Nobody reads it."""
 
+    def hello_received(self) -> None:
+        """It is closed already."""
 
-def ended(status: int, stderr: str = "") -> Finding:
-    return Finding(
-        kind=Ending.CRASH,
-        text=f"exit status {status}",
-        mechanism=Mechanism.WIRE,
-        exit_status=status,
-        stderr=stderr,
-    )
+
+OVER = Over("m", (), (0,), Termination(Ending.VOID, None, ""), None)
+MATCH = Match("n", "ace_king_queen", 0, ("ann", "ben"), {"hands": 6}, Limits(), "0" * 64)
+
+
+@pytest.mark.parametrize(
+    ("code", "status", "blame", "said", "hint"),
+    [
+        (1000, None, None, [OVER], Hint.LEAVES_AT_OVER),
+        (1001, None, None, [OVER], Hint.LEAVES_AT_OVER),
+        (None, 0, None, [OVER], Hint.LEAVES_AT_OVER),
+        (1000, 0, Hint.FRAGMENTS, [OVER], Hint.LEAVES_AT_OVER),
+        (1000, 0, Hint.FRAGMENTS, [OVER, MATCH], Hint.FRAGMENTS),
+        (1000, None, None, [], Hint.LEFT),  # it has spoken since
+        (1007, None, None, [OVER], Hint.LEFT),
+        (1007, None, Hint.FRAGMENTS, [OVER], Hint.FRAGMENTS),
+        (1002, 0, Hint.PIECES, [OVER], Hint.PIECES),
+        (None, 1, None, [OVER], Hint.CRASHED),
+        (None, 1, Hint.FRAGMENTS, [OVER], Hint.FRAGMENTS),
+    ],
+)
+async def test_only_who_leaves_in_order_has_taken_over_for_the_end(
+    code: int | None, status: int | None, blame: Hint | None, said: list[Any], hint: Hint
+) -> None:
+    bot = BotUnderTest(None if status is None else Program(("bot",)), "ann", Limits(grace_ms=50))
+    wire, events = cast(Line, ClosedConnection(code)), bot.endpoint.events
+    hello = encode(Hello(1, "ann", ("ace_king_queen",)), Encoding.JSON)
+    for event in (Opened(wire), FrameReceived(wire, hello, Encoding.JSON, 0.0)):
+        events.put_nowait(event)
+    await bot.connect("it connects", Hint.NOT_CONNECTED, 50)
+    await bot.meet()
+    await bot.say(*said)
+    events.put_nowait(Disconnected(wire) if status is None else ProcessEnded(ended(status)))
+
+    with bot.perturbed(Perturbation(blame)), pytest.raises(StepFailed) as raised:
+        await bot.quiet(1)
+    assert raised.value.hint is hint
 
 
 def started() -> BotUnderTest:
     return BotUnderTest(Program(("bot",)), "ann", Limits(grace_ms=50))
 
 
-async def hint_of(
-    code: int | None, status: int | None, blame: Hint | None, *, is_mute: bool = True
-) -> Hint:
-    """Why a bot has left that was told `over` last."""
-    bot = started() if status is not None else BotUnderTest(None, "ann", Limits(grace_ms=50))
-    bot._wire = cast(Line, ClosedConnection(code))
-    bot._is_mute = bot._is_idle = is_mute
-    finding = None if status is None else ended(status)
-    with bot.speaking(blame=blame):
-        return (await bot._departed("more", Hint.LEFT, finding)).hint
-
-
 @pytest.mark.parametrize(
-    ("code", "status", "blame", "hint"),
+    ("ways", "hints"),
     [
-        (1000, None, None, Hint.LEAVES_AT_OVER),
-        (1001, None, None, Hint.LEAVES_AT_OVER),
-        (None, 0, None, Hint.LEAVES_AT_OVER),
-        (1000, 0, Hint.FRAGMENTS, Hint.LEAVES_AT_OVER),
-        (1007, None, None, Hint.LEFT),
-        (1007, None, Hint.FRAGMENTS, Hint.FRAGMENTS),
-        (1002, 0, Hint.PIECES, Hint.PIECES),
-        (None, 1, None, Hint.CRASHED),
-        (None, 1, Hint.FRAGMENTS, Hint.FRAGMENTS),
+        # A crash that is known is no fault of the step.
+        (
+            [
+                (Hint.STRICT, Hint.CRASHED, "KeyError: 'a'"),
+                (Hint.FRAGMENTS, Hint.CRASHED, "KeyError: 'a'"),
+                (Hint.FRAGMENTS, Hint.CRASHED, "KeyError: 'b'"),
+            ],
+            [Hint.STRICT, Hint.CRASHED, Hint.FRAGMENTS],
+        ),
+        # What a step has provoked first is its own.
+        (
+            [(blame, Hint.SILENT, "") for blame in (Hint.REPEATED, Hint.FORGETS, None)]
+            + [(Hint.REFUSAL, Hint.SILENT, "")],
+            [Hint.REPEATED, Hint.FORGETS, Hint.SILENT, Hint.SILENT],
+        ),
     ],
 )
-async def test_only_who_leaves_in_order_has_taken_over_for_the_end(
-    code: int | None, status: int | None, blame: Hint | None, hint: Hint
+async def test_a_fault_that_is_known_has_its_usual_hint(
+    ways: list[tuple[Hint | None, Hint, str]], hints: list[Hint]
 ) -> None:
-    assert await hint_of(code, status, blame) is hint
+    bot, found = started(), []
+    for blame, hint, stderr in ways:
+        with bot.perturbed(Perturbation(blame)):
+            found.append(bot.failure("it", "nothing", hint, stderr).hint)
 
-
-async def test_who_has_spoken_since_over_has_not() -> None:
-    assert await hint_of(1000, None, None, is_mute=False) is Hint.LEFT
-
-
-async def test_a_crash_that_is_known_is_no_fault_of_the_step() -> None:
-    bot = started()
-
-    def crash(blame: Hint | None, stderr: str) -> Hint:
-        with bot.speaking(blame=blame):
-            return bot.failure("it", "exit status 1", Hint.CRASHED, stderr).hint
-
-    assert crash(Hint.STRICT, "KeyError: 'a'") is Hint.STRICT
-    assert crash(Hint.FRAGMENTS, "KeyError: 'a'") is Hint.CRASHED
-    assert crash(Hint.FRAGMENTS, "KeyError: 'b'") is Hint.FRAGMENTS
-
-
-async def test_what_a_step_has_provoked_first_is_its_own() -> None:
-    bot, hints = started(), []
-    for blame in (Hint.REPEATED, Hint.FORGETS, None, Hint.REFUSAL):
-        with bot.speaking(blame=blame):
-            hints.append(bot.failure("it", "nothing", Hint.SILENT).hint)
-
-    assert hints == [Hint.REPEATED, Hint.FORGETS, Hint.SILENT, Hint.SILENT]
+    assert found == hints
 
 
 async def test_a_bot_that_was_started_keeps_to_one_connection() -> None:
+    bot = started()
+    bot.endpoint.opened(cast(Line, ClosedConnection(None)))
     with pytest.raises(StepFailed) as raised:
-        await started()._take(Opened(cast(Line, ClosedConnection(None))), "an answer")
+        await bot.quiet(1)
 
     assert raised.value.hint is Hint.ONE_CONNECTION
 
@@ -248,10 +270,3 @@ async def test_a_command_that_cannot_be_executed(monkeypatch: pytest.MonkeyPatch
         await started().launch()
 
     assert (raised.value.hint, raised.value.came) == (Hint.NOT_STARTED, "no such interpreter")
-
-
-@pytest.mark.parametrize("deep", [2_000, 100_000])
-def test_a_frame_that_is_nested_too_deeply_is_shown_as_it_is(deep: int) -> None:
-    frame = b"\x91" * deep + b"\xc0"
-
-    assert _text(frame, Encoding.MSGPACK) == frame

@@ -12,10 +12,10 @@ from typing import Any
 import msgspec
 import pytest
 
-from arena.authoring.conformance import Hint, Step, StepOutcome, StepStatus
+from arena.authoring.conformance import Hint, Step
+from arena.authoring.conformance.matches import CheckMatch
 from arena.authoring.conformance.steps import many, reordered, reversed_keys, with_more_fields
-from arena.authoring.conformance.table import CheckMatch
-from arena.authoring.conformance.wire import CheckEndpoint, Delivery, fragments, pieces
+from arena.authoring.conformance.wire import Delivery, fragments, pieces
 from arena.games.catalogue import game_named
 from arena.games.rules import Variation
 from arena.referee.bot_session import _FRAME_BYTES as FRAME_BYTES
@@ -27,6 +27,7 @@ from protocol.messages import Ask, Limits, Match, Over, Welcome
 from protocol.three_card_poker import Ante
 from protocol.vocabulary import Range
 from tests.support.documents import DOCUMENTS
+from tests.support.in_memory_bot import opened_socket
 
 HAND = tuple("As 2s 3s 4s 5s 6s 7s 8s 9s Ts Js".split())
 NEWS = Dealt(1, 1, 0, HAND[:10], "Kd")
@@ -76,10 +77,9 @@ def test_more_fields_are_everywhere_but_in_what_is_legal() -> None:
 
 def test_the_largest_array_is_as_large_as_those_of_an_arena() -> None:
     game, any_settings = game_named("blackjack"), Variation(lambda seat: {})
-    table = CheckMatch(1, game, any_settings, 0, "ann", Limits(), random.Random(1))
-    messages = [*many(table), table.invitation]
-    frames = [encode(message, Encoding.JSON) for message in messages]
-    size = len(join(frames, Encoding.JSON))
+    match = CheckMatch(1, game, any_settings, 0, "ann", Limits(), random.Random(1))
+    messages = [*many(match), match.invitation]
+    size = len(join([encode(message, Encoding.JSON) for message in messages], Encoding.JSON))
 
     assert FRAME_BYTES - 2_048 < size <= FRAME_BYTES
     ids = [message.match for message in messages if isinstance(message, Match | Over)]
@@ -89,29 +89,25 @@ def test_the_largest_array_is_as_large_as_those_of_an_arena() -> None:
 BID = Bid("As", "2s", (None,) * 4, ("quit", 8, 10))
 
 
-def test_an_answer_that_is_refused_is_the_last_or_the_first_one_of_the_list() -> None:
-    assert reordered(BID, 8, first=False) == ("quit", 10, 8)
-    assert reordered(BID, 8, first=True) == (8, "quit", 10)
-
-
 @pytest.mark.parametrize(
-    ("question", "given"),
+    ("question", "given", "first", "legal"),
     [
-        (Ante(1, 10, Range(1, 5)), 3),
-        (Open(1, "K"), "raise"),
-        (Melds(HAND[:10]), None),
-        (Melds(HAND[:10]), [["As", "2s", "3s"]]),
+        (BID, 8, False, ("quit", 10, 8)),
+        (BID, 8, True, (8, "quit", 10)),
+        # Else the list stays as it is.
+        (Ante(1, 10, Range(1, 5)), 3, True, Range(1, 5)),
+        (Open(1, "K"), "raise", True, ("bet", "check")),
+        (Melds(HAND[:10]), None, True, (None,)),
+        (Melds(HAND[:10]), [["As", "2s", "3s"]], True, (None,)),
     ],
 )
-def test_else_the_list_stays_as_it_is(question: Any, given: object) -> None:
-    assert reordered(question, given, first=True) == question.choices
+def test_an_answer_that_is_refused_is_the_last_or_the_first_one_of_the_list(
+    question: Any, given: object, first: bool, legal: object
+) -> None:
+    assert reordered(question, given, first=first) == legal
 
 
-FRAMES = [b"{}", b'{"type":"over"}', b"x" * 5000, "Čapek — ♠".encode()]
-EACH_FRAME = pytest.mark.parametrize("frame", FRAMES)
-
-
-@EACH_FRAME
+@pytest.mark.parametrize("frame", [b"{}", b'{"type":"over"}', b"x" * 5000, "Čapek — ♠".encode()])
 def test_pieces_and_fragments_add_up(frame: bytes) -> None:
     parts = [*pieces(frame)]
 
@@ -121,52 +117,25 @@ def test_pieces_and_fragments_add_up(frame: bytes) -> None:
 
 
 @pytest.mark.parametrize("size", range(1, 60))
-def test_some_piece_ends_within_a_letter(size: int) -> None:
+def test_some_piece_and_a_fragment_end_within_a_letter(size: int) -> None:
     frame = b"{" + b"x" * size + "李".encode() + b"}"
     starts = [*accumulate(len(part) for part in pieces(frame))]
 
     assert any(frame[at : at + 1] and frame[at] & 0xC0 == 0x80 for at in starts[:-1])
-
-
-class RecordingTransport(asyncio.Transport):
-    """Takes down what is written."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.written: list[bytes] = []
-        self.has_two = asyncio.Event()
-
-    def is_closing(self) -> bool:
-        return False
-
-    def write(self, data: bytes | bytearray | memoryview) -> None:
-        self.written.append(bytes(data))
-        if len(self.written) == 2:
-            self.has_two.set()
-
-    def get_write_buffer_size(self) -> int:
-        return 0
+    with pytest.raises(UnicodeDecodeError):
+        fragments(frame)[0].decode()
 
 
 async def test_nothing_comes_between_the_pieces_of_a_frame() -> None:
-    socket = CheckEndpoint(Limits())._make()
-    transport = RecordingTransport()
-    socket._transport = transport
+    socket, transport = opened_socket()
     writing = asyncio.create_task(socket.deliver(b"{}" * 50, Encoding.JSON, Delivery.SLOWLY))
     await transport.has_two.wait()
-    socket._write(b"a pong")
+    socket.ping(b"now")
     await writing
-    written = transport.written
+    *frame, ping = transport.written
 
-    assert written[-1] == b"a pong"
-    assert b"".join(written[:-1]).endswith(b"{}" * 50)
-
-
-def test_a_letter_of_several_bytes_is_taken_apart() -> None:
-    first, *_ = fragments("a♠b".encode())
-
-    with pytest.raises(UnicodeDecodeError):
-        first.decode()
+    assert ping.endswith(b"now")
+    assert b"".join(frame).endswith(b"{}" * 50)
 
 
 def test_the_manual_describes_every_step_in_order() -> None:
@@ -188,9 +157,3 @@ def test_a_hint_is_made_of_sentences(hint: Hint) -> None:
 @pytest.mark.parametrize("word", [*Step, *Hint])
 def test_ids_are_words_for_a_shell(word: str) -> None:
     assert re.fullmatch(r"[a-z]+(-[a-z]+)*", word)
-
-
-def test_a_step_of_a_game_is_called_by_both() -> None:
-    outcome = StepOutcome(number=5, step=Step.PLAY, game="blackjack", status=StepStatus.OK)
-
-    assert outcome.name == "play blackjack"
