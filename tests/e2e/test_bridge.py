@@ -18,7 +18,6 @@ from bots.line_program import LineProgram, ProgramFailed, read_command
 from protocol.errors import UsageError
 from protocol.games import VOCABULARIES
 from tests.e2e.test_tls import make
-from tests.support import arena_process
 from tests.support.gateway_bots import StartedProgram
 from tests.support.in_process import run_here
 from tests.support.stalling_proxy import StallingProxy
@@ -137,17 +136,6 @@ def test_a_carried_program_passes_arena_check_in_all_games(
 
     assert wrong == [], check.err
     assert sorted(played) == sorted(VOCABULARIES)
-
-
-def test_a_token_is_said_for_the_program(start: Start, plain: Path) -> None:
-    db = str(plain / "arena.db")
-    (plain / "class.csv").write_text("name\nann\n")
-    roster = arena_process.printed("roster", "import", str(plain / "class.csv"), "--db", db)
-    token = roster["new"][0]["token"]
-    arena = start("arena", "serve", "--port", "0", "--db", db)
-    url = arena.until("arena at ws://").split()[2]
-
-    carried(start, plain, "python3 plain.py", url, ARENA_TOKEN=token).until("connected as ann")
 
 
 def test_Ctrl_C_ends_both_after_a_goodbye(start: Start, plain: Path, url: str) -> None:

@@ -81,24 +81,6 @@ def connect(start: Start, arena: GatewayArena, *words: str, **options: Any) -> S
     return start("bots", *words, "--url", arena.url, **options)
 
 
-async def test_a_house_bot_plays_until_the_arena_closes(start: Start) -> None:
-    options = ("--encoding", "msgpack", "--tables", "4")
-    programs: list[StartedProgram] = []
-
-    async with in_arena() as arena:
-        programs.append(connect(start, arena, "blackjack", "simple", *options))
-        await here(arena, "simple")
-        _, verdict = await arena.result(arena.open("blackjack", "simple", hands=20))
-
-        assert verdict is None
-    status, out, err = programs[0].ends()
-
-    assert (status, out) == (0, "")
-    assert "connected as simple" in err
-    assert "blackjack match" in err
-    assert err.endswith("the arena has closed\n")
-
-
 async def test_a_bot_plays_through_the_proxy_of_its_environment(start: Start) -> None:
     async with in_arena() as arena:
         with closing(StallingProxy(arena.port, connects=True)) as proxy:
@@ -254,24 +236,6 @@ async def test_a_slow_strategy_comes_back_to_an_arena_that_is_started_again(
     line = await asyncio.to_thread(program.until, "will go on where it is")
 
     assert line == "the arena has stopped, and will go on where it is\n"
-
-
-async def test_a_second_ctrl_c_ends_a_bot_at_once(
-    arena: GatewayArena, start: Start, bot_file: Callable[[str], str]
-) -> None:
-    program = connect(
-        start, arena, bot_file("print('stuck', file=sys.stderr, flush=True); time.sleep(600)")
-    )
-    await here(arena, "mine")
-    arena.open("blackjack", "mine")
-    await asyncio.to_thread(program.until, "stuck")
-    program.process.send_signal(signal.SIGINT)
-    while program.process.poll() is None:
-        await asyncio.sleep(0.1)  # the first may still be on its way
-        program.process.send_signal(signal.SIGINT)
-    status, _, _ = await ended(program)
-
-    assert status == 130
 
 
 async def test_J2_a_strategy_that_raises_has_crashed(

@@ -98,17 +98,6 @@ def test_J5_a_running_arena_imports_nothing(
     assert LATE not in err
 
 
-def test_a_command_that_can_never_work_is_called_wrong(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    (tmp_path.parent / "above.py").write_text(CRASH)
-    monkeypatch.chdir(tmp_path)
-    done = run_here("serve", "akq", "--port", "0", *bot("../above.py", "ann"))
-
-    assert (done.status, done.out) == (2, "")
-    assert done.err.splitlines()[-1].startswith("arena: ann: expected paths in ")
-
-
 @pytest.mark.parametrize(("is_stopped", "matches"), [(False, 2), (True, 10_000)])
 def test_J5_results_that_another_program_keeps_from_the_disk(
     serve: Serve, tmp_path: Path, is_stopped: bool, matches: int
@@ -156,16 +145,6 @@ def test_a_run_has_a_title_with_spaces_everywhere(
     assert run_here("export", "out", "--competition", "Friday evening").status == 0
     assert "Friday evening: " in (tmp_path / "out/index.html").read_text()
     assert printed("verify", "arena.db")["failed"] == []
-
-
-def test_one_bot_is_counted_as_one(start: Callable[..., StartedProgram], tmp_path: Path) -> None:
-    (tmp_path / "class.toml").write_text(
-        "[serve]\nport = 0\n[[run]]\ngame = 'blackjack'\nleast = 1\nhouse = ['counting']"
-    )
-
-    arena = start("arena", "serve", "--config", "class.toml", cwd=tmp_path)
-
-    arena.until(": 1 bot competes (")
 
 
 def test_a_bot_that_takes_a_name_of_the_roster_from_its_folder_is_told(

@@ -1,4 +1,4 @@
-"""`arena bench`: what it says of a machine; that it measures is in tests/e2e/test_toy_lab.py."""
+"""`arena bench`: what it says of a machine; that it measures is in tests/e2e/test_toys.py."""
 
 from __future__ import annotations
 
