@@ -192,11 +192,6 @@ def test_only_what_the_table_has_may_be_said_of_a_seat(before: SeatState, kind: 
         assert vars(end) == stood
 
 
-def test_hello_is_said_once() -> None:
-    with pytest.raises(OutOfTurn, match=r"^hello may not be sent twice: it is said"):
-        session(*OPENED, HELLO)
-
-
 def test_seats_do_not_mind_each_other() -> None:
     end = session(*ASKED, invite("other"))
 
@@ -313,14 +308,6 @@ def test_a_standing_that_is_looked_at_before_the_invitation_is_free() -> None:
 
 
 # ---- Reconnecting
-
-
-def test_after_a_lost_connection_hello_comes_first() -> None:
-    end = session(*ASKED)
-    end.disconnected()
-
-    with pytest.raises(OutOfTurn):
-        end.note(answer())
 
 
 def test_after_a_lost_connection_the_seats_stand_as_they_stood() -> None:

@@ -380,13 +380,6 @@ def test_what_is_nested_too_deeply_is_shown_by_its_type() -> None:
     assert shorten(nested) == "<list>"
 
 
-def test_a_question_cannot_be_changed() -> None:
-    question = Choose(("bet",))
-
-    with pytest.raises(AttributeError):
-        question.legal = ("raise",)  # type: ignore[misc]
-
-
 def test_kind_is_the_word_on_the_wire() -> None:
     class CardsCut(News, frozen=True):
         """News that take their kind from their name."""
