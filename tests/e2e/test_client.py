@@ -255,31 +255,6 @@ async def test_J2_a_strategy_that_raises_has_crashed(
     assert "Traceback" in err  # its author's, with the line that raised
 
 
-def test_a_bot_finds_an_arena_that_was_killed_and_started_again(
-    start: Start, tmp_path: Path, free_port: int
-) -> None:
-    serve: tuple[Any, ...] = ("arena", "serve", "akq", "--once", "--set", "hands=20", "--port")
-    words = (*serve, str(free_port), "--db", str(tmp_path / "arena.db"))
-    first = start(*words)
-    first.until("arena at ws://")
-    bots = [
-        start("bots", "akq", name, "--url", f"ws://127.0.0.1:{free_port}")
-        for name in ("nash", "honest")
-    ]
-    for bot in bots:
-        bot.until("connected as")
-    first.kill()
-    for bot in bots:
-        bot.until("next attempt in")
-    second = start(*words)
-
-    assert second.ends()[0] == 0
-    for bot in bots:
-        status, _, err = bot.ends()
-        assert status == 0
-        assert err.count("connected as") == 2
-
-
 # --- killed and started again ---
 
 PATIENT = {"decision_ms": 15_000, "bank_ms": 0, "hard_ms": 15_000, "grace_ms": 15_000}
@@ -386,41 +361,6 @@ async def test_a_bot_that_is_killed_and_started_again_plays_as_if_nothing_had_be
         assert "otherwise" not in waited + asked
 
     assert not file.exists(), "the arena has closed"
-
-
-@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no SIGKILL")
-async def test_many_matches_go_on_after_a_crash(start: Start, state: Path) -> None:
-    words = ("akq", "learner", "--tables", "8")  # a seed of its own for every match
-    strategies: list[str] = []
-
-    async with in_arena(**PATIENT) as arena:
-        program = connect(start, arena, *words)
-        await here(arena, "learner")
-        async with arena.bot("raw", tables=8) as raw:
-            tables = [arena.open("ace_king_queen", "learner", "raw", hands=100) for _ in range(8)]
-            readies = [await raw.ready() for _ in tables]
-            assert len(readies) == 8
-            for _ in range(200):
-                message = await raw.hears("ask")
-                await raw.answer(message)
-            program.process.kill()
-            program = connect(start, arena, *words)
-            raw.overs = []
-            await raw.play(8)
-            verdicts = [(await arena.result(table))[1] for table in tables]
-
-            assert verdicts == [None] * 8
-        [file] = state.glob("card-arena/*.json")
-        await arena.until(lambda: not arena.gateway.players["learner"].chairs)
-        program.process.send_signal(signal.SIGTERM)
-        status, _, err = await ended(program)
-        strategies.extend(line for line in err.splitlines() if "goes on after" in line)
-
-        assert status == 130
-        assert not file.exists()
-
-    assert len(strategies) == 8
-    assert not [line for line in strategies if "otherwise" in line]
 
 
 async def test_ctrl_c_ends_a_match_here_of_a_bot_that_catches_everything(

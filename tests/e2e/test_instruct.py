@@ -36,7 +36,7 @@ def test_a_class_is_imported_while_they_play_and_the_page_instructs_too(
     start: Callable[..., StartedProgram], tmp_path: Path
 ) -> None:
     db = tmp_path / "class.db"
-    write_bots(tmp_path, hello='"me", tables=2', slow=slow(0.005))
+    write_bots(tmp_path, hello='"me", tables=2', slow=slow(0.05))
     with Store(db) as store:
         token = Roster(store.engine).instructor("Eva")
     bots = [word for name in ("ann", "ben", "cem") for word in bot("slow.py", name)]

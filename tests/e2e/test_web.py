@@ -9,18 +9,23 @@ import ssl
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, suppress
 from pathlib import Path
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 import pytest
 from websockets.asyncio.client import connect
 
+from arena.formats.schedule import Pairing
 from arena.server.listener import Certificate
 from arena.server.reply import text
 from arena.server.websocket import Connection
+from arena.storage.store import Store
+from arena.storage.tokens import Access, hashed
 from tests.e2e.test_tls import logged, make
 from tests.support.arena_with_page import ArenaWithPage, heard, in_page_host, to_end
 from tests.support.gateway_bots import LIMITS, RawBot
+from tests.support.sample_database import SampleWriter, plan, play
 
 if TYPE_CHECKING:
     from tests.support.gateway_bots import StartedProgram
@@ -184,6 +189,43 @@ async def test_viewers_watch_below_the_base_path_and_bots_play_at_any(in_house: 
                 await asyncio.sleep(0.01)
         house.url = house.url.removesuffix("/arena/")
         await house.still_plays()
+
+
+# --- analyses ---
+
+MISTAKES = "/api/matches/m/mistakes.json?seat=1"
+
+
+async def test_J8_an_owners_analysis_waits_while_a_launched_bot_computes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with Store(tmp_path / "arena.db") as store:
+        writing = SampleWriter(store, plan("ace_king_queen"), "c")
+        writing.finished(Pairing(1, ("ann", "ben")), play("ace_king_queen"), "m")
+    bots = [SimpleNamespace(asks=5, pending=1)]
+    monkeypatch.setattr("arena.web.side_process._SLICE_S", 0.0)  # not even a second
+    async with asyncio.timeout(120), in_page_host(tmp_path) as house:
+        house.gateway.roster_changed(Access(players={hashed("anns"): "ann", hashed("bens"): "ben"}))
+        monkeypatch.setattr(house.gateway.players, "launched", lambda: iter(bots))
+
+        async def until(*states: str) -> Any:
+            """What ann is told, once her analysis stands so."""
+            while True:
+                answer = await house.get(MISTAKES, Authorization="Bearer anns")
+                assert answer.status == 200, answer.body
+                found = json.loads(answer.body)
+                if found["state"] in states or found["text"] in states:
+                    return found
+                await asyncio.sleep(0.05)
+
+        waits = await until("waits while bots play that the arena has launched", "done", "failed")
+        assert waits["state"] in ("queued", "running")
+        others = [await house.get(MISTAKES), await house.get(MISTAKES, Authorization="Bearer bens")]
+        bots.clear()
+        done = await until("done", "failed")
+
+    assert (done["state"], done["mistakes"]["seat"]) == ("done", 1)
+    assert [answer.status for answer in others] == [403, 403]
 
 
 # --- as it is served ---
