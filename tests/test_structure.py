@@ -3,23 +3,18 @@
 from __future__ import annotations
 
 import ast
-import inspect
-import re
 import subprocess
 import sys
 from collections.abc import Iterator
 from functools import cache
-from importlib import import_module
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 import arena
 from arena.games import GAMES
 from protocol.schema.definitions import our_games
-from protocol.strategy import find, house_bots
-from tests.support.documents import parsed, section
+from tests.support.documents import parsed
 
 ROOT = Path(__file__).parent.parent
 PACKAGES = ("protocol", "arena", "bots")
@@ -174,76 +169,3 @@ def test_no_game_is_forgotten() -> None:
 
     assert written == {*OUR_GAMES}
     assert {*OUR_GAMES} <= {*GAMES}
-
-
-# ---- House bots
-
-
-# Another package may have installed its own.
-HOUSE_BOTS = {
-    game: [
-        name
-        for name, cls in house_bots(game, slow=True).items()
-        if cls.__module__ == f"bots.{game}"
-    ]
-    for game in OUR_GAMES
-}
-EACH_BOT = pytest.mark.parametrize(
-    ("game", "bot"), [(game, bot) for game, bots in HOUSE_BOTS.items() for bot in bots]
-)
-
-
-@EACH_GAME
-def test_the_house_bots_are_those_of_the_manual(game: str) -> None:
-    shown = section("House bots", f"protocol/{game}.md")
-
-    assert HOUSE_BOTS[game] == sorted(re.findall(r"^\| `(\w+)` \|", shown, re.MULTILINE))
-
-
-@EACH_BOT
-def test_a_house_bot_is_a_class_without_arguments(game: str, bot: str) -> None:
-    cls: Any = house_bots(game, slow=True)[bot]
-    is_class = inspect.isclass(cls)
-
-    assert is_class
-    assert cls.__module__ == f"bots.{game}"
-    assert issubclass(cls, import_module(f"bots.{game}").PlayerStrategy)
-    assert cls.game == game
-    assert cls() is not cls()
-    assert find(game, bot) is cls
-
-
-def rounds_of(bots: list[Any]) -> int:
-    return 1 if any(getattr(bot, "is_slow", False) for bot in bots) else 12
-
-
-@EACH_BOT
-def test_a_house_bot_plays_a_match_legally_against_the_others(game: str, bot: str) -> None:
-    rivals = [find(game, name) for name in HOUSE_BOTS[game] if name != bot]
-    seats = GAMES[game].seats
-    is_slow = rounds_of([find(game, bot)]) == 1  # then the others play against it, in their tests
-    for shift in range(len(rivals) if seats > 1 and not is_slow else 1):
-        others = (rivals + rivals)[shift : shift + seats - 1]
-        bots: list[Any] = [find(game, bot)(), *(cls() for cls in others)]
-        for seat, player in enumerate(bots):
-            player.seed(seat)
-        settings = GAMES[game].rounds(rounds_of(bots))
-        result = arena.play(game, bots, settings=settings, seed=shift)
-
-        assert result.termination.kind == "completed", result.termination.text
-
-
-@EACH_BOT
-def test_a_house_bot_plays_against_itself_and_the_same_again_after_a_reset(
-    game: str, bot: str
-) -> None:
-    bots: list[Any] = [find(game, bot)() for _ in range(GAMES[game].seats)]
-    records = []
-    for _ in range(2):
-        for seat, player in enumerate(bots):
-            player.seed(seat)
-        result = arena.play(game, bots, settings=GAMES[game].rounds(rounds_of(bots)), seed=1)
-        records.append(result.record.to_json())
-
-        assert result.termination.kind == "completed", result.termination.text
-    assert records[0] == records[1], "a reset forgets everything but the randomness"
