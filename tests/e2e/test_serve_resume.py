@@ -63,15 +63,15 @@ class Schedule(NamedTuple):
 
 
 SCHEDULES = {
-    "ctrl-c, then without its bots": Schedule(2, ("completed ^C", "alone ends"), 30),
-    "ctrl-c in a pause": Schedule(2, ("completed pause ^C", "paused resume ends"), 30),
+    "ctrl-c, then without its bots": Schedule(2, ("completed ^C", "alone ends"), 18),
+    "ctrl-c in a pause": Schedule(2, ("completed pause ^C", "paused resume ends"), 18),
     "void, remove, kill -9": Schedule(3, ("completed void remove kill", "ends"), also="eve is out"),
     "settling, killed in two blocks": Schedule(
         SETTLING, ("completed*8 kill", "completed*20 kill", "ends"), also="forged"
     ),
     "played already": Schedule(RUN + "matches = 2", ("ends", "ends"), 2, also="not again"),
     "due before a ctrl-c": Schedule(
-        RUN + "matches = 120", ("completed ^C", "ends", "ends"), 120, ago_min=20
+        RUN + "matches = 60", ("completed ^C", "ends", "ends"), 60, ago_min=20
     ),
     "long past": Schedule(RUN + "matches = 2", ("ends",), 0, ago_min=120, also="was not played at"),
 }
@@ -91,7 +91,7 @@ class Lives:
         (folder / "class.toml").write_text(CONFIG.format(port=port) + str(it.what) + at)
         self.bots: tuple[str, ...] = ()
         if isinstance(it.what, int):
-            self.words = ("akq", "--once", "--json", "--matches", "10", "--set", "hands=20")
+            self.words = ("akq", "--once", "--json", "--matches", "6", "--set", "hands=12")
             self.words += ("--port", str(port), "--db", "x.db", "--players", str(it.what))
             self.bots = tuple(
                 word for name in ("ann", "ben", "eve")[: it.what] for word in bot("bot.py", name)
