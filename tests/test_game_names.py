@@ -40,7 +40,7 @@ ALLOWED = {
     "tests/support/scripted_connection.py": "the same",
     "tests/support/submitting.py": "programs in the place of a check and of a comparison",
     "tests/support/written_competition.py": "a game for each form of competition",
-    "tests/support/stdio_bots.py": "programs with a fixed `hello`",
+    "tests/support/pipe_bot.py": "programs with a fixed `hello`",
     "tests/support/rogues/": "the same, and the games where `true` could be taken for a number",
     "tests/support/student_bots.py": "why a number is what it is",
 }

@@ -20,7 +20,7 @@ from arena.storage.store import Store
 from arena.storage.tokens import hashed
 from protocol.errors import ArenaError
 from protocol.messages import VERSION, Action, Instruct
-from tests.support.stdio_bots import bot, slow, write_bots
+from tests.support.pipe_bot import bot, slow, write_bots
 
 if TYPE_CHECKING:
     from tests.support.gateway_bots import StartedProgram
@@ -36,7 +36,7 @@ def test_a_class_is_imported_while_they_play_and_the_page_instructs_too(
     start: Callable[..., StartedProgram], tmp_path: Path
 ) -> None:
     db = tmp_path / "class.db"
-    write_bots(tmp_path, hello='"me", tables=2', slow=slow(0.05))
+    write_bots(tmp_path, slow=slow(0.05, tables=2))
     with Store(db) as store:
         token = Roster(store.engine).instructor("Eva")
     bots = [word for name in ("ann", "ben", "cem") for word in bot("slow.py", name)]

@@ -26,7 +26,7 @@ from tests.e2e.test_tls import make
 from tests.support.arena_process import ROOT, RunningProcess, alive, below, printed
 from tests.support.in_process import run_here
 from tests.support.late_imports import LATE
-from tests.support.stdio_bots import CHEATS, INTERPRETER, PYTHON, bot, slow, write_bots
+from tests.support.pipe_bot import INTERPRETER, bot, pipe_bot, slow, write_bots
 
 if TYPE_CHECKING:
     from tests.support.gateway_bots import StartedProgram
@@ -44,7 +44,7 @@ needs_signals = pytest.mark.skipif(sys.platform == "win32", reason="Windows send
 @pytest.fixture
 def serve(start: Callable[..., StartedProgram], tmp_path: Path) -> Serve:
     """Start `arena serve akq --once --json` beside `good.py`, `cheat.py` and `crash.py`."""
-    write_bots(tmp_path, good=PYTHON, cheat=CHEATS, crash=CRASH)
+    write_bots(tmp_path, good=pipe_bot(), cheat=pipe_bot(value='"all in"'), crash=CRASH)
 
     def call(*words: str) -> StartedProgram:
         settings = ("--port", "0", "--set", "hands=10", "--matches", "2")

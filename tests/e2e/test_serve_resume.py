@@ -20,7 +20,7 @@ import pytest
 
 from tests.support import independent_audit
 from tests.support.in_process import run_here
-from tests.support.stdio_bots import bot, slow, write_bots
+from tests.support.pipe_bot import bot, slow, write_bots
 
 if TYPE_CHECKING:
     from tests.support.gateway_bots import StartedProgram
@@ -85,7 +85,7 @@ class Lives:
         self.due = None if it.ago_min is None else (
             datetime.now(UTC).replace(microsecond=0) - timedelta(minutes=it.ago_min)
         )  # fmt: skip
-        write_bots(folder, hello='"me", tables=2', bot=slow(0.005))
+        write_bots(folder, bot=slow(0.005, tables=2))
         self.words: tuple[str, ...] = ("--config", "class.toml")
         at = f"\nat = {self.due.isoformat()}" if self.due else ""
         (folder / "class.toml").write_text(CONFIG.format(port=port) + str(it.what) + at)
