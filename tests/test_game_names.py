@@ -28,7 +28,6 @@ ALLOWED = {
     "arena/cli/odds.py": "a command of one game: its exact odds are in its rulebook",
     "arena/lab/odds.py": "what that command computes",
     "tests/tools/bench/bare.py": "a peer: how fast one game is without an arena",
-    "tests/tools/bench/game_rates.py": "peers: which of our games other libraries have",
     "arena/competitions/class.example.toml": "an example for people, who change it",
     "bots/cards.py": "cards as objects for courses, with exercises on one game",
     "tests/support/analysed.py": "the game that tests play who do not care",

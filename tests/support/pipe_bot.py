@@ -20,10 +20,11 @@ def say(**message): print(json.dumps(message), flush=True)
 say(type="hello", protocol=1, name="x", games={games}, tables={tables})
 for line in sys.stdin:
     it = json.loads(line)
+    {heard}
     if it["type"] == "match":
         {invited}
         say(type="ready", match=it["match"], nonce="n")
-    elif it["type"] == "ask":
+    elif it.get("legal"):  # also of an answer that was refused, in practice
         legal = it["legal"]
         {asked}
         say(type="answer", match=it["match"], ask=it["ask"], value={value})
@@ -35,18 +36,25 @@ def pipe_bot(
     *,
     tables: int = 1,
     first: str = "",
+    heard: str = "pass",
     invited: str = "pass",
     asked: str = "pass",
     value: str = 'legal["min"] if isinstance(legal, dict) else legal[0]',
 ) -> str:
     """A bot that gives the first legal answer, or a `value`.
 
-    `first`, `invited` and `asked` are statements: at its start, at an invitation, which is `it`,
-    and at a question, whose answers are `legal`.
+    `first`, `heard`, `invited` and `asked` are statements: at its start, at each message, which is
+    `it`, at an invitation, and at a question, whose answers are `legal`.
     """
     invited, asked = ("\n        ".join(text.strip().splitlines()) for text in (invited, asked))
     return _BOT.format(
-        games=[*games], tables=tables, first=first, invited=invited, asked=asked, value=value
+        games=[*games],
+        tables=tables,
+        first=first,
+        heard=heard,
+        invited=invited,
+        asked=asked,
+        value=value,
     )
 
 
