@@ -13,6 +13,7 @@ import arena
 from bots import ace_king_queen as akq
 from bots import blackjack, gin_rummy, high_low, three_card_poker
 from protocol.messages import Ending
+from tests.support.answering import Answering
 from tests.support.long import LONG, sized
 
 
@@ -23,14 +24,11 @@ class Gain(NamedTuple):
     error: float
 
 
-class AlwaysBets(akq.PlayerStrategy):
-    """Always bets and always calls."""
+class AlwaysTheFirst(Answering):
+    """Gives the first legal answer: it bets and calls."""
 
-    def bet(self, card: akq.Card) -> bool:
-        return True
-
-    def call(self, card: akq.Card) -> bool:
-        return True
+    def seed(self, seed: str) -> None:
+        """It leaves nothing to chance."""
 
 
 Make = Callable[[], Any]
@@ -65,7 +63,7 @@ def gains(game: str, bots: Sequence[Make], matches: int, **more: object) -> list
 @pytest.mark.parametrize(
     ("game", "bots", "settings", "matches", "known"),
     [
-        ("ace_king_queen", [akq.Nash, AlwaysBets], {}, sized(200, 8), 1 / 6),
+        ("ace_king_queen", [akq.Nash, AlwaysTheFirst], {}, sized(200, 8), 1 / 6),
         ("ace_king_queen", [akq.Nash, akq.Nash], {}, sized(200, 8), 0.0),
         ("ace_king_queen", [akq.Learner, akq.Nash], {}, sized(60, 6), 0.0),
         ("three_card_poker", [three_card_poker.Q64], {}, sized(300, 10), -0.0866),
