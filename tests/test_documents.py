@@ -47,16 +47,13 @@ from protocol.messages import (
     Hello,
     Limits,
     Match,
-    Mechanism,
     Over,
     Past,
     Ready,
     Refused,
-    Verdict,
     Welcome,
 )
 from protocol.session import Session
-from protocol.strategy import house_bots
 from tests.support.arena_process import free_port
 from tests.support.documents import (
     DOCUMENTS,
@@ -381,13 +378,6 @@ def begun(talk: DecodedBlock) -> Session:
     return session
 
 
-def test_the_conversation_is_whole() -> None:
-    assert kinds_said(conversation("ace_king_queen")) == [
-        *("Hello", "Welcome", "Match", "Ready"),
-        *("Ask", "Answer", "Ask", "Answer", "Over"),
-    ]
-
-
 @EACH_GAME
 def test_a_conversation_of_every_game_is_whole(game: str) -> None:
     talk = conversation(game)
@@ -600,40 +590,6 @@ def choices(game: str) -> Iterator[str]:
             yield from (word for word in get_args(value) if isinstance(word, str))
 
 
-def test_every_message_and_field_is_explained() -> None:
-    told = words(DOCUMENTS["protocol/messages.md"])
-
-    for union in (BotMessage, ArenaMessage):
-        for cls in get_args(union):
-            fields = {*cls.__struct_encode_fields__} - {"question"}
-            assert cls.__name__.lower() in told
-            assert fields <= told, cls
-
-
-def test_every_limit_is_there_with_its_default() -> None:
-    rows = re.findall(r"^\| `(\w+)` \| (\d+) \| (all|launched) \|", PROTOCOL, re.M)
-    limits = msgspec.structs.asdict(Limits())
-
-    assert sorted((name, int(default)) for name, default, _ in rows) == sorted(limits.items())
-    assert {name for name, _, who in rows if who == "launched"} == {
-        *("wall_ms", "wall_bank_ms", "memory_mib", "processes")
-    }
-
-
-def test_every_field_of_a_verdict_is_there() -> None:
-    table = generated("verdict", section("Verdicts"))
-    rows = re.findall(r"^\| `(\w+)` \| ", table, re.MULTILINE)
-
-    assert rows == [*Verdict.__struct_fields__]
-
-
-def test_every_mechanism_is_there() -> None:
-    table = generated("mechanisms", section("Verdicts"))
-    rows = re.findall(r"^\| `([^`]+)` \| .", table, re.MULTILINE)
-
-    assert rows == ["mechanism", *Mechanism]
-
-
 def test_every_code_of_refused_is_there() -> None:
     table = section("What goes wrong")
     head, *rows = re.findall(r"^\| .+ \| `(\w+)` \| .+ \|$", table, re.MULTILINE)
@@ -652,11 +608,6 @@ def said_in_sources(pattern: str) -> set[str]:
         for file in (ROOT / "arena" / package).rglob("*.py")
         for said in re.findall(pattern, file.read_text())
     }
-
-
-def doc(cls: type) -> str:
-    """A docstring, in which a line is a sentence."""
-    return inspect.getdoc(cls) or ""
 
 
 def test_every_variable_that_a_launched_bot_finds_is_there(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -699,16 +650,6 @@ def test_every_method_of_a_strategy_is_there_as_it_is(game: str) -> None:
     rows = re.findall(r"^\| `(\w+\([^`]*\))` \|", methods, re.MULTILINE)
 
     assert set(rows) == signatures
-
-
-@EACH_GAME
-def test_every_house_bot_is_on_the_page_of_its_game(game: str) -> None:
-    [bots] = re.findall(r"^## House bots\n(.*)", DOCUMENTS[f"protocol/{game}.md"], re.M | re.S)
-    bots_of = house_bots(game, slow=True).items()
-    ours = [name for name, cls in bots_of if cls.__module__.startswith("bots.")]
-
-    assert sorted(re.findall(r"^\| `(\w+)` \| .", bots, re.M)) == sorted(ours)
-    assert re.findall(rf"`arena connect {game} (\w+)`", bots)[0] in ours
 
 
 def test_every_command_is_there() -> None:

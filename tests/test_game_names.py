@@ -28,7 +28,6 @@ ALLOWED = {
     "arena/cli/odds.py": "a command of one game: its exact odds are in its rulebook",
     "arena/lab/odds.py": "what that command computes",
     "tests/tools/bench/bare.py": "a peer: how fast one game is without an arena",
-    "tests/tools/bench/game_rates.py": "peers: which of our games other libraries have",
     "arena/competitions/class.example.toml": "an example for people, who change it",
     "bots/cards.py": "cards as objects for courses, with exercises on one game",
     "tests/support/analysed.py": "the game that tests play who do not care",
@@ -40,8 +39,7 @@ ALLOWED = {
     "tests/support/scripted_connection.py": "the same",
     "tests/support/submitting.py": "programs in the place of a check and of a comparison",
     "tests/support/written_competition.py": "a game for each form of competition",
-    "tests/support/hogs/": "programs with a fixed `hello`",
-    "tests/support/stdio_bots.py": "the same",
+    "tests/support/pipe_bot.py": "programs with a fixed `hello`",
     "tests/support/rogues/": "the same, and the games where `true` could be taken for a number",
     "tests/support/student_bots.py": "why a number is what it is",
 }

@@ -1,27 +1,28 @@
-"""The shape of the code: imports, places of a game's files, `__all__`, and house bots."""
+"""The shape of the code: imports, floors, `__all__`, and the files of a game."""
 
 from __future__ import annotations
 
 import ast
-import inspect
+import importlib
 import re
 import subprocess
 import sys
+import tomllib
 from collections.abc import Iterator
 from functools import cache
-from importlib import import_module
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 import arena
 from arena.games.catalogue import GAMES
+from bots.strategy import BaseStrategy
+from protocol.games import VOCABULARIES
 from protocol.schema.definitions import our_games
-from protocol.strategy import find, house_bots
-from tests.support.documents import parsed, section
+from protocol.strategy import house_bots
+from tests.support.documents import DOCUMENTS, ROOT, parsed
+from tests.support.rule_cases import rules_named
 
-ROOT = Path(__file__).parent.parent
 PACKAGES = ("protocol", "arena", "bots")
 MAY_IMPORT = {
     "protocol": {"protocol"},
@@ -160,113 +161,68 @@ def test_folders_of_tests_are_those_of_the_packages() -> None:
     assert {folder for folder in folders if not (ROOT / folder).is_dir()} == set()
 
 
-# ---- Games
+# ---- Games: the recipe of CONTRIBUTING.md for a new one
+
+PATHS = re.findall(r"^\d+\. `([^`]+)`", DOCUMENTS["CONTRIBUTING.md"], re.MULTILINE)
+SECTIONS = {
+    "ace_king_queen": ("A", 10),
+    "blackjack": ("B", 14),
+    "gin_rummy": ("G", 16),
+    "high_low": ("H", 13),
+    "three_card_poker": ("T", 10),
+}
+"""The games' letters in the rulebook, and how many paragraphs each section has."""
 
 
-@EACH_GAME
+def test_the_recipe_names_the_files() -> None:
+    assert len(PATHS) == 10
+
+
+def test_all_games_have_a_section() -> None:
+    assert list(GAMES) == list(VOCABULARIES) == list(SECTIONS)
+
+
+@pytest.mark.parametrize("game", SECTIONS)
+@pytest.mark.parametrize("path", PATHS)
+def test_every_game_has_every_file_of_the_recipe(game: str, path: str) -> None:
+    assert (ROOT / path.replace("GAME", game)).is_file()
+
+
+@pytest.mark.parametrize("game", SECTIONS)
+def test_every_paragraph_has_a_case_or_a_test_named_after_it(game: str) -> None:
+    letter, paragraphs = SECTIONS[game]
+    # A section's tests may be spread over the mirrors: what a bot or the odds do is tested there.
+    sources = "".join(
+        path.read_text(encoding="utf-8") for path in (ROOT / "tests").rglob("test_*.py")
+    )
+    named = {rule.removeprefix("test_") for rule in re.findall(r"test_[A-Z]\d+(?=_)", sources)}
+    named |= rules_named(ROOT / "tests")
+
+    assert {f"{letter}{number}" for number in range(1, paragraphs + 1)} <= named
+
+
+@pytest.mark.parametrize("game", SECTIONS)
+def test_every_game_has_a_player_strategy_and_house_bots(game: str) -> None:
+    module = importlib.import_module(f"bots.{game}")
+    bots = house_bots(game)
+
+    assert issubclass(module.PlayerStrategy, BaseStrategy)
+    assert module.PlayerStrategy.game == game
+    assert all(cls.game == game for cls in bots.values())
+    assert "random" in bots or GAMES[game].seats == 1  # B12 has no random player
+
+
 @pytest.mark.parametrize(
-    "place",
+    ("group", "module"),
     [
-        "protocol/{}.py",
-        "arena/games/{}/rules.py",
-        "bots/{}.py",
-        "tests/protocol/test_{}.py",
-        "tests/arena/games/{}/test_rules.py",
-        "tests/bots/test_{}.py",
+        ("protocol.games", "protocol.{}"),
+        ("arena.games", "arena.games.{}.rules"),
+        ("arena.bots", "bots.{}"),
     ],
 )
-def test_a_game_has_one_file_name_everywhere(game: str, place: str) -> None:
-    assert (ROOT / place.format(game)).is_file()
+def test_every_game_has_one_line_in_each_group(group: str, module: str) -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 
-
-def test_no_game_is_forgotten() -> None:
-    written = {
-        path.parent.name
-        for path in (ROOT / "arena/games").glob("*/*.py")
-        if "\nGAME = " in path.read_text(encoding="utf-8")
+    assert project["project"]["entry-points"][group] == {
+        game: module.format(game) for game in SECTIONS
     }
-
-    assert written == {*OUR_GAMES}
-    assert {*OUR_GAMES} <= {*GAMES}
-
-
-# ---- House bots
-
-
-# Another package may have installed its own.
-HOUSE_BOTS = {
-    game: [
-        name
-        for name, cls in house_bots(game, slow=True).items()
-        if cls.__module__ == f"bots.{game}"
-    ]
-    for game in OUR_GAMES
-}
-EACH_BOT = pytest.mark.parametrize(
-    ("game", "bot"), [(game, bot) for game, bots in HOUSE_BOTS.items() for bot in bots]
-)
-
-
-@EACH_GAME
-def test_the_house_bots_are_those_of_the_manual(game: str) -> None:
-    shown = section("House bots", f"protocol/{game}.md")
-
-    assert HOUSE_BOTS[game] == sorted(re.findall(r"^\| `(\w+)` \|", shown, re.MULTILINE))
-
-
-@EACH_BOT
-def test_a_house_bot_is_a_class_without_arguments(game: str, bot: str) -> None:
-    cls: Any = house_bots(game, slow=True)[bot]
-    is_class = inspect.isclass(cls)
-
-    assert is_class
-    assert cls.__module__ == f"bots.{game}"
-    assert cls.game == game
-    assert cls() is not cls()
-    assert find(game, bot) is cls
-
-
-@EACH_BOT
-def test_a_house_bot_is_built_on_its_games_interface(game: str, bot: str) -> None:
-    cls: Any = find(game, bot)
-    interface = import_module(f"bots.{game}").PlayerStrategy
-
-    assert issubclass(cls, interface)
-    assert interface.game == game
-    assert inspect.getdoc(cls)
-
-
-def rounds_of(bots: list[Any]) -> int:
-    return 1 if any(getattr(bot, "is_slow", False) for bot in bots) else 12
-
-
-@EACH_BOT
-def test_a_house_bot_plays_a_match_legally_against_the_others(game: str, bot: str) -> None:
-    rivals = [find(game, name) for name in HOUSE_BOTS[game] if name != bot]
-    seats = GAMES[game].seats
-    is_slow = rounds_of([find(game, bot)]) == 1  # then the others play against it, in their tests
-    for shift in range(len(rivals) if seats > 1 and not is_slow else 1):
-        others = (rivals + rivals)[shift : shift + seats - 1]
-        bots: list[Any] = [find(game, bot)(), *(cls() for cls in others)]
-        for seat, player in enumerate(bots):
-            player.seed(seat)
-        settings = GAMES[game].rounds(rounds_of(bots))
-        result = arena.play(game, bots, settings=settings, seed=shift)
-
-        assert result.termination.kind == "completed", result.termination.text
-
-
-@EACH_BOT
-def test_a_house_bot_plays_against_itself_and_the_same_again_after_a_reset(
-    game: str, bot: str
-) -> None:
-    bots: list[Any] = [find(game, bot)() for _ in range(GAMES[game].seats)]
-    records = []
-    for _ in range(2):
-        for seat, player in enumerate(bots):
-            player.seed(seat)
-        result = arena.play(game, bots, settings=GAMES[game].rounds(rounds_of(bots)), seed=1)
-        records.append(result.record.to_json())
-
-        assert result.termination.kind == "completed", result.termination.text
-    assert records[0] == records[1], "a reset forgets everything but the randomness"

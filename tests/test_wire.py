@@ -16,9 +16,8 @@ from websockets.frames import Frame, Opcode
 from arena.referee import bot_session
 from arena.referee.sessions import BotSessions
 from arena.server.admission import Admission, Unwelcome
-from protocol.blackjack import Bet
 from protocol.codec import Encoding, decode_from_arena, decode_from_bot
-from protocol.errors import IllegalAnswer, Malformed
+from protocol.errors import Malformed
 from protocol.messages import (
     CLOSE_OVERSIZE,
     CLOSE_PROTOCOL,
@@ -30,7 +29,6 @@ from protocol.messages import (
 )
 from protocol.schema.definitions import our_games
 from protocol.strategy import house_bots
-from protocol.vocabulary import Range
 from tests.support.documents import DOCUMENTS, PROTOCOL, blocks, headings, section, without_blocks
 
 OUR_GAMES = [words.name for words in our_games()]
@@ -147,35 +145,6 @@ HELLO = '{"type":"hello","protocol":2,"name":"ann","games":["blackjack"]}'
 )
 def test_what_means_the_same_in_json(frame: str) -> None:
     assert decode_from_bot(frame.encode(), Encoding.JSON) == [Answer("m.0", "m.0:1", 4)]
-
-
-@pytest.mark.parametrize("number", ["4.0", "4e0", "true", '"4"'])
-def test_what_is_not_4_in_json(number: str) -> None:
-    [answer] = decode_from_bot(ANSWER.replace("4", number).encode(), Encoding.JSON)
-    assert isinstance(answer, Answer)
-
-    with pytest.raises(IllegalAnswer):
-        Bet(1, 100, Range(4, 4)).check(answer.value)
-
-
-@pytest.mark.parametrize(
-    "frame",
-    [
-        b"\xef\xbb\xbf" + ANSWER.encode(),
-        ANSWER.replace("m.0:1", "m.0:\xff").encode("latin-1"),
-        ANSWER.replace("m.0:1", "m.0:\\ud800").encode(),
-        ANSWER.replace("4", "NaN").encode(),
-        ANSWER.replace("4", "[[[[[4]]]]]").encode(),
-        ANSWER.replace('"match"', '"type":"ready","match"').encode(),
-        ANSWER.replace("answer", "reply").encode(),
-        f"[{ANSWER},{{}}]".encode(),
-        f"[[{ANSWER}]]".encode(),
-        b"",
-    ],
-)
-def test_what_is_malformed_in_json(frame: bytes) -> None:
-    with pytest.raises(Malformed):
-        decode_from_bot(frame, Encoding.JSON)
 
 
 def arena_frames() -> list[tuple[str, str]]:

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
 from math import sqrt
-from statistics import fmean, stdev
 from typing import Any
 
 import pytest
@@ -13,9 +11,6 @@ import pytest
 import arena
 from bots.ace_king_queen import Bluffer, Honest, Learner, Nash, PlayerStrategy, Random
 from protocol.ace_king_queen import Card, HandOver, Open, Respond
-from tests.support.long import sized
-
-HANDS = 1000
 
 
 class AlwaysBets(PlayerStrategy):
@@ -47,21 +42,6 @@ class KeepsFeedback(AlwaysBets):
 
 def meet(first: PlayerStrategy, second: PlayerStrategy, decks: list[str]) -> arena.MatchResult:
     return arena.play("akq", [first, second], settings={"hands": len(decks)}, decks=decks)
-
-
-def per_hand(
-    make: Callable[[], PlayerStrategy], other: Callable[[], PlayerStrategy], matches: int
-) -> tuple[float, float]:
-    """A bot's mean gain per hand over matches of 1,000 hands, and its standard error."""
-    means = []
-    for number in range(matches):
-        bots = [make(), other()]
-        for seat, bot in enumerate(bots):
-            bot.seed(f"{number}/{seat}")
-        result = arena.play("akq", bots, settings={"hands": HANDS}, seed=number)
-        assert result.termination.kind == "completed"
-        means.append(result.scores[0] / HANDS)
-    return fmean(means), stdev(means) / sqrt(matches)
 
 
 def share(bot: PlayerStrategy, question: Open | Respond, trials: int = 9000) -> float:
@@ -159,33 +139,3 @@ def test_A9_the_learner_forgets_when_it_is_reset() -> None:
     bot.reset()
 
     assert 0 < share(bot, Open(1, "Q"), 200) < 1
-
-
-# ---- What it earns them
-
-
-@pytest.mark.stats
-@pytest.mark.parametrize(("other", "gain"), [(AlwaysBets, 1 / 6), (Nash, 0)])
-def test_nash_takes_per_hand_what_the_equilibrium_does(
-    other: type[PlayerStrategy], gain: float
-) -> None:
-    won, error = per_hand(Nash, other, matches=sized(200, 8))
-
-    assert abs(won - gain) < 4 * error
-    assert error < sized(1, 5) * 0.005
-
-
-@pytest.mark.stats
-@pytest.mark.parametrize("victim", [Honest, Bluffer])
-def test_the_learner_takes_more_than_nash_does(victim: type[PlayerStrategy]) -> None:
-    learner, learner_error = per_hand(Learner, victim, matches=sized(60, 6))
-    nash, nash_error = per_hand(Nash, victim, matches=sized(60, 6))
-
-    assert learner - nash > 4 * sqrt(learner_error**2 + nash_error**2)
-
-
-@pytest.mark.stats
-def test_the_learner_gives_nash_nothing() -> None:
-    won, error = per_hand(Learner, Nash, matches=sized(60, 6))
-
-    assert abs(won) < 4 * error

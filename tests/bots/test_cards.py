@@ -39,6 +39,7 @@ from protocol.three_card_poker import CATEGORIES, category, compare, strength
 from tests.support.answering import Answering
 
 ALL_HANDS = list(combinations(PACK, 3))
+Hand3 = tuple[str, str, str]
 
 
 def named(given: Any) -> str:
@@ -59,6 +60,13 @@ def some(codes: str) -> list[Card]:
 
 def poker(codes: str | Iterable[str]) -> ThreeCardPokerHand:
     return ThreeCardPokerHand(some(codes if isinstance(codes, str) else " ".join(codes)))
+
+
+@pytest.fixture(scope="module")
+def hands() -> dict[Hand3, ThreeCardPokerHand]:
+    """All hands that there are."""
+    deck = {code: Card.of(code) for code in PACK}
+    return {codes: ThreeCardPokerHand(map(deck.__getitem__, codes)) for codes in ALL_HANDS}
 
 
 ALWAYS: Callable[[ThreeCardPokerHand], bool] = lambda hand: True  # noqa: E731
@@ -159,21 +167,24 @@ def test_no_card_is_lost_however_they_are_moved(moves: list[tuple[int, bool]]) -
 # ---- A hand of three card poker
 
 
-def test_T2_all_hands_have_the_label_and_rank_of_the_protocol() -> None:
+def test_T2_all_hands_have_the_label_and_rank_of_the_protocol(
+    hands: dict[Hand3, ThreeCardPokerHand],
+) -> None:
     assert ThreeCardPokerHand.all_labels == list(CATEGORIES)
     dealt: Counter[int] = Counter()
-    for codes in ALL_HANDS:
-        hand = poker(codes)
+    for codes, hand in hands.items():
         assert hand.get_label() == category(codes) == hand.all_labels[hand.rank]
         dealt[hand.rank] += 1
 
     assert [dealt[rank] for rank in range(6)] == [16440, 3744, 1096, 720, 52, 48]
 
 
-def test_T3_all_hands_are_in_the_order_of_the_protocol() -> None:
+def test_T3_all_hands_are_in_the_order_of_the_protocol(
+    hands: dict[Hand3, ThreeCardPokerHand],
+) -> None:
     ranked = sorted((strength(hand), hand) for hand in ALL_HANDS)
-    hands = ((level, hand, poker(hand)) for level, hand in ranked)
-    for (least, lower, worse), (most, higher, better) in pairwise(hands):
+    for (least, lower), (most, higher) in pairwise(ranked):
+        worse, better = hands[lower], hands[higher]
         assert worse._compare(better) == compare(lower, higher)
         assert worse <= better
         assert (worse == better) == (least == most)

@@ -25,14 +25,13 @@ from protocol.codec import Encoding
 from protocol.errors import ProtocolError, Unreachable, UsageError
 from protocol.messages import ArenaMessage, Ending, Limits, Over, Refused, Verdict
 from protocol.vocabulary import News, Question
+from tests.support.bot_transcripts import BotTranscript, transcripts
 from tests.support.scripted_connection import (
     NEWS,
-    STANDING_LINE,
     FakeTransport,
     ScriptedConnection,
     Step,
     ask,
-    competition_over,
     dialled,
     match,
     over,
@@ -130,144 +129,49 @@ class Kills(ScriptedConnection):
         raise Killed
 
 
-def illegal(number: int = 1, legal: object = ("bet", "check")) -> Refused:
-    return Refused("illegal", "answered 'raise' to open", "m", f"m:{number}", legal)
-
-
-def spoken(text: str) -> Any:
-    """What a word of a transcript is: `ask m:1 +news`, `close 1006`, `[match m, ask m:1]`."""
-    if text.startswith("["):
-        return [spoken(part) for part in text.strip("[]").split(", ")]
-    kind, *rest = text.split()
-    name, _, number = rest[0].partition(":") if rest else ("", "", "")
-    news = (NEWS,) if "+news" in rest else ()
-    match kind:
-        case "welcome":
-            return welcome(name or "secret")
-        case "practice":
-            return msgspec.structs.replace(welcome(), practice=True)
-        case "match":
-            return match(name)
-        case "ask":
-            return ask(int(number), name, news)
-        case "past":
-            return past(int(number), name)
-        case "over":
-            return over(name, news)
-        case "illegal":
-            return illegal(int(number), None if "without" in rest else ("bet", "check"))
-        case "refused":
-            return Refused(name, "refused")
-    return int(name)
-
-
-def as_written(said: dict[str, Any]) -> str:
-    """A message of the client as transcripts have it."""
-    match said["type"]:
-        case "hello":
-            resumed = [f"{key}={said[key]}" for key in ("resume", "from") if said[key] is not None]
-            return " ".join(("hello", *resumed))
-        case "ready":
-            return f"ready {said['match']}"
-        case "answer":
-            value = "legal" if said["value"] in ("bet", "check") else said["value"]
-            return f"answer {said['ask']}={value}"
-    return str(said["type"])
-
-
-class ClientTranscript:
-    """A case of `client.cases`, line by line.
-
-    with OPTION=…     options of the client; `file` is a session file
-    plays / fails at  what the strategy answers always, or where it raises
-    > …; …            a connection: what the arena says in it, frame by frame, to `close` or `kill`
-    < …; …            what the client has said in it; `=legal` may be left out
-    fails | speaks no HTTP   nobody answers there, or no arena
-    noted, overs      what each strategy has heard, and which matches were over
-    tells TEXT | …    parts of what is told, in that order; `silent` is nothing at all
-    raises, closed           how it ends, and with which code
-    kept, gone               what is left of the file
-    """
-
-    def __init__(self, title: str, lines: list[str]) -> None:
-        self.title = title
-        self.lines = lines
-
-    def __repr__(self) -> str:
-        return self.title.replace(" ", "_")
-
-    def all(self, first: str) -> list[str]:
-        """The rest of all lines that begin so."""
-        found = [line for line in self.lines if line.split()[0].partition("*")[0] == first]
-        return [line.removeprefix(first).strip() for line in found]
+class ClientTranscript(BotTranscript):
+    """A case of `client.cases`."""
 
     async def play(self, dial: Dial, file: Path) -> None:
-        lines: list[Any] = []
-        said: list[tuple[ScriptedConnection, str]] = []
-        for line in self.lines:
-            if line.startswith("> "):
-                words = line[2:].split("; ")
-                kind = Kills if words[-1] == "kill" else ScriptedConnection
-                lines.append(kind(*(spoken(word) for word in words if word != "kill")))
-            elif line.startswith("< "):
-                said.append((lines[-1], line[2:]))
-            elif line.startswith("fails") and " at " not in line:
-                lines += [OSError("refused")] * int(line.partition("*")[2] or 1)
-            elif line.startswith("speaks "):
-                lines.append(InvalidMessage("no HTTP"))
-        dial(*lines)
-        events: list[str] = []
+        dial(*self.lines_to(ScriptedConnection, Kills))
         overs: list[str] = []
-        options: dict[str, Any] = {"on_event": events.append}
-        for word in " ".join(self.all("with")).split():
-            name, _, value = word.partition("=")
-            options |= {"session_file": file} if name == "file" else {name: float(value)}
         strategy = Notebook if not self.all("plays") else AnswersNeverLegally
         doings = [line[9:] for line in self.lines if line.startswith("fails at ")]
         make = partial(FailsAtOneThing, doings[0], KeyError()) if doings else strategy
-        on_over = lambda match, over: overs.append(match.match)  # noqa: E731
-        for _ in [line for line in lines if isinstance(line, Kills)]:
+        self.stop = lambda: running.cancel()
+
+        def started() -> asyncio.Task[None]:
+            on_over = lambda match, over: overs.append(match.match)  # noqa: E731
+            playing = self.speaker = client(make, on_over=on_over, **self.options(file))
+            return asyncio.ensure_future(playing.run())
+
+        for _ in [line for line in self.connections if isinstance(line, Kills)]:
             with pytest.raises(Killed):
-                await client(make, on_over=on_over, **options).run()
+                await started()
         with ExitStack() as ending:
             for text in self.all("raises"):
                 error, _, why = text.partition(" ")
-                ending.enter_context(pytest.raises(ERRORS[error], match=re.escape(why)))
-            await client(make, on_over=on_over, **options).run()
+                ending.enter_context(pytest.raises(ERRORS[error], match=re.escape(why) or None))
+            running = started()
+            await running
 
-        for connection, expected in said:
-            written = [as_written(message) for message in connection.messages()]
-            shown = "; ".join(written)
-            assert expected in (shown, shown.replace("=legal", "")), self.title
-        readies = [one for connection, _ in said for one in connection.said("ready")]
-        nonces = {(one["match"], one["nonce"]) for one in readies}
+        self.check(overs)
+        nonces = {(one["match"], one["nonce"]) for one in self.said("ready")}
         assert len(nonces) == len(dict(nonces)) == len({nonce for _, nonce in nonces})
         assert all(len(nonce) == 32 for _, nonce in nonces)
-        for reason in self.all("closed"):
-            assert str(lines[-1].closed).startswith(f"({reason}")
         if self.all("noted"):
             assert [" ".join(book.noted) for book in Notebook.made] == self.all("noted")
-        if self.all("overs"):
-            assert " ".join(overs) == self.all("overs")[0]
-        rest = iter(events)
-        for text in filter(None, " | ".join(self.all("tells")).split(" | ")):
-            assert any(text in event for event in rest), f"{text} in {events}"
-        if "silent" in self.lines:
-            assert events == []
         for word, remains in (("kept", [file]), ("gone", [])):
             assert word not in self.lines or list(file.parent.iterdir()) == remains
 
 
-ERRORS = {
-    error.__name__: error for error in (UsageError, Unreachable, ProtocolError, StrategyFailed)
+ERRORS: dict[str, type[BaseException]] = {
+    error.__name__: error
+    for error in (UsageError, Unreachable, ProtocolError, StrategyFailed, asyncio.CancelledError)
 }
-BLOCKS = re.split("^== ", Path(__file__).with_name("client.cases").read_text(), flags=re.MULTILINE)
-TRANSCRIPTS = [
-    ClientTranscript(title, lines) for title, *lines in (block.splitlines() for block in BLOCKS[1:])
-]
 
 
-@pytest.mark.parametrize("transcript", TRANSCRIPTS, ids=repr)
+@transcripts(ClientTranscript, Path(__file__).with_name("client.cases"))
 async def test_transcript(transcript: ClientTranscript, dial: Dial, file: Path) -> None:
     await transcript.play(dial, file)
 
@@ -295,6 +199,7 @@ async def test_it_speaks_the_encoding_that_it_was_told_to(dial: Dial, encoding: 
     assert len(line.said("answer")) == 1
 
 
+@pytest.mark.usefixtures("slow")
 @pytest.mark.parametrize(("batch", "frames"), [(True, 2), (False, 7)])
 async def test_answers_that_are_there_together_share_a_frame(
     dial: Dial, batch: bool, frames: int
@@ -307,6 +212,7 @@ async def test_answers_that_are_there_together_share_a_frame(
     assert len(line.heard) == frames
 
 
+@pytest.mark.usefixtures("slow")
 async def test_frames_that_are_read_together_are_answered_together(dial: Dial) -> None:
     asks = ask(1, "m"), ask(1, "n")
     [line] = dial(ScriptedConnection([welcome(), match("m"), match("n")], asks, 1000))
@@ -656,14 +562,6 @@ async def test_what_the_arena_notes_for_its_author_is_said(dial: Dial) -> None:
     assert lines[0] == "connected as ann at ws://arena; it plays instead of your v3"
 
 
-async def test_how_it_stands_when_a_competition_is_over_is_said_with_the_page(dial: Dial) -> None:
-    dial(ScriptedConnection(welcome(), match(), competition_over(), ask(), 1000))
-    lines: list[str] = []
-    await client(url="ws://arena", on_event=lines.append).run()
-
-    assert lines[-2:] == [STANDING_LINE, "the arena has closed"]
-
-
 # --- refusals ---
 
 
@@ -742,22 +640,6 @@ async def test_an_answer_that_cannot_be_sent_is_the_strategys_failure(
 # --- leaving ---
 
 
-async def test_whoever_stops_it_lets_it_say_goodbye(dial: Dial, file: Path) -> None:
-    [line] = dial(ScriptedConnection(welcome(), match(), ask()))
-    await cancelled(client(session_file=file), lambda: line.said("answer"))
-
-    assert line.messages()[-1] == {"type": "goodbye"}
-    assert line.closed == (1000, "")
-    assert not file.exists()
-
-
-async def test_it_can_be_stopped_before_it_is_welcome(dial: Dial) -> None:
-    [line] = dial(ScriptedConnection())
-    await cancelled(client(), lambda: line.said("hello"))
-
-    assert line.closed == (1000, "")
-
-
 async def test_a_bot_that_could_not_say_goodbye_keeps_its_session(
     dial: Dial, file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -775,58 +657,6 @@ async def test_a_bot_that_could_not_say_goodbye_keeps_its_session(
 # --- leaving after the matches that are on (J10) ---
 
 
-@pytest.mark.parametrize("knows_finish", [True, False])
-async def test_J10_it_finishes_the_matches_that_are_on(dial: Dial, knows_finish: bool) -> None:
-    """An arena of before hears nothing until no match is on."""
-    said: list[int] = []
-    events: list[str] = []
-    bot = client(on_event=events.append)
-    lines = dial(
-        ScriptedConnection(
-            welcome(finish=knows_finish),
-            [match("m"), match("n")],
-            bot.finish,
-            ask(1, "m"),
-            over("m"),
-            lambda: said.append(len(lines[0].said("goodbye"))),
-            over("n"),
-            [match("crosses"), ask(1, "crosses")] if not knows_finish else [],
-            1000,
-        )
-    )
-    await bot.run()
-    finish = {"finish": True} if knows_finish else {}
-
-    assert said == [int(knows_finish)]
-    assert lines[0].said("goodbye") == [{"type": "goodbye", **finish}]
-    assert [answer["match"] for answer in lines[0].said("answer")] == ["m"]
-    assert [ready["match"] for ready in lines[0].said("ready")] == ["m", "n"]
-    assert events[1:] == [
-        "finishing 2 matches, no other begins; to leave now, press Ctrl-C again",
-        "because",
-    ]
-
-
-@pytest.mark.parametrize("knows_finish", [True, False])
-async def test_J10_between_matches_it_leaves_at_once(dial: Dial, knows_finish: bool) -> None:
-    bot = client()
-    [line] = dial(ScriptedConnection(welcome(finish=knows_finish), bot.finish, 1000))
-    await bot.run()
-
-    assert line.messages()[-1]["type"] == "goodbye"
-
-
-async def test_J10_it_says_so_again_after_a_lost_connection(dial: Dial) -> None:
-    bot = client()
-    first, second = dial(
-        ScriptedConnection(welcome(finish=True), match(), bot.finish, 1006),
-        ScriptedConnection(welcome(finish=True), match(), over(), 1006),
-    )
-    await bot.run()  # it does not come back a third time
-
-    assert len(first.said("goodbye")) == len(second.said("goodbye")) == 1
-
-
 @pytest.mark.virtual_time
 async def test_J10_an_arena_that_says_nothing_is_not_waited_for(dial: Dial) -> None:
     events: list[str] = []
@@ -837,16 +667,6 @@ async def test_J10_an_arena_that_says_nothing_is_not_waited_for(dial: Dial) -> N
         await bot.run()
 
     assert events[-1] == "nothing has come from the arena for 3 s"
-
-
-async def test_J10_without_a_connection_there_is_nothing_to_finish(dial: Dial) -> None:
-    events: list[str] = []
-    bot = client(on_event=events.append)
-    dial(ScriptedConnection(welcome(), match(), 1006), ScriptedConnection(bot.finish))
-    with pytest.raises(asyncio.CancelledError):
-        await bot.run()
-
-    assert events[-1] == "the arena is not connected, so no match can be finished"
 
 
 @pytest.mark.parametrize("for_s", [0.0, 0.03])  # also if answers that wait are sent in between

@@ -264,12 +264,6 @@ def test_it_knocks_with_gin_at_once() -> None:
     assert master.decide(turn) == TurnAnswer("5h", True)
 
 
-def test_the_same_seed_plays_the_same_game() -> None:
-    first, second = (play(Master(), Simple(), seed=9).record for _ in range(2))
-
-    assert first == second
-
-
 class Appraises(Simple):
     """Plays as `Simple`; in its place `master` says what the answers are worth."""
 
@@ -321,16 +315,19 @@ def test_the_given_answer_is_among_those_appraised(appraised: Appraises) -> None
     assert {type(question) for question, *_ in appraised.appraisals} >= {Offer, Draw, Turn}
 
 
-def test_what_it_plays_does_not_depend_on_what_it_appraised() -> None:
+def test_the_same_seed_plays_the_same_game_whatever_was_appraised() -> None:
     class AppraisesItself(Master):
         def decide(self, question: Question[Any]) -> object:
             answer = super().decide(question)
             self.appraise(question, answer, samples=2)
             return answer
 
-    plain, watched = play(Master(), Simple(), seed=6), play(AppraisesItself(), Simple(), seed=6)
+    plain, again, watched = (
+        play(master(), Simple(), seed=6).record for master in (Master, Master, AppraisesItself)
+    )
 
-    assert plain.record.answers == watched.record.answers
+    assert plain == again
+    assert plain.answers == watched.answers
 
 
 def test_another_seed_appraises_alike_but_not_equally() -> None:

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from itertools import combinations_with_replacement
-from math import sqrt
 from typing import Any
 
 import pytest
 
 import arena
 from bots.gin_rummy import Expert, Patient, PlayerStrategy, Random, Simple
-from bots.strategy import BaseStrategy
 from protocol.cards import Card
 from protocol.messages import Ending
 from tests.support.long import sized
@@ -82,44 +80,6 @@ def test_expert_keeps_from_the_other_seat_what_it_wants() -> None:
     expert.opponent_end_turn_feedback(True, "7d", "Js")
 
     assert expert.take_turn("7s")[0] != "7"
-
-
-def share(bot: BaseStrategy, other: BaseStrategy, games: int, seed: int) -> tuple[float, float]:
-    """The share of games that a bot wins, and its standard error."""
-    bot.seed(seed)
-    other.seed(seed + 1)
-    result = arena.play("gin", [bot, other], settings={"games": games}, seed=seed)
-
-    assert result.termination.kind is Ending.COMPLETED
-    won = result.scores[0] / games
-    return won, sqrt(max(won * (1 - won), 1 / games) / games)
-
-
-@pytest.mark.stats
-@pytest.mark.parametrize(
-    ("bot", "other", "games", "least"),
-    [(Expert, Simple, sized(1000, 100), 0.7), (Simple, Random, sized(400, 40), 0.95)],
-)
-def test_G16_a_strong_bot_wins_at_least_that_share_of_games(
-    bot: type[BaseStrategy], other: type[BaseStrategy], games: int, least: float
-) -> None:
-    won, _ = share(bot(), other(), games=games, seed=21)
-
-    assert won >= least
-
-
-@pytest.mark.stats
-def test_G16_patient_differs_from_simple() -> None:
-    won, error = share(Patient(), Simple(), games=sized(1000, 100), seed=23)
-
-    assert abs(won - 0.5) > sized(4, 1) * error
-
-
-@pytest.mark.stats
-def test_G16_expert_beats_patient() -> None:
-    won, error = share(Expert(), Patient(), games=sized(400, 100), seed=24)
-
-    assert won - 0.5 > sized(4, 1) * error
 
 
 @pytest.mark.stats

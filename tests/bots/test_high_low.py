@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from statistics import mean, stdev
 from typing import Any
 
 import pytest
 
 from arena.lab.in_process import play
-from bots.high_low import Bold, Counter, PlayerStrategy, Random, Timid, extremity, halves, worth
+from bots.high_low import Bold, Counter, PlayerStrategy, Timid, extremity, halves, worth
 from protocol.cards import PACK
 from protocol.high_low import Bidding, Bids, Dealt, RoundOver, Swap, Swapped, legal_bids
-from protocol.messages import Ending
-from tests.support.long import sized
 
 ONE_SHUFFLE = {"gap": 1, "max_shuffles": 1}
 NO_BIDS: Bids = (None, None, None, None)
@@ -196,36 +193,3 @@ def test_counter_strikes_off_what_swaps_and_a_showdown_show() -> None:
 
     assert after() == after(*swaps) == after(showdown) == "keep"
     assert after(*swaps, showdown) == "swap"
-
-
-def per_shuffle(
-    table: list[type[PlayerStrategy]], matches: int, shuffles: int
-) -> list[tuple[float, float]]:
-    """For each bot its points per shuffle and their standard error; the chairs rotate."""
-    points: list[list[float]] = [[] for _ in table]
-    for number in range(matches):
-        bots = [cls() for cls in table]
-        for index, bot in enumerate(bots):
-            bot.seed(f"{number} {index}")
-        turn = number % 4
-        result = play(
-            "high_low",
-            bots[turn:] + bots[:turn],
-            seed=number,
-            settings={"gap": 1_000_000_000, "max_shuffles": shuffles},
-        )
-        assert result.termination.kind is Ending.COMPLETED
-        for index in range(4):
-            points[index].append(result.scores[(index - turn) % 4] / shuffles)
-    return [(mean(own), stdev(own) / len(own) ** 0.5) for own in points]
-
-
-@pytest.mark.stats
-@pytest.mark.parametrize(
-    "others", [[Bold, Timid, Random], [Bold, Bold, Timid], [Bold, Timid, Timid]]
-)
-def test_counter_beats_bold_and_timid(others: list[type[PlayerStrategy]]) -> None:
-    (counter, error), *rest = per_shuffle([Counter, *others], matches=8, shuffles=sized(100, 10))
-
-    for points, its_error in rest:
-        assert counter - points > sized(4, 1) * (error**2 + its_error**2) ** 0.5

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import inspect
 import random
+import re
 from collections import Counter
 from importlib import import_module
 from typing import Any
@@ -18,9 +20,11 @@ from protocol import gin_rummy as gin_protocol
 from protocol.ace_king_queen import Open, Respond
 from protocol.high_low import Swap
 from protocol.messages import Ending
+from protocol.schema.definitions import our_games
 from protocol.strategy import find, house_bots
 from protocol.three_card_poker import Play
 from protocol.vocabulary import Question, Range
+from tests.support.documents import section
 
 
 def test_choose_takes_each_listed_answer_equally_often() -> None:
@@ -99,51 +103,91 @@ def test_a_text_in_the_place_of_true_or_false_is_an_error_that_names_the_method(
         bot(None).decide(question)
 
 
-HOUSE = {
-    "ace_king_queen": "bluffer honest learner nash random",
-    "blackjack": "competitor counting simple",
-    "gin_rummy": "expert patient random simple",
-    "high_low": "bold counter random timid",
-    "three_card_poker": "always doubler q64 random",
+# ---- House bots
+
+OUR_GAMES = [words.name for words in our_games()]
+EACH_GAME = pytest.mark.parametrize("game", OUR_GAMES)
+
+
+# Another package may have installed its own.
+HOUSE_BOTS = {
+    game: [
+        name
+        for name, cls in house_bots(game, slow=True).items()
+        if cls.__module__ == f"bots.{game}"
+    ]
+    for game in OUR_GAMES
 }
-BOTS = [(game, name) for game, names in HOUSE.items() for name in names.split()]
+EACH_BOT = pytest.mark.parametrize(
+    ("game", "bot"), [(game, bot) for game, bots in HOUSE_BOTS.items() for bot in bots]
+)
 
 
-def played(game: str, bot: type[Any], seed: int, **settings: object) -> Any:
-    """A match of one kind of bot against itself."""
-    bots = [bot() for _ in range(GAMES[game].seats)]
-    for number, one in enumerate(bots):
-        one.seed(f"{seed} {number}")
-    return play(game, bots, settings={**GAMES[game].rounds(60), **settings}, seed=seed)
+@EACH_GAME
+def test_the_house_bots_are_those_of_the_manual(game: str) -> None:
+    shown = section("House bots", f"protocol/{game}.md")
+
+    assert HOUSE_BOTS[game] == sorted(re.findall(r"^\| `(\w+)` \|", shown, re.MULTILINE))
 
 
-@pytest.mark.parametrize("game", HOUSE)
-def test_house_bots_are_found_by_name(game: str) -> None:
-    found = house_bots(game)
+@EACH_BOT
+def test_a_house_bot_is_a_class_without_arguments(game: str, bot: str) -> None:
+    cls: Any = house_bots(game, slow=True)[bot]
+    is_class = inspect.isclass(cls)
 
-    assert list(found) == HOUSE[game].split()
-    assert [find(game, name) for name in found] == list(found.values())
-    assert {bot.game for bot in found.values()} == {game}
-
-
-@pytest.mark.parametrize(("game", "name"), BOTS)
-def test_a_house_bot_plays_legally_and_a_seed_repeats_it(game: str, name: str) -> None:
-    bot = find(game, name)
-    for seed in range(2):
-        result = played(game, bot, seed)
-
-        assert result.termination.kind is Ending.COMPLETED
-        assert played(game, bot, seed) == result
+    assert is_class
+    assert cls.__module__ == f"bots.{game}"
+    assert issubclass(cls, import_module(f"bots.{game}").PlayerStrategy)
+    assert cls.game == game
+    assert cls() is not cls()
+    assert find(game, bot) is cls
 
 
-@pytest.mark.parametrize("name", HOUSE["blackjack"].split())
+def rounds_of(bots: list[Any]) -> int:
+    return 1 if any(getattr(bot, "is_slow", False) for bot in bots) else 12
+
+
+@EACH_BOT
+def test_a_house_bot_plays_a_match_legally_against_the_others(game: str, bot: str) -> None:
+    rivals = [find(game, name) for name in HOUSE_BOTS[game] if name != bot]
+    seats = GAMES[game].seats
+    is_slow = rounds_of([find(game, bot)]) == 1  # then the others play against it, in their tests
+    for shift in range(len(rivals) if seats > 1 and not is_slow else 1):
+        others = (rivals + rivals)[shift : shift + seats - 1]
+        bots: list[Any] = [find(game, bot)(), *(cls() for cls in others)]
+        for seat, player in enumerate(bots):
+            player.seed(seat)
+        settings = GAMES[game].rounds(rounds_of(bots))
+        result = play(game, bots, settings=settings, seed=shift)
+
+        assert result.termination.kind is Ending.COMPLETED, result.termination.text
+
+
+@EACH_BOT
+def test_a_house_bot_plays_against_itself_and_the_same_again_after_a_reset(
+    game: str, bot: str
+) -> None:
+    bots: list[Any] = [find(game, bot)() for _ in range(GAMES[game].seats)]
+    records = []
+    for _ in range(2):
+        for seat, player in enumerate(bots):
+            player.seed(seat)
+        result = play(game, bots, settings=GAMES[game].rounds(rounds_of(bots)), seed=1)
+        records.append(result.record.to_json())
+
+        assert result.termination.kind is Ending.COMPLETED, result.termination.text
+    assert records[0] == records[1], "a reset forgets everything but the randomness"
+
+
+@pytest.mark.parametrize("name", HOUSE_BOTS["blackjack"])
 def test_B14_after_a_riffle_a_house_bot_plays_as_well(name: str) -> None:
-    result = played("blackjack", find("blackjack", name), 1, hands=200, shuffle="riffle")
+    settings = {"hands": 200, "shuffle": "riffle"}
+    result = play("blackjack", [find("blackjack", name)()], settings=settings, seed=1)
 
     assert result.termination.kind is Ending.COMPLETED
 
 
-@pytest.mark.parametrize("game", HOUSE)
+@pytest.mark.parametrize("game", OUR_GAMES)
 def test_a_question_of_another_game_is_a_mistake_of_the_caller(game: str) -> None:
     strategy = import_module(f"bots.{game}").PlayerStrategy()
     other: Any = Swap("As", "2c") if game == "ace_king_queen" else Open(1, "A")

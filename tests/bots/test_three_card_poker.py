@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from itertools import combinations
-from math import sqrt
-from statistics import fmean, pstdev
 from typing import Any
 
 import pytest
@@ -16,7 +14,6 @@ from protocol.errors import UsageError
 from protocol.messages import Ending
 from protocol.three_card_poker import Ante, Hand, Play, RoundOver, compare
 from protocol.vocabulary import Range
-from tests.support.long import sized
 
 ACES_UP: Hand = ("As", "Ah", "Kd")
 NINES: Hand = ("9s", "9h", "5d")
@@ -124,44 +121,3 @@ def test_doubler_antes_no_more_than_it_may() -> None:
     assert ante_of(bot, cash=200) == 100
     bot.reset()
     assert ante_of(bot) == 10
-
-
-# What they lose
-
-
-class Bookkeeper:
-    """Plays as its bot does and writes down the outcomes."""
-
-    def __init__(self, bot: PlayerStrategy) -> None:
-        self.outcomes: list[int] = []
-        self.decide, self.reset, self._hear = bot.decide, bot.reset, bot.hear
-
-    def hear(self, news: Any) -> None:
-        self.outcomes.append(news.outcome)
-        self._hear(news)
-
-
-def gain(bot: PlayerStrategy, **settings: object) -> tuple[float, float]:
-    """What a round brings in antes on average, and the standard error of that."""
-    keeper = Bookkeeper(bot)
-    rounds = sized(300_000, 10_000)
-    long = {"stake": 1_000_000_000, "rounds": rounds}
-    arena.play("tcp", [keeper], settings=long | settings, seed=64)
-    outcomes = keeper.outcomes
-    assert len(outcomes) == rounds
-    return fmean(outcomes), pstdev(outcomes) / sqrt(len(outcomes))
-
-
-@pytest.mark.stats
-@pytest.mark.parametrize("pair_kicker", [False, True])
-def test_q64_loses_8_66_percent_of_the_ante_per_round(pair_kicker: bool) -> None:
-    mean, error = gain(Q64(), pair_kicker=pair_kicker)
-
-    assert mean == pytest.approx(-0.0866, abs=4 * error)
-
-
-@pytest.mark.stats
-def test_always_loses_12_94_percent_of_the_ante_per_round() -> None:
-    mean, error = gain(Always())
-
-    assert mean == pytest.approx(-0.1294, abs=4 * error)

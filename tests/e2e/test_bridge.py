@@ -18,9 +18,9 @@ from bots.line_program import LineProgram, ProgramFailed, read_command
 from protocol.errors import UsageError
 from protocol.games import VOCABULARIES
 from tests.e2e.test_tls import make
-from tests.support import arena_process
 from tests.support.gateway_bots import StartedProgram
 from tests.support.in_process import run_here
+from tests.support.pipe_bot import pipe_bot
 from tests.support.stalling_proxy import StallingProxy
 
 pytestmark = [
@@ -30,29 +30,14 @@ pytestmark = [
 
 Start = Callable[..., StartedProgram]
 
-PLAIN = """
-import json, os, random, sys
-
-GAMES = ["ace_king_queen", "gin_rummy", "high_low", "three_card_poker", "blackjack"]
+HEARS = "heard.write(line); heard.flush()"
 
 
-def say(**message):
-    print(json.dumps(message), flush=True)
-
-
-heard = open("heard.jsonl", "a")
-say(type="hello", protocol=1, name=os.environ.get("ARENA_NAME", "plain"), games=GAMES, tables=8)
-for line in sys.stdin:
-    heard.write(line)
-    heard.flush()
-    m = json.loads(line)
-    if m["type"] == "match":
-        say(type="ready", match=m["match"], nonce="n")
-    elif m["type"] == "ask" or m.get("legal"):
-        legal = m["legal"]
-        value = random.choice(legal) if isinstance(legal, list) else legal["min"]
-        say(type="answer", match=m["match"], ask=m["ask"], value=value)
-"""
+def plain_bot(heard: str = HEARS) -> str:
+    """A program that plays at random, and does something with all that it hears."""
+    value = 'random.choice(legal) if isinstance(legal, list) else legal["min"]'
+    first = 'import random\nheard = open("heard.jsonl", "a")'
+    return pipe_bot(tables=8, first=first, heard=heard, value=value)
 
 
 def carried(
@@ -67,7 +52,7 @@ def carried(
 @pytest.fixture
 def plain(tmp_path: Path) -> Path:
     """A folder with a program that knows nothing of WebSockets, nor of us."""
-    (tmp_path / "plain.py").write_text(PLAIN)
+    (tmp_path / "plain.py").write_text(plain_bot())
     return tmp_path
 
 
@@ -139,27 +124,16 @@ def test_a_carried_program_passes_arena_check_in_all_games(
     assert sorted(played) == sorted(VOCABULARIES)
 
 
-def test_a_token_is_said_for_the_program(start: Start, plain: Path) -> None:
-    db = str(plain / "arena.db")
-    (plain / "class.csv").write_text("name\nann\n")
-    roster = arena_process.printed("roster", "import", str(plain / "class.csv"), "--db", db)
-    token = roster["new"][0]["token"]
-    arena = start("arena", "serve", "--port", "0", "--db", db)
-    url = arena.until("arena at ws://").split()[2]
-
-    carried(start, plain, "python3 plain.py", url, ARENA_TOKEN=token).until("connected as ann")
-
-
 def test_Ctrl_C_ends_both_after_a_goodbye(start: Start, plain: Path, url: str) -> None:
     bot = carried(start, plain, "python3 plain.py", url)
-    bot.until("connected as plain")
+    bot.until("connected as x")
     bot.process.send_signal(signal.SIGINT)
     status, _, err = bot.ends()
 
     assert status == 130
     assert err.splitlines()[-1] == "arena: left the arena"
     again = carried(start, plain, "python3 plain.py", url)
-    again.until("connected as plain")  # the name is free at once
+    again.until("connected as x")  # the name is free at once
     again.process.send_signal(signal.SIGINT)
     again.ends()
 
@@ -178,8 +152,7 @@ def test_Ctrl_C_ends_both_after_a_goodbye(start: Start, plain: Path, url: str) -
 def test_a_program_that_ends_is_told_in_one_line_with_its_status(
     start: Start, plain: Path, url: str, last: str, status: int, said: str
 ) -> None:
-    script = PLAIN.replace("    heard.write(line)", f"    {last}")
-    (plain / "plain.py").write_text(script)
+    (plain / "plain.py").write_text(plain_bot(last))
     left, _, err = carried(start, plain, "python3 plain.py", url).ends()
 
     assert left == status

@@ -143,17 +143,6 @@ def test_beyond_this_machine_a_token_is_needed_unless_it_is_open(start: Start, d
     assert told == ([line] if urls else [])
 
 
-def test_an_arena_that_comes_up_later(start: Start, free_port: int, db: Path) -> None:
-    url = f"ws://127.0.0.1:{free_port}"
-    bot = start("arena", "connect", "akq", "nash", "--url", url, "--no-session")
-    line = bot.until("no arena answers")
-    words = ("--practice", "--port", str(free_port), "--db", str(db))
-    start("arena", "serve", "akq", *words)
-
-    assert line == f"no arena answers at {url} yet; waiting up to 60 s for it\n"
-    assert bot.until("connected") == f"connected as nash at {url}, for practice\n"
-
-
 # --- what a student asks an arena ---
 
 

@@ -81,24 +81,6 @@ def connect(start: Start, arena: GatewayArena, *words: str, **options: Any) -> S
     return start("bots", *words, "--url", arena.url, **options)
 
 
-async def test_a_house_bot_plays_until_the_arena_closes(start: Start) -> None:
-    options = ("--encoding", "msgpack", "--tables", "4")
-    programs: list[StartedProgram] = []
-
-    async with in_arena() as arena:
-        programs.append(connect(start, arena, "blackjack", "simple", *options))
-        await here(arena, "simple")
-        _, verdict = await arena.result(arena.open("blackjack", "simple", hands=20))
-
-        assert verdict is None
-    status, out, err = programs[0].ends()
-
-    assert (status, out) == (0, "")
-    assert "connected as simple" in err
-    assert "blackjack match" in err
-    assert err.endswith("the arena has closed\n")
-
-
 async def test_a_bot_plays_through_the_proxy_of_its_environment(start: Start) -> None:
     async with in_arena() as arena:
         with closing(StallingProxy(arena.port, connects=True)) as proxy:
@@ -256,24 +238,6 @@ async def test_a_slow_strategy_comes_back_to_an_arena_that_is_started_again(
     assert line == "the arena has stopped, and will go on where it is\n"
 
 
-async def test_a_second_ctrl_c_ends_a_bot_at_once(
-    arena: GatewayArena, start: Start, bot_file: Callable[[str], str]
-) -> None:
-    program = connect(
-        start, arena, bot_file("print('stuck', file=sys.stderr, flush=True); time.sleep(600)")
-    )
-    await here(arena, "mine")
-    arena.open("blackjack", "mine")
-    await asyncio.to_thread(program.until, "stuck")
-    program.process.send_signal(signal.SIGINT)
-    while program.process.poll() is None:
-        await asyncio.sleep(0.1)  # the first may still be on its way
-        program.process.send_signal(signal.SIGINT)
-    status, _, _ = await ended(program)
-
-    assert status == 130
-
-
 async def test_J2_a_strategy_that_raises_has_crashed(
     arena: GatewayArena, start: Start, bot_file: Callable[[str], str]
 ) -> None:
@@ -289,31 +253,6 @@ async def test_J2_a_strategy_that_raises_has_crashed(
     assert "KeyError" in err
     assert err.splitlines()[-1].startswith("arena: ")
     assert "Traceback" in err  # its author's, with the line that raised
-
-
-def test_a_bot_finds_an_arena_that_was_killed_and_started_again(
-    start: Start, tmp_path: Path, free_port: int
-) -> None:
-    serve: tuple[Any, ...] = ("arena", "serve", "akq", "--once", "--set", "hands=20", "--port")
-    words = (*serve, str(free_port), "--db", str(tmp_path / "arena.db"))
-    first = start(*words)
-    first.until("arena at ws://")
-    bots = [
-        start("bots", "akq", name, "--url", f"ws://127.0.0.1:{free_port}")
-        for name in ("nash", "honest")
-    ]
-    for bot in bots:
-        bot.until("connected as")
-    first.kill()
-    for bot in bots:
-        bot.until("next attempt in")
-    second = start(*words)
-
-    assert second.ends()[0] == 0
-    for bot in bots:
-        status, _, err = bot.ends()
-        assert status == 0
-        assert err.count("connected as") == 2
 
 
 # --- killed and started again ---
@@ -422,41 +361,6 @@ async def test_a_bot_that_is_killed_and_started_again_plays_as_if_nothing_had_be
         assert "otherwise" not in waited + asked
 
     assert not file.exists(), "the arena has closed"
-
-
-@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no SIGKILL")
-async def test_many_matches_go_on_after_a_crash(start: Start, state: Path) -> None:
-    words = ("akq", "learner", "--tables", "8")  # a seed of its own for every match
-    strategies: list[str] = []
-
-    async with in_arena(**PATIENT) as arena:
-        program = connect(start, arena, *words)
-        await here(arena, "learner")
-        async with arena.bot("raw", tables=8) as raw:
-            tables = [arena.open("ace_king_queen", "learner", "raw", hands=100) for _ in range(8)]
-            readies = [await raw.ready() for _ in tables]
-            assert len(readies) == 8
-            for _ in range(200):
-                message = await raw.hears("ask")
-                await raw.answer(message)
-            program.process.kill()
-            program = connect(start, arena, *words)
-            raw.overs = []
-            await raw.play(8)
-            verdicts = [(await arena.result(table))[1] for table in tables]
-
-            assert verdicts == [None] * 8
-        [file] = state.glob("card-arena/*.json")
-        await arena.until(lambda: not arena.gateway.players["learner"].chairs)
-        program.process.send_signal(signal.SIGTERM)
-        status, _, err = await ended(program)
-        strategies.extend(line for line in err.splitlines() if "goes on after" in line)
-
-        assert status == 130
-        assert not file.exists()
-
-    assert len(strategies) == 8
-    assert not [line for line in strategies if "otherwise" in line]
 
 
 async def test_ctrl_c_ends_a_match_here_of_a_bot_that_catches_everything(

@@ -7,18 +7,20 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from arena.cli import main
 from arena.competitions.competition import Competition
 from arena.games.catalogue import GAMES
 from arena.games.replay import replay
-from arena.lab.demo import DemoGame, demo, field
+from arena.lab import demo
+from arena.lab.demo import DemoGame, field
 from arena.storage.store import Store
 from protocol.errors import ArenaError
 from protocol.messages import Ending
 from protocol.strategy import house_bots
+from tests.support.in_process import run_here
 
 pytestmark = pytest.mark.e2e
 
@@ -36,50 +38,50 @@ SMALL = (
         game="gin_rummy", bots=("random", "simple", "rogue-stall"), settings={"max_rounds": 3}
     ),
 )
+ROGUES = {
+    "akq-rogue-illegal": Ending.ILLEGAL,
+    "tcp-rogue-crash": Ending.CRASH,
+    "gin-rogue-stall": Ending.TIMEOUT,
+}
 
-OTHER = DemoGame(game="blackjack", bots=("simple", "counting"), settings={"hands": 20})
 
-
-async def test_three_rogues_are_out_for_three_reasons_and_nobody_else_is(tmp_path: Path) -> None:
-    path = tmp_path / "demo.db"
+def test_three_rogues_are_out_for_three_reasons_and_nobody_else_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "kept.db"
     stored: list[int] = []
+    play = demo.demo
 
-    def started(title: str, competition: Competition) -> None:
-        with Store(path, create=False) as reader:
-            stored.append(sum(len(reader.matches(c.id)) for c in reader.competitions()))
+    async def watched(store: Store, contests: Any, on_start: Any) -> object:
+        def begun(title: str, competition: Competition) -> None:
+            with Store(path, create=False) as reader:
+                stored.append(sum(len(reader.matches(c.id)) for c in reader.competitions()))
+            on_start(title, competition)
 
-    with Store(path) as store:
-        reports = await demo(store, SMALL, started)
+        return await play(store, contests, begun)
 
-        kinds = {v.bot: v.kind for report in reports for v in report.verdicts}
-        assert kinds == {
-            "akq-rogue-illegal": Ending.ILLEGAL,
-            "tcp-rogue-crash": Ending.CRASH,
-            "gin-rogue-stall": Ending.TIMEOUT,
-        }
-        assert [report.played for report in reports] == [
-            sum(
-                match.result.termination.kind is not Ending.VOID
-                for match in store.matches(competition.id)
-            )
-            for competition in store.competitions()
-        ]
-        assert {verdict.bot for verdict in store.verdicts()} == set(kinds)
-        for competition in store.competitions():
-            for match in store.matches(competition.id):
-                record = store.record(match.id)
-                assert replay(record).scores == match.result.scores
-                assert match.result.termination.kind in (
-                    Ending.COMPLETED,
-                    Ending.VOID,
-                    *kinds.values(),
-                )
-        for report in reports:
-            assert all(row.rank is not None for row in report.standings[:-1])
-            assert report.standings[-1].eliminated is not None
-        league = reports[1].standings
-        assert [row.played for row in league[:-1]] == [4, 4]
+    monkeypatch.setattr(demo, "field", lambda: SMALL)
+    monkeypatch.setattr(demo, "demo", watched)
+    done = run_here("demo", "--json", "--keep", str(path))
+    assert done.status == 0, done.err
+    reports = json.loads(done.out)["competitions"]
 
+    assert [report["game"] for report in reports] == [each.game for each in SMALL]
+    assert {v["bot"]: v["kind"] for report in reports for v in report["verdicts"]} == ROGUES
+    with Store(path, create=False) as store:
+        assert {verdict.bot for verdict in store.verdicts()} == {*ROGUES}
+        for report, competition in zip(reports, store.competitions(), strict=True):
+            matches = store.matches(competition.id)
+            kinds = [match.result.termination.kind for match in matches]
+            assert report["played"] == sum(kind is not Ending.VOID for kind in kinds)
+            assert {*kinds} <= {Ending.COMPLETED, Ending.VOID, *ROGUES.values()}
+            for match in matches:
+                assert replay(store.record(match.id)).scores == match.result.scores
+    for report in reports:
+        *others, last = report["standings"]
+        assert all(row["rank"] is not None for row in others)
+        assert last["eliminated"] is not None
+    assert [row["played"] for row in reports[1]["standings"][:-1]] == [4, 4]
     assert len(stored) == 3
     assert stored == sorted(stored)
     assert stored[1] > 0  # results are there while the next game is played
@@ -89,11 +91,8 @@ def test_the_field_has_all_games_and_house_bots_and_three_rogues() -> None:
     contests = {contest.game: contest for contest in field()}
 
     assert [*contests] == [*GAMES]
-    assert [bot for c in contests.values() for bot in c.bots if bot.startswith("rogue")] == [
-        "rogue-illegal",
-        "rogue-crash",
-        "rogue-stall",
-    ]
+    rogues = [bot for each in contests.values() for bot in each.bots if bot.startswith("rogue")]
+    assert rogues == ["rogue-illegal", "rogue-crash", "rogue-stall"]
     for game, contest in contests.items():
         assert {*house_bots(game)} <= {*contest.bots}
         assert len(contest.bots) > GAMES[game].seats
@@ -107,24 +106,4 @@ async def test_a_bot_that_does_not_start_is_told_at_once(tmp_path: Path) -> None
         Store(tmp_path / "demo.db") as store,
         pytest.raises(ArenaError, match="no house bot 'nobody' for blackjack"),
     ):
-        await demo(store, contests)
-
-
-def test_the_command(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
-) -> None:
-    path = tmp_path / "kept.db"
-    contests = (SMALL[0], OTHER)
-    monkeypatch.setattr("arena.lab.demo.field", lambda: contests)
-    status = main(["demo", "--json", "--keep", str(path)])
-    out, err = capsys.readouterr()
-
-    assert status == 0, err
-    competitions = json.loads(out)["competitions"]
-    assert {competition["game"] for competition in competitions} == {each.game for each in contests}
-    [verdict] = [v for competition in competitions for v in competition["verdicts"]]
-    assert (verdict["bot"], verdict["kind"]) == ("akq-rogue-illegal", "illegal")
-    assert all(competition["played"] for competition in competitions)
-    with Store(path, create=False) as store:
-        assert len(store.competitions()) == len(contests)
-        assert len(store.verdicts()) == 1
+        await demo.demo(store, contests)

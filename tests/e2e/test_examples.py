@@ -20,10 +20,8 @@ import sys
 from asyncio.subprocess import DEVNULL, PIPE, Process
 from collections.abc import AsyncIterator, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import asynccontextmanager
-from functools import partial
+from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
-from secrets import token_hex
 from string import Template
 from typing import NamedTuple
 
@@ -37,21 +35,17 @@ from arena.competitions.live_arena import LiveArena
 from arena.competitions.process_pool import SeatBot
 from arena.formats.spec import plan_of
 from arena.games.catalogue import GAMES
-from arena.games.match import MatchResult
-from arena.referee.bot_session import LiveMatch
-from arena.referee.referee import Referee
 from arena.sandbox.command import Program
 from arena.sandbox.languages import LIBRARIES
 from arena.sandbox.launcher import bot_command, read_program
-from arena.server.gateway import Gateway
 from arena.server.listener import Certificate
 from arena.storage.models import CompetitionReport
 from arena.storage.store import Store
-from protocol.codec import Encoding, decode_from_bot, encode
-from protocol.messages import VERSION, Ending, Hello, Limits, Welcome
+from protocol.codec import Encoding
+from protocol.messages import Ending, Limits
 from protocol.strategy import house_bots
 from tests.e2e.test_tls import make as certify
-from tests.support.gateway_bots import Message
+from tests.support.gateway_bots import Message, in_arena_with
 from tests.support.long import LONG, sized
 from tests.support.needs import found, make_options, missing, skip_without
 from tests.support.submitted_arena import submitted_arena
@@ -60,7 +54,7 @@ pytestmark = [pytest.mark.e2e, pytest.mark.shares_processes, pytest.mark.timeout
 
 ROOT = Path(__file__).parents[2]
 EXAMPLES = ROOT / "bots" / "examples"
-BUILD_S = 240.0  # C++ takes ten seconds, on a loaded machine many times that
+BUILD_S = 900.0  # C++ takes ten seconds, on a loaded machine many times that
 TIMEOUT_S = 600.0  # of all competitions or all checks, which take half a minute of CPU time
 CHECKS_AT_ONCE = 6  # part of a check is waiting
 ROUNDS = 4  # of each game, in a check
@@ -200,9 +194,7 @@ async def running(example: Example, url: str, name: str) -> AsyncIterator[Proces
     try:
         yield bot
     finally:
-        if bot.returncode is None:
-            bot.kill()
-        await bot.communicate()
+        await ended(bot)
 
 
 # ---- What is there
@@ -359,49 +351,31 @@ def trusting(folder: Path) -> dict[str, str]:
 async def encrypt(folder: Path, programs: Mapping[str, Program]) -> dict[str, Ending]:
     """Have each play a match of blackjack over TLS; how it ended."""
     tls = Certificate(*certify(folder, "arena")).current
-    environment = trusting(folder)
-    ended: dict[str, Ending] = {}
-    game = GAMES["blackjack"]
-    referee = Referee(asyncio.get_running_loop().time)
-    changed = asyncio.Event()
-    gateway = Gateway(referee, LIMITS, changed.set)
-    url = f"wss://127.0.0.1:{await gateway.open('127.0.0.1', 0, tls)}"
+    environment = os.environ | trusting(folder) | DEAD_PROXY
+    async with asyncio.timeout(TIMEOUT_S), in_arena_with(LIMITS) as arena, AsyncExitStack() as ends:
+        url = f"wss://127.0.0.1:{await arena.gateway.open('127.0.0.1', 0, tls)}"
+        for name, program in programs.items():
+            here = {"ARENA_URL": url, "ARENA_NAME": name}
+            bot = await asyncio.create_subprocess_exec(
+                *program.words,
+                cwd=program.folder,
+                env=environment | here,
+                stdin=DEVNULL,
+                stderr=DEVNULL,
+            )
+            ends.push_async_callback(ended, bot)
+        await arena.until(lambda: programs.keys() <= {*arena.gateway.players})
+        tables = {name: arena.open("blackjack", name, **SHORT["blackjack"]) for name in programs}
+        return {
+            name: (await arena.result(table))[0].termination.kind for name, table in tables.items()
+        }
 
-    def over(name: str, table: LiveMatch, result: MatchResult, verdict: object) -> None:
-        ended[name] = result.termination.kind
-        changed.set()
 
-    bots = []
-    try:
-        async with asyncio.timeout(TIMEOUT_S):
-            for name, program in programs.items():
-                bot = await asyncio.create_subprocess_exec(
-                    *program.words,
-                    cwd=program.folder,
-                    env=os.environ
-                    | environment
-                    | DEAD_PROXY
-                    | {"ARENA_URL": url, "ARENA_NAME": name},
-                    stdin=asyncio.subprocess.DEVNULL,
-                    stderr=asyncio.subprocess.DEVNULL,
-                )
-                bots.append(bot)
-            while len(gateway.players) < len(programs):
-                changed.clear()
-                await changed.wait()
-            for name, player in gateway.players.items():
-                settings = game.vocabulary.read_settings(SHORT[game.name])
-                referee.open(game, settings, [player], LIMITS, partial(over, name))
-            while len(ended) < len(programs):
-                changed.clear()
-                await changed.wait()
-    finally:
-        await gateway.close()
-        for bot in bots:
-            if bot.returncode is None:
-                bot.kill()
-            await bot.wait()
-    return ended
+async def ended(bot: Process) -> None:
+    """End a bot, if it has not by itself."""
+    if bot.returncode is None:
+        bot.kill()
+    await bot.communicate()
 
 
 @pytest.fixture(scope="session")
@@ -427,122 +401,7 @@ def test_an_example_plays_over_tls(
     assert encrypted[language] == Ending.COMPLETED
 
 
-# ---- Closed
-
-COMES_BACK = (None, 1012, 4321)
-ENDS = (1002, 1009, 4000, 4001)
-"""Close codes; None is a close frame without one."""
-
-CRASHED = 1011  # what a bot closes with, which has come upon what there is not
-UNKNOWN = '{"type":"thunder","text":"and lightning"}'
-
-
-class Closing:
-    """An arena that welcomes a bot, and closes each connection with the next code in its name.
-
-    Instead of -1 it says what no arena says, and the bot is to close.
-
-    Attributes:
-        codes: by name, those that are still to come.
-    """
-
-    def __init__(self) -> None:
-        self.codes: dict[str, list[int | None]] = {}
-
-    async def receive(self, socket: ServerConnection) -> None:
-        """Serve one connection."""
-        [hello] = decode_from_bot(await socket.recv(decode=False), Encoding.JSON)
-        assert isinstance(hello, Hello)
-        welcome = Welcome(VERSION, hello.name, token_hex(16), Limits())
-        await socket.send(encode(welcome, Encoding.JSON), text=True)
-        code = self.codes[hello.name].pop(0)
-        if code is not None and code > 0:
-            await socket.close(code)
-            return
-        if code is None:
-            socket.transport.write(CLOSE_WITHOUT_CODE)
-        else:
-            await socket.send(UNKNOWN)
-        await socket.wait_closed()
-        if code is not None and socket.close_code != CRASHED:
-            self.codes[hello.name].append(socket.close_code)
-
-
-CLOSE_WITHOUT_CODE = b"\x88\x00"  # a frame
-
-
-async def close_on(examples: Mapping[str, Example]) -> dict[str, int | None]:
-    """Close all examples that use a WebSocket in all ways.
-
-    Returns:
-        By language and close code: the exit status; None if it connected too few times.
-    """
-    arena, turns = Closing(), asyncio.Semaphore(CHECKS_AT_ONCE)
-    ended: dict[str, int | None] = {}
-    async with (
-        asyncio.timeout(TIMEOUT_S),
-        serve(arena.receive, "127.0.0.1", 0) as server,
-        asyncio.TaskGroup() as group,
-    ):
-        [listening] = server.sockets
-        url = f"ws://127.0.0.1:{listening.getsockname()[1]}"
-
-        async def start(example: Example, name: str) -> None:
-            async with turns, running(example, url, name) as bot:
-                ended[name] = await bot.wait()
-
-        for language, example in examples.items():
-            if example.lines[0].startswith("stdio:"):
-                continue
-            arena.codes[f"{language} comes back"] = [*COMES_BACK, 1000]
-            for code in (*ENDS, -1):
-                arena.codes[f"{language} {code}"] = [code]
-            for name in arena.codes:
-                if name.split()[0] == language:
-                    group.create_task(start(example, name))
-    return {name: None if arena.codes[name] else ended[name] for name in ended}
-
-
-@pytest.fixture(scope="session")
-def closed(builds: Builds) -> dict[str, int | None]:
-    """What came of it."""
-    return asyncio.run(close_on(finished(builds)))
-
-
-@EACH_WITH_A_WEBSOCKET
-def test_an_example_comes_back_unless_it_is_no_use(
-    language: str, builds: Builds, closed: dict[str, int | None]
-) -> None:
-    example_of(language, builds)
-
-    assert closed[f"{language} comes back"] == 0
-    assert [closed[f"{language} {code}"] for code in ENDS] == [1] * len(ENDS)
-
-
-@EACH_LANGUAGE
-def test_an_example_does_not_pass_over_a_message_that_there_is_not(
-    language: str, builds: Builds, closed: dict[str, int | None]
-) -> None:
-    example = example_of(language, builds)
-
-    for line in example.lines:
-        if line.startswith("stdio:"):
-            done = subprocess.run(
-                shlex.split(line.removeprefix("stdio:")),
-                cwd=example.folder,
-                input=UNKNOWN + "\n",
-                capture_output=True,
-                text=True,
-                timeout=TIMEOUT_S,
-                check=False,
-            )
-            assert done.returncode == 1
-            assert "no message of type" in done.stderr
-        else:
-            assert closed[f"{language} -1"] == 1
-
-
-# ---- Leaving
+# ---- What an arena says
 
 MATCH: Message = {"type": "match", "match": "m", "game": "three_card_poker", "seats": ["bot"]}
 ASK: Message = {"type": "ask", "match": "m", "ask": "1", "kind": "play", "legal": [1], "news": []}
@@ -592,6 +451,63 @@ async def scripted_arena() -> AsyncIterator[ScriptedArena]:
     async with serve(receive, "127.0.0.1", 0) as server:
         [listening] = server.sockets
         yield ScriptedArena(listening.getsockname()[1], connections)
+
+
+# ---- Closed
+
+COMES_BACK = (None, 1012, 4321)
+ENDS = (1002, 1009, 4000, 4001)
+"""Close codes; None is a close frame without one."""
+CLOSE_WITHOUT_CODE = b"\x88\x00"  # a frame
+
+CRASHED = 1011  # what a bot closes with, which has come upon what there is not
+UNKNOWN = {"type": "thunder", "text": "and lightning"}
+
+
+@EACH_WITH_A_WEBSOCKET
+async def test_an_example_comes_back_unless_it_is_no_use(language: str, builds: Builds) -> None:
+    example = await asyncio.to_thread(example_of, language, builds)
+
+    async def closed(*codes: int | None) -> int:
+        """Its exit status after connections that are closed with these codes."""
+        async with scripted_arena() as arena, running(example, arena.url, "bot") as bot:
+            for code in codes:
+                await arena.connected()
+                await arena.says(WELCOME)
+                if code is None:
+                    arena.now.transport.write(CLOSE_WITHOUT_CODE)
+                else:
+                    await arena.now.close(code)
+            return await bot.wait()
+
+    lives = [(*COMES_BACK, 1000), *((code,) for code in ENDS)]
+    assert await asyncio.gather(*(closed(*codes) for codes in lives)) == [0, 1, 1, 1, 1]
+
+
+@EACH_LANGUAGE
+async def test_an_example_does_not_pass_over_a_message_that_there_is_not(
+    language: str, builds: Builds
+) -> None:
+    example = await asyncio.to_thread(example_of, language, builds)
+
+    for line in example.lines:
+        if line.startswith("stdio:"):
+            words = shlex.split(line.removeprefix("stdio:"))
+            bot = await asyncio.create_subprocess_exec(
+                *words, cwd=example.folder, stdin=PIPE, stdout=DEVNULL, stderr=PIPE
+            )
+            _, said = await bot.communicate(json.dumps(UNKNOWN).encode() + b"\n")
+            assert (bot.returncode, b"no message of type" in said) == (1, True)
+    if language not in LINES_ONLY:
+        async with scripted_arena() as arena, running(example, arena.url, "bot") as bot:
+            await arena.connected()
+            await arena.says(WELCOME)
+            await arena.says(UNKNOWN)
+            await arena.now.wait_closed()
+            assert (arena.now.close_code, await bot.wait()) == (CRASHED, 1)
+
+
+# ---- Leaving
 
 
 @EACH_WITH_A_WEBSOCKET

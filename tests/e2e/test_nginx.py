@@ -17,7 +17,6 @@ import pytest
 from websockets.asyncio.client import connect
 from websockets.frames import Frame, Opcode
 from websockets.sync.client import connect as comes
-from websockets.typing import Origin
 
 from arena.storage.tokens import Access
 from tests.arena.server.test_access import ANN, BEN, REFUSED, ROSTER
@@ -182,30 +181,6 @@ async def test_what_came_with_a_request_that_waits_is_heard() -> None:
 
 
 # --- `arena serve` ---
-
-
-async def test_a_page_comes_through_it(start: Any, nginx: Any, tmp_path: Path) -> None:
-    arena = start(
-        *("arena", "serve", "--port", "0", "--trusted-proxy", "127.0.0.1"),
-        *("--origin", "https://arena.example.org", "--db", str(tmp_path / "db")),
-    )
-    found = re.search(r":(\d+)", arena.until("arena at"))
-    assert found
-    port = nginx(int(found[1]))
-
-    async with asyncio.timeout(TIMEOUT_S):
-        reader, writer = await asyncio.open_connection("127.0.0.1", port)
-        writer.write(b"GET / HTTP/1.0\r\nHost: arena.example.org\r\n\r\n")
-        assert (await reader.readline()).split()[1] == b"200"
-        writer.close()
-        async with connect(
-            f"ws://arena.example.org:{port}/watch",
-            host="127.0.0.1",
-            port=port,
-            origin=Origin("https://arena.example.org"),
-        ) as viewer:
-            await viewer.send('{"type":"watch","topic":"lobby"}')
-            assert '"lobby"' in str(await viewer.recv())
 
 
 def test_below_a_path_with_tls_people_play_and_look_on_and_bots_come(

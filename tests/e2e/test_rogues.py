@@ -55,8 +55,11 @@ LIMITS = Limits(
 )
 """Whoever behaves keeps them on a machine that is twenty times slower, beside all these."""
 
-ALONE = ("stale", "spin")
 OF_ALONE = msgspec.structs.replace(LIMITS, decision_ms=500, bank_ms=2_000)
+ALONE = {
+    **dict.fromkeys(("stale", "spin"), OF_ALONE),
+    "sleep": msgspec.structs.replace(LIMITS, wall_ms=1_500),
+}
 """A bot that is not read for a second, or computes, must lose by that; nobody else plays there."""
 
 ELSEWHERE = "close-1011"
@@ -123,7 +126,7 @@ def _behave(host: LiveArena) -> list[asyncio.Task[object]]:
 async def _compete(host: LiveArena, game: str, *names: str) -> CompetitionReport:
     """Play one competition; honest bots take the seats that are left."""
     players = (*names, *HONEST)[: GAMES[game].seats]
-    limits = OF_ALONE if {*names} & {*ALONE} else LIMITS
+    limits = ALONE.get(" ".join(names), LIMITS)
     settings = GAMES[game].vocabulary.read_settings(SHORT[game])
     wait_s = (LIMITS.start_ms + LIMITS.grace_ms) / 1000
     plan = plan_of(GAMES[game], settings, players, limits=limits, wait_s=wait_s)
@@ -222,7 +225,8 @@ WORDS = {
     "hog-child": r"memory [\d,]+ MiB > 128 MiB \((sampled|cgroup)\)",
     "hog-file": r"memory [\d,]+ MiB > 128 MiB \((sampled|cgroup)\)",
     "fork-bomb": r"processes \d+ > 16 \((sampled|cgroup)\)",
-    "spin": r"[\d,]+ ms of CPU for a decision",
+    "spin": r"out of time: [\d,]+ ms of CPU for a decision \(limit [\d,]+ ms, credit 0 ms\), bank",
+    "sleep": r"out of time: [\d,]+ ms for a decision \(limit [\d,]+ ms, credit [\d,]+ ms\)",
 }
 """What the verdict says of who was launched: the figure, the limit, and what found out."""
 
@@ -242,6 +246,8 @@ def check(cell: RogueResult) -> None:
     ended = cell.played.result.termination
     assert (ended.kind, ended.text) == (cell.kind.ending, ended.text)
     assert replay(cell.record).record.to_json() == cell.record.to_json()
+    if cell.kind.launched and cell.kind.asked:
+        assert cell.record.enforced[seat].startswith("time, memory and processes (")
     if cell.kind.ending == Ending.COMPLETED:
         assert ended.seat is None
         assert cell.report.verdicts == ()
@@ -263,7 +269,10 @@ def check_evidence(cell: RogueResult, verdict: Verdict, seat: int) -> None:
     assert re.search(WORDS.get(cell.name, "."), verdict.text)
     assert verdict.advice
     assert verdict.mechanism
-    assert verdict.limits == (OF_ALONE if cell.name in ALONE else LIMITS)
+    if cell.name in ("sleep", "spin"):
+        clock = "wall cap" if cell.name == "sleep" else "CPU clock"
+        assert verdict.mechanism == clock
+    assert verdict.limits == ALONE.get(cell.name, LIMITS)
     assert bool(verdict.asked) is bool(verdict.legal) is cell.kind.asked
     assert bool(verdict.got) is cell.kind.got
     if cell.kind.asked:

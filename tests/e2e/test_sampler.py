@@ -11,7 +11,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import AsyncIterator, Callable, Collection, Iterator
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
@@ -19,7 +18,7 @@ from pathlib import Path
 import pytest
 
 from arena.games.verdict import Finding
-from arena.sandbox import bubblewrap, process_table
+from arena.sandbox import process_table
 from arena.sandbox.process_table import LinuxProcesses, ProcessEntry, Processes, PsutilProcesses
 from arena.sandbox.process_usage import MIB, tree_of
 from arena.sandbox.sampler import Sampler
@@ -215,18 +214,16 @@ async def holds_too_much(
 Keep = Callable[[list[str]], SupervisedProgram]
 
 
-# ---- Memory
+# ---- Memory: of one, of a child and in a memfd is in `test_rogues`, as is a bomb of processes
 
 _FORK = "os.fork() and (time.sleep(60), sys.exit())\n"
 HOGS = {
-    "a child": _FORK + HOG,
     "a grandchild": _FORK * 2 + HOG,
     "left by its parents": (
         "os.fork() and os._exit(0)\nos.setsid()\nos.fork() and os._exit(0)\n" + HOG
     ),
     "a peak, free again": "hoard = b'x' * (320 << 20); del hoard\n" + SAY + "input()",
     "three together": "os.fork(); os.fork()\nhoard = b'x' * (100 << 20)\ntime.sleep(60)",
-    "memfds": HOARD,
 }
 
 
@@ -287,13 +284,6 @@ async def test_memory_that_children_share_counts_once(keep: Keep) -> None:
 # ---- Files in memory
 
 
-async def test_what_is_written_to_memfds_is_found_in_bubblewrap(keep: Keep, tmp_path: Path) -> None:
-    skip_without("bwrap")
-    program = [sys.executable, "-c", HOARD]
-    async with watched(keep(bubblewrap.wrap(program, scratch=tmp_path))) as watching:
-        await holds_too_much(*watching)
-
-
 LOOK = """
 import subprocess, sys
 kept = subprocess.Popen(sys.argv[1:], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
@@ -335,17 +325,6 @@ def test_memfds_are_seen_by_a_user_without_rights_unless_the_bot_hides(
 
 
 # ---- Processes
-
-
-async def test_processes_over_the_limit_are_found(keep: Keep) -> None:
-    program = "for _ in range(11):\n    os.fork() or time.sleep(60)\ntime.sleep(60)"
-
-    async with watched(keep(python(program))) as (_bot, watcher):
-        kind, text = await watcher.finds()
-        word, count, *rest = text.split()
-
-        assert (kind, word, rest) == ("processes", "processes", [">", "8", "(sampled)"])
-        assert 8 < int(count) <= 12
 
 
 async def test_zombies_are_no_processes(keep: Keep) -> None:
@@ -452,19 +431,3 @@ async def test_psutil_finds_nothing_in_a_hello_world(keep: Keep) -> None:
     skip_without("psutil")
     async with watched(keep(python(HELLO)), PsutilProcesses()) as watching:
         await is_fine(*watching)
-
-
-# ---- What it costs
-
-
-async def test_cpu_time_can_be_asked_for_with_every_answer(keep: Keep) -> None:
-    async with watched(keep(python(SAY + "input()"))) as (bot, watcher):
-        await bot.says()
-        await watcher.samples(2)
-        costs_us = []
-        for _ in range(200):
-            began_ns = time.perf_counter_ns()
-            watcher.sampler.cpu_ms("ann")
-            costs_us.append((time.perf_counter_ns() - began_ns) / 1000)
-
-        assert min(costs_us) < 2_000, "a look at all processes takes longer"

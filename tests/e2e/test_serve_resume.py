@@ -20,7 +20,7 @@ import pytest
 
 from tests.support import independent_audit
 from tests.support.in_process import run_here
-from tests.support.stdio_bots import bot, slow, write_bots
+from tests.support.pipe_bot import bot, slow, write_bots
 
 if TYPE_CHECKING:
     from tests.support.gateway_bots import StartedProgram
@@ -63,15 +63,15 @@ class Schedule(NamedTuple):
 
 
 SCHEDULES = {
-    "ctrl-c, then without its bots": Schedule(2, ("completed ^C", "alone ends"), 30),
-    "ctrl-c in a pause": Schedule(2, ("completed pause ^C", "paused resume ends"), 30),
+    "ctrl-c, then without its bots": Schedule(2, ("completed ^C", "alone ends"), 18),
+    "ctrl-c in a pause": Schedule(2, ("completed pause ^C", "paused resume ends"), 18),
     "void, remove, kill -9": Schedule(3, ("completed void remove kill", "ends"), also="eve is out"),
     "settling, killed in two blocks": Schedule(
         SETTLING, ("completed*8 kill", "completed*20 kill", "ends"), also="forged"
     ),
     "played already": Schedule(RUN + "matches = 2", ("ends", "ends"), 2, also="not again"),
     "due before a ctrl-c": Schedule(
-        RUN + "matches = 120", ("completed ^C", "ends", "ends"), 120, ago_min=20
+        RUN + "matches = 60", ("completed ^C", "ends", "ends"), 60, ago_min=20
     ),
     "long past": Schedule(RUN + "matches = 2", ("ends",), 0, ago_min=120, also="was not played at"),
 }
@@ -85,13 +85,13 @@ class Lives:
         self.due = None if it.ago_min is None else (
             datetime.now(UTC).replace(microsecond=0) - timedelta(minutes=it.ago_min)
         )  # fmt: skip
-        write_bots(folder, hello='"me", tables=2', bot=slow(0.005))
+        write_bots(folder, bot=slow(0.005, tables=2))
         self.words: tuple[str, ...] = ("--config", "class.toml")
         at = f"\nat = {self.due.isoformat()}" if self.due else ""
         (folder / "class.toml").write_text(CONFIG.format(port=port) + str(it.what) + at)
         self.bots: tuple[str, ...] = ()
         if isinstance(it.what, int):
-            self.words = ("akq", "--once", "--json", "--matches", "10", "--set", "hands=20")
+            self.words = ("akq", "--once", "--json", "--matches", "6", "--set", "hands=12")
             self.words += ("--port", str(port), "--db", "x.db", "--players", str(it.what))
             self.bots = tuple(
                 word for name in ("ann", "ben", "eve")[: it.what] for word in bot("bot.py", name)

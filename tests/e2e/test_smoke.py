@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from tests.support.cram import write_bot
-from tests.support.in_process import Ran
+from tests.support.in_process import Ran, run_here
 
 pytestmark = pytest.mark.e2e
 
@@ -121,3 +121,17 @@ def test_more_jobs_than_files_can_be_open() -> None:
 
     assert done.status == 1
     assert done.err.splitlines()[-1].endswith("Too many open files; expected fewer --jobs than 200")
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [(("--bus-key", "none.nk"), "cannot read none.nk"), ((), "nats://127.0.0.1:1: ")],
+)
+def test_a_bus_that_cannot_be_joined_is_one_line(
+    tmp_path: Path, words: tuple[str, ...], said: str
+) -> None:
+    where = ("--cache", str(tmp_path), "--bus", "nats://127.0.0.1:1")
+    done = run_here("host", *where, *words)
+
+    assert done.status in (1, 2)
+    assert said in done.failure(done.status)

@@ -11,14 +11,13 @@ import signal
 import socket
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import closing, suppress
 from typing import TYPE_CHECKING
 
 import pytest
 
 from protocol.messages import Ending, Limits
 from tests.support.descriptors import no_descriptors
-from tests.support.gateway_bots import HANDSHAKE, frame, hello_frame, in_arena, in_arena_with
+from tests.support.gateway_bots import HANDSHAKE, hello_frame, in_arena, in_arena_with
 
 if TYPE_CHECKING:
     from tests.support.gateway_bots import GatewayArena, StartedProgram
@@ -81,45 +80,6 @@ async def test_a_flood_of_strangers_does_not_keep_a_bot_out() -> None:
         finally:
             for _, writer in flood:
                 writer.transport.abort()
-
-
-# --- what waits in the kernel ---
-
-
-def small_buffers(arena: GatewayArena) -> None:
-    """Have what is written to new connections wait in the arena, and not in the kernel."""
-    [server] = arena.gateway._listeners
-    for listening in server.sockets:  # accepted sockets inherit it
-        listening.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 8192)
-
-
-def slow_socket(port: int) -> socket.socket:
-    """A socket with a small receive buffer."""
-    slow = socket.socket()
-    slow.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
-    slow.connect(("127.0.0.1", port))
-    return slow
-
-
-async def test_J2_a_reader_that_never_reads_is_cut() -> None:
-    """It floods the arena with pings and never reads the pongs."""
-    async with in_arena(buffer_bytes=20_000, unanswered=10**9) as arena:
-        small_buffers(arena)
-        deaf = slow_socket(arena.port)
-        deaf.sendall(HANDSHAKE + hello_frame("deaf"))
-        await arena.until(lambda: "deaf" in arena.gateway.players)
-        table = arena.open("blackjack", "deaf")
-        deaf.setblocking(False)
-        pings = frame(0x89, b"x" * 125) * 500
-        with closing(deaf), suppress(ConnectionError):
-            while table.id not in arena.over:
-                await asyncio.get_running_loop().sock_sendall(deaf, pings)
-        result, verdict = await arena.result(table)
-
-        assert result.termination.kind is Ending.OVERFLOW
-        assert verdict is not None
-        assert "at most 20,000 may" in verdict.text
-        await arena.still_plays()
 
 
 # --- processes ---

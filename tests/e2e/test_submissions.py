@@ -198,7 +198,7 @@ def test_J5_programs_play_on_hosts_of_which_one_is_killed_and_one_is_drained(
     where = nats_server.address("arena")
     arena.serve(
         f"cores = 1\n[bus]\nurl = '{where.url}'\nkey = '{where.key}'\nca = '{where.ca}'\n[[run]]\n"
-        "name = 'night'\ngame = 'akq'\nmatches = 30\nleast = 3\ntake = 'submitted'\n"
+        "name = 'night'\ngame = 'akq'\nmatches = 12\nleast = 3\ntake = 'submitted'\n"
         "settings = { hands = 10 }\n"
     )
     (tmp_path / "bot.py").write_text(_NASH)
@@ -217,13 +217,13 @@ def test_J5_programs_play_on_hosts_of_which_one_is_killed_and_one_is_drained(
     second.process.terminate()
     said_by(second, "left")
     assert second.process.wait(60) == 0
-    while (done := arena.says("Eva", "status")["competitions"]) and done[0]["settled"] < 90:
+    while (done := arena.says("Eva", "status")["competitions"]) and done[0]["settled"] < 36:
         time.sleep(0.2)
 
     with contextlib.chdir(tmp_path):
         report = json.loads(run_here("standings", "--db", "class.db", "--json").out)
         assert run_here("verify", "class.db").status == 0
-    assert [row["played"] for row in report["standings"]] == [60, 60, 60]
+    assert [row["played"] for row in report["standings"]] == [24, 24, 24]
     assert all(row["eliminated"] is None for row in report["standings"])
 
 

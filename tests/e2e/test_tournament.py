@@ -16,7 +16,7 @@ from arena.storage.store import CompetitionState, Store
 from protocol.messages import Ending
 from tests.support.arena_process import printed
 from tests.support.in_process import run_here
-from tests.support.stdio_bots import bot, slow, write_bots
+from tests.support.pipe_bot import bot, slow, write_bots
 
 if TYPE_CHECKING:
     from tests.support.gateway_bots import StartedProgram

@@ -24,7 +24,7 @@ from tests.support.sample_database import SHORT
 from tests.support.scenes import SCENES
 from tests.support.transcript_check import check
 from tests.tools import vectors
-from tests.tools.transcripts import FOLDER, main
+from tests.tools.transcripts import FOLDER
 
 pytestmark = pytest.mark.e2e
 
@@ -36,26 +36,7 @@ def test_the_transcripts_are_those_of_the_scenes() -> None:
     assert sorted(file.stem for file in FOLDER.iterdir()) == sorted(scene.name for scene in SCENES)
 
 
-def test_one_command_finds_that_all_comes_out_the_same_once_more() -> None:
-    assert vectors.main(["--check"]) == 0
-
-
-def test_a_transcript_that_is_not_there_is_written(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setattr("tests.tools.transcripts.FOLDER", tmp_path)
-    name = "ace_king_queen-1"
-    assert main(["--check", name]) == 1
-    assert main([name]) == 0
-    assert main(["--check", name]) == 0
-
-    captured = capsys.readouterr()
-    assert captured.err == "ace_king_queen-1 comes out differently\n"
-    assert [file.name for file in tmp_path.iterdir()] == ["ace_king_queen-1.jsonl"]
-    assert (tmp_path / f"{name}.jsonl").read_bytes() == (FOLDER / f"{name}.jsonl").read_bytes()
-
-
-def test_the_one_command_names_what_is_stale_and_writes_it(
+def test_all_comes_out_the_same_once_more_and_what_is_stale_is_named_and_written(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     shutil.copytree(vectors.FOLDER, tmp_path, dirs_exist_ok=True)

@@ -9,18 +9,23 @@ import ssl
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, suppress
 from pathlib import Path
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 import pytest
 from websockets.asyncio.client import connect
 
+from arena.formats.schedule import Pairing
 from arena.server.listener import Certificate
 from arena.server.reply import text
 from arena.server.websocket import Connection
+from arena.storage.store import Store
+from arena.storage.tokens import Access, hashed
 from tests.e2e.test_tls import logged, make
 from tests.support.arena_with_page import ArenaWithPage, heard, in_page_host, to_end
 from tests.support.gateway_bots import LIMITS, RawBot
+from tests.support.sample_database import SampleWriter, plan, play
 
 if TYPE_CHECKING:
     from tests.support.gateway_bots import StartedProgram
@@ -186,6 +191,43 @@ async def test_viewers_watch_below_the_base_path_and_bots_play_at_any(in_house: 
         await house.still_plays()
 
 
+# --- analyses ---
+
+MISTAKES = "/api/matches/m/mistakes.json?seat=1"
+
+
+async def test_J8_an_owners_analysis_waits_while_a_launched_bot_computes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with Store(tmp_path / "arena.db") as store:
+        writing = SampleWriter(store, plan("ace_king_queen"), "c")
+        writing.finished(Pairing(1, ("ann", "ben")), play("ace_king_queen"), "m")
+    bots = [SimpleNamespace(asks=5, pending=1)]
+    monkeypatch.setattr("arena.web.side_process._SLICE_S", 0.0)  # not even a second
+    async with asyncio.timeout(120), in_page_host(tmp_path) as house:
+        house.gateway.roster_changed(Access(players={hashed("anns"): "ann", hashed("bens"): "ben"}))
+        monkeypatch.setattr(house.gateway.players, "launched", lambda: iter(bots))
+
+        async def until(*states: str) -> Any:
+            """What ann is told, once her analysis stands so."""
+            while True:
+                answer = await house.get(MISTAKES, Authorization="Bearer anns")
+                assert answer.status == 200, answer.body
+                found = json.loads(answer.body)
+                if found["state"] in states or found["text"] in states:
+                    return found
+                await asyncio.sleep(0.05)
+
+        waits = await until("waits while bots play that the arena has launched", "done", "failed")
+        assert waits["state"] in ("queued", "running")
+        others = [await house.get(MISTAKES), await house.get(MISTAKES, Authorization="Bearer bens")]
+        bots.clear()
+        done = await until("done", "failed")
+
+    assert (done["state"], done["mistakes"]["seat"]) == ("done", 1)
+    assert [answer.status for answer in others] == [403, 403]
+
+
 # --- as it is served ---
 
 
@@ -204,34 +246,16 @@ page = false
 origin = ["https://a.example"]
 trusted_proxy = ["127.0.0.1", "fd00::/8"]
 """
-IN_FILE = ("--config", "class.toml")
 
 
-@pytest.mark.parametrize(
-    ("words", "settings", "path"),
-    [
-        ((), "", "/"),
-        (IN_FILE, '[serve]\nport = 0\nbase_path = "/arena/"\n', "/arena/"),
-        (IN_FILE, SETTINGS, None),
-    ],
-    ids=["page", "base path", "no page"],
-)
-async def test_arena_serve_has_a_page_where_it_is_told_to(
-    start: Callable[..., StartedProgram],
-    tmp_path: Path,
-    words: tuple[str, ...],
-    settings: str,
-    path: str | None,
+async def test_an_arena_without_a_page_has_a_greeting(
+    start: Callable[..., StartedProgram], tmp_path: Path
 ) -> None:
-    (tmp_path / "class.toml").write_text(settings)
-    port = () if settings else ("--port", "0")
-    program = start("arena", "serve", *port, *words, cwd=tmp_path)
+    """With a page, and below a path, it is served in `test_serve` and `test_nginx`."""
+    (tmp_path / "class.toml").write_text(SETTINGS)
+    program = start("arena", "serve", "--config", "class.toml", cwd=tmp_path)
     found = re.search(r":(\d+)(/\S*)? ", program.until("arena at"))
     assert found
-    said = await fetched(int(found[1]), path or "/")
+    said = await fetched(int(found[1]), "/")
 
-    assert (b"<html" in said) is (path is not None)
-    assert (b"Card Arena is running here" in said) is (path is None)
-    if path == "/arena/":
-        page = program.until("the page is at").split()[-1]
-        assert page == f"http://127.0.0.1:{found[1]}/arena/"
+    assert (b"<html" in said, b"Card Arena is running here" in said) == (False, True)

@@ -45,11 +45,12 @@ def started(installed: Path, *words: str) -> str:
     return done.stdout
 
 
-@pytest.mark.parametrize("package", ["arena", "bots", "protocol"])
-def test_the_packages_are_those_of_the_wheel(installed: Path, package: str) -> None:
-    where = started(installed, "-c", f"import {package}; print({package}.__file__)")
+def test_the_packages_are_those_of_the_wheel(installed: Path) -> None:
+    code = "import arena, bots, protocol; print(arena.__file__, bots.__file__, protocol.__file__)"
 
-    assert Path(where.strip()) == installed / package / "__init__.py"
+    assert started(installed, "-c", code).split() == [
+        str(installed / package / "__init__.py") for package in ("arena", "bots", "protocol")
+    ]
 
 
 @pytest.mark.parametrize("module", ["arena", "bots"])
@@ -65,28 +66,19 @@ def test_a_match_is_played(installed: Path) -> None:
     assert started(installed, "-m", "arena", "play", "akq", "nash", "bluffer", *HANDS)
 
 
-def test_the_documents_are_those_of_the_checkout(installed: Path) -> None:
-    code = "from arena.web.manual.documents import documents; print(*documents(), sep='\\n')"
+def test_the_documents_and_the_page_of_an_export_are_those_of_the_checkout(installed: Path) -> None:
+    code = (
+        "from arena.web.manual.documents import documents; print(*documents(), sep='\\n')\n"
+        "from arena.results.html_report import page; print('<h1>Results</h1>' in page([]))"
+    )
 
-    assert started(installed, "-c", code).splitlines() == [*documents()]
+    assert started(installed, "-c", code).splitlines() == [*documents(), "True"]
 
 
-def test_what_a_bot_in_any_language_is_written_from_is_there(installed: Path) -> None:
-    started(installed, "-m", "arena", "new", "gin", "other", "--lang", "other")
+def test_starters_and_what_a_bot_is_written_from_are_written(installed: Path) -> None:
+    for words in ("gin other --lang other", "akq mine", "akq in-js --lang javascript"):
+        started(installed, "-m", "arena", "new", *words.split())
 
     assert "# " in (installed.parent / "other" / "gin_rummy.md").read_text("utf-8")
-
-
-def test_a_starter_and_the_configuration_of_a_class_are_written(installed: Path) -> None:
-    started(installed, "-m", "arena", "new", "akq", "mine")
-
-    started(installed, "-m", "arena", "new", "akq", "in-js", "--lang", "javascript")
-
     assert (installed.parent / "mine").is_dir()
     assert (installed.parent / "in-js/node_modules/ws/lib/websocket.js").is_file()
-
-
-def test_the_page_of_an_export_has_its_template(installed: Path) -> None:
-    code = "from arena.results.html_report import page; print(page([]))"
-
-    assert "<h1>Results</h1>" in started(installed, "-c", code)

@@ -297,14 +297,6 @@ def test_both_encodings_carry_the_same_values(game: str) -> None:
         assert plain(encode(message, JSON), JSON) == plain(encode(message, MSGPACK), MSGPACK)
 
 
-@BOTH
-@pytest.mark.parametrize("message", FROM_BOT, ids=lambda m: type(m).__name__)
-def test_other_libraries_can_write_what_we_read(message: BotMessage, encoding: Encoding) -> None:
-    frame = written(plain(encode(message, encoding), encoding), encoding)
-
-    assert decode_from_bot(frame, encoding) == [message]
-
-
 # ---- Arrays
 
 
@@ -328,13 +320,6 @@ def test_a_msgpack_frame_says_how_many_parts_it_joins(count: int, header: bytes)
 @pytest.mark.parametrize("count", [0, 1, 2, 70_000])
 def test_a_json_frame_joins_its_parts_by_commas(count: int) -> None:
     assert json.loads(join([b"null"] * count, JSON)) == [None] * count
-
-
-@BOTH
-def test_a_frame_may_hold_many_messages(encoding: Encoding) -> None:
-    frame = join([encode(message, encoding) for message in FROM_BOT * 5], encoding)
-
-    assert decode_from_bot(frame, encoding) == FROM_BOT * 5
 
 
 @BOTH

@@ -13,8 +13,7 @@ from protocol import blackjack as bj
 from protocol import gin_rummy as gin
 from protocol import high_low as hl
 from protocol import three_card_poker as tcp
-from protocol.codec import Encoding, decode_from_arena
-from protocol.errors import BadSettings, IllegalAnswer, Malformed
+from protocol.errors import BadSettings, IllegalAnswer
 from protocol.games import VOCABULARIES
 from protocol.vocabulary import Question, Range
 
@@ -147,15 +146,6 @@ def test_J1_exactly_the_listed_answers_are_legal(
     for value in others + FALSE_FRIENDS:
         with pytest.raises(IllegalAnswer, match=f"to {text}$"):
             question.check(value)
-
-
-@pytest.mark.parametrize("card", ["2s", "a", "", None, 1])
-def test_a_bot_is_never_shown_a_card_that_does_not_exist(card: object) -> None:
-    raw = {"type": "ask", "match": "m", "ask": "m:1", "news": [], "bank_ms": 1, "decision_ms": 1}
-    raw |= {"kind": "open", "round": 1, "card": card, "legal": ["bet"]}
-
-    with pytest.raises(Malformed):
-        decode_from_arena(json.dumps(raw).encode(), Encoding.JSON, lambda match: "ace_king_queen")
 
 
 DEFAULTS: dict[str, dict[str, object]] = {

@@ -15,7 +15,6 @@ from protocol.messages import (
     Limits,
     Termination,
     Verdict,
-    Welcome,
 )
 
 OFFENCES = (
@@ -65,14 +64,6 @@ def test_J4_a_verdict_has_a_headline(kind: Ending, headline: str) -> None:
     assert forgiven.headline == ("lost this match and plays on: crashed: exit status 1")
 
 
-def test_an_ending_travels_as_its_word() -> None:
-    assert msgspec.to_builtins(Termination(Ending.CPU, 1, "why")) == {
-        "kind": "cpu",
-        "seat": 1,
-        "text": "why",
-    }
-
-
 @pytest.mark.parametrize("name", ["nash", "Ängström 2", "牌手", "a b", "x" * 64])
 def test_a_name_is_any_printable_text(name: str) -> None:
     assert Hello(1, name, ("akq",)).name == name
@@ -84,11 +75,6 @@ def test_a_name_is_any_printable_text(name: str) -> None:
 def test_a_name_with_hidden_letters_is_refused(name: str) -> None:
     with pytest.raises(UsageError, match="printable"):
         Hello(1, name, ("akq",))
-
-
-def test_the_clients_own_name_is_refused_likewise() -> None:
-    with pytest.raises(UsageError, match="printable"):
-        Hello(1, "nash", ("akq",), client="\x1b]0;owned\x07")
 
 
 def test_limits_may_be_set_one_by_one() -> None:
@@ -142,9 +128,3 @@ def test_an_answers_value_may_not_be_what_json_has_not(value: object) -> None:
 def test_messages_are_frozen(union: type) -> None:
     for cls in union.__args__:  # type: ignore[attr-defined]
         assert cls.__struct_config__.frozen
-
-
-def test_a_welcome_that_does_not_say_so_is_not_one_of_practice() -> None:
-    raw = {"type": "welcome", "protocol": 1, "bot": "b", "session": "s", "limits": {}}
-
-    assert not msgspec.convert(raw, Welcome).practice

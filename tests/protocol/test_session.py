@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import copy
+import re
 from collections import deque
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -120,29 +122,6 @@ MESSAGES: tuple[BotMessage | ArenaMessage, ...] = (
 # ---- The table
 
 
-def test_a_match_from_hello_to_goodbye() -> None:
-    end = session()
-    said: list[BotMessage | ArenaMessage] = [*ANSWERED, ask(2), answer(2), over()]
-    said.append(GOODBYE)
-
-    assert [end.note(message) for message in said] == [True] * len(said)
-    assert end.state is State.LEAVING
-
-
-def test_J10_a_bot_that_finishes_plays_on_until_it_leaves_or_comes_back() -> None:
-    end = session(*ASKED)
-    finish = Goodbye(finish=True)
-
-    assert [end.note(finish), end.note(finish)] == [True, False]
-    assert end.note(answer())
-    assert end.finishing
-    end.disconnected()
-    assert not end.finishing
-    again = session(*ASKED, finish)
-    assert again.note(GOODBYE)
-    assert again.state is State.LEAVING
-
-
 @pytest.mark.parametrize("message", MESSAGES, ids=lambda m: type(m).__name__)
 @pytest.mark.parametrize("state", State)
 def test_only_what_the_table_has_may_be_said(
@@ -192,33 +171,78 @@ def test_only_what_the_table_has_may_be_said_of_a_seat(before: SeatState, kind: 
         assert vars(end) == stood
 
 
-def test_hello_is_said_once() -> None:
-    with pytest.raises(OutOfTurn, match=r"^hello may not be sent twice: it is said"):
-        session(*OPENED, HELLO)
+# ---- Conversations
+
+SEATED_ = "hello welcome match ready"
+CONVERSATIONS = {
+    "a match from hello to goodbye": f"{SEATED_} ask:1 answer:1 ask:2 answer:2 over goodbye",
+    "J10 who finishes plays on": f"{SEATED_} ask:1 finish finish- answer:1 ask:2 =asked goodbye",
+    "J10 and may leave now": f"{SEATED_} ask:1 finish goodbye",
+    "J10 it finishes no more after a loss": f"{SEATED_} ask:1 finish lost hello welcome finish",
+    "seats do not mind each other": f"{SEATED_} ask:1 match/n =asked answer/n:1! =asked",
+    "an answer counts once": f"{SEATED_} ask:1 answer:1 answer:1-",
+    "an answer to an earlier question": f"{SEATED_} ask:1 answer:1 ask:2 answer:1- =asked",
+    "an answer before any question": f"{SEATED_} answer:1!",
+    "what crosses an over": f"{SEATED_} ask:1 over ready- answer:1- over- =over",
+    "after a loss hello comes first": f"{SEATED_} ask:1 lost answer:1!",
+    "seats stand as they stood": f"{SEATED_} ask:1 lost hello welcome match ask:1 =asked answer:1",
+    "an invitation that came again": f"{SEATED_} ask:1 match ready- =asked",
+    "the past, invited": "hello welcome match past:1 past:2 past:1 =invited",
+    "the past, seated": f"{SEATED_} past:1 past:2 past:1 =seated",
+    "the past, asked": f"{SEATED_} ask:1 past:1 past:2 past:1 =asked answer:1",
+    "the past, answered": f"{SEATED_} ask:1 answer:1 past:1 past:2 past:1 =seated answer:1-",
+    "a program without its memory, at the arena": (
+        f"{SEATED_} ask:1 answer:1 ask:2 lost hello welcome match ready- past:1 ask:2 answer:2"
+    ),
+    "a program without its memory": f"{SEATED_} past:1 ask:2 answer:2",
+    "a refused answer leaves its question standing": (
+        f"{SEATED_} ask:1 answer:1 refuse:1 =asked answer:1 =seated refuse:1 =asked answer:1 "
+        "=seated ask:2 answer:1- answer:2"
+    ),
+    "what is refused without an ask": f"{SEATED_} ask:1 refused =asked refused/m =asked refused/x =asked",
+}
+"""All that is said counts, but for `-`, and `!` is out of turn; `=` is how the seat in `m` stands."""
 
 
-def test_seats_do_not_mind_each_other() -> None:
-    end = session(*ASKED, invite("other"))
+SAID: dict[str, Callable[[str, int], Any]] = {
+    "hello": lambda *_: HELLO,
+    "welcome": lambda *_: WELCOME,
+    "goodbye": lambda *_: GOODBYE,
+    "finish": lambda *_: Goodbye(finish=True),
+    "refused": lambda name, _: Refused("malformed", "no", name or None),
+    "match": lambda name, _: invite(name or "m"),
+    "ready": lambda name, _: ready(name or "m"),
+    "over": lambda name, _: over(name or "m"),
+    "ask": lambda name, number: ask(number, name or "m"),
+    "answer": lambda name, number: answer(number, name or "m"),
+    "past": lambda name, number: past(number, name or "m"),
+    "refuse": lambda name, number: refuse(number, name or "m"),
+}
 
-    assert end.seat("m") is SeatState.ASKED
-    assert end.seat("other") is SeatState.INVITED
-    with pytest.raises(OutOfTurn):
-        end.note(answer(1, "other"))
+
+@pytest.mark.parametrize("words", CONVERSATIONS.values(), ids=CONVERSATIONS)
+def test_J10_what_counts_in_a_conversation(words: str) -> None:
+    end = Session()
+    for word in words.split():
+        if word[0] == "=":
+            assert end.seat("m").name.lower() == word[1:]
+        elif word == "lost":
+            end.disconnected()
+            assert not end.finishing
+        else:
+            [said] = re.findall(r"^(\w+)(?:/(\w))?(?::(\d))?([-!]?)$", word)
+            kind, name, number, mark = said
+            message, stood = SAID[kind](name, int(number or 1)), copy.deepcopy(vars(end))
+            if mark == "!":
+                with pytest.raises(OutOfTurn):
+                    end.note(message)
+            else:
+                assert end.note(message) is (mark == ""), word
+            assert kind != "finish" or end.finishing
+            assert kind != "past" or vars(end) == stood
 
 
 # ---- Answers
-
-
-def test_an_answer_counts_once() -> None:
-    assert session(*ASKED).note(answer()) is True
-    assert session(*ANSWERED).note(answer()) is False
-
-
-def test_an_answer_to_an_earlier_question_is_ignored() -> None:
-    end = session(*ANSWERED, ask(2))
-
-    assert end.note(answer(1)) is False
-    assert end.seat("m") is SeatState.ASKED
 
 
 @pytest.mark.parametrize(
@@ -248,11 +272,6 @@ def test_an_answer_to_what_was_never_asked_is_out_of_turn(name: str) -> None:
         end.note(Answer("m", name, "bet"))
 
 
-def test_an_answer_before_any_question_is_out_of_turn() -> None:
-    with pytest.raises(OutOfTurn, match="the latest ask is 'none'"):
-        session(*SEATED, answer())
-
-
 def test_an_ask_whose_name_is_no_number_can_be_answered_all_the_same() -> None:
     named = Ask("m", "m:" + "9" * 5000, Open(1, "A"), (), 0, 0)
     end = session(*SEATED, named)
@@ -260,11 +279,6 @@ def test_an_ask_whose_name_is_no_number_can_be_answered_all_the_same() -> None:
     with pytest.raises(OutOfTurn):
         end.note(answer(1))
     assert end.note(Answer("m", named.ask, "bet"))
-
-
-@pytest.mark.parametrize("message", [ready(), answer(), over()])
-def test_what_crosses_an_over_on_the_wire_is_ignored(message: BotMessage | ArenaMessage) -> None:
-    assert session(*ENDED).note(message) is False
 
 
 def test_more_seats_that_are_over_are_remembered_than_there_can_be_tables() -> None:
@@ -310,92 +324,6 @@ def test_a_standing_that_is_looked_at_before_the_invitation_is_free() -> None:
     assert end.standing("m").state is SeatState.FREE
     end.note(invite())
     assert end.standing("m").state is SeatState.INVITED
-
-
-# ---- Reconnecting
-
-
-def test_after_a_lost_connection_hello_comes_first() -> None:
-    end = session(*ASKED)
-    end.disconnected()
-
-    with pytest.raises(OutOfTurn):
-        end.note(answer())
-
-
-def test_after_a_lost_connection_the_seats_stand_as_they_stood() -> None:
-    end = session(*ASKED)
-    end.disconnected()
-    for message in (*OPENED, invite(), ask()):
-        end.note(message)
-
-    assert end.seat("m") is SeatState.ASKED
-    assert end.note(answer()) is True
-
-
-def test_an_invitation_that_came_again_may_be_accepted_again() -> None:
-    end = session(*ASKED)
-
-    assert end.note(invite()) is True
-    assert end.note(ready()) is False
-    assert end.seat("m") is SeatState.ASKED
-
-
-@pytest.mark.parametrize(
-    ("before", "stands"),
-    [
-        ((*OPENED, invite()), SeatState.INVITED),
-        (SEATED, SeatState.SEATED),
-        (ASKED, SeatState.ASKED),
-        (ANSWERED, SeatState.SEATED),
-    ],
-    ids=["invited", "seated", "asked", "answered"],
-)
-def test_what_is_past_counts_every_time_and_changes_nothing(
-    before: tuple[BotMessage | ArenaMessage, ...], stands: SeatState
-) -> None:
-    end = session(*before)
-    stood = copy.deepcopy(vars(end))
-
-    for message in (past(1), past(2), past(1)):
-        assert end.note(message) is True
-    assert end.seat("m") is stands
-    assert vars(end) == stood
-
-
-def test_a_program_without_its_memory_is_told_and_then_asked() -> None:
-    arena = session(*ASKED, answer(), ask(2))
-    arena.disconnected()
-    bot = session()
-    said: list[BotMessage | ArenaMessage] = [*OPENED, invite(), ready(), past(1)]
-    said.append(ask(2))
-    counts = [(arena.note(message), bot.note(message)) for message in said]
-
-    ready_again = (False, True)  # only to the one who remembers
-    assert counts == [*[(True, True)] * 3, ready_again, *[(True, True)] * 2]
-    assert (arena.note(answer(2)), bot.note(answer(2))) == (True, True)
-
-
-# ---- Practice
-
-
-def test_an_answer_that_is_refused_leaves_its_question_standing() -> None:
-    for end in (session(*ANSWERED), session(*ANSWERED)):
-        for _ in range(3):
-            assert end.note(refuse()) is True
-            assert end.seat("m") is SeatState.ASKED
-            assert end.note(answer()) is True
-            assert end.seat("m") is SeatState.SEATED
-        assert end.note(ask(2)) is True
-        assert (end.note(answer(1)), end.note(answer(2))) == (False, True)
-
-
-@pytest.mark.parametrize("about", [None, "m", "x"])
-def test_what_is_refused_without_an_ask_is_about_no_seat(about: str | None) -> None:
-    end = session(*ASKED)
-
-    assert end.note(Refused("malformed", "no", about)) is True
-    assert end.seat("m") is SeatState.ASKED
 
 
 # ---- Any messages at all

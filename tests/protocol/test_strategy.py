@@ -380,6 +380,9 @@ def test_a_method_that_looks_like_one_left_to_the_default_is_refused_with_both_n
         ("three_card_poker", ["play", "is_playing"]),
         ("gin_rummy", ["best_discard", "discard", "card", "hand_value"]),
         ("gin_rummy", ["take_turn", "best_turn"]),
+        # with its own `decide` or `hear`
+        ("high_low", ["decide", "make_bid"]),
+        ("high_low", ["hear", "on_dealt"]),
     ],
 )
 def test_helpers_may_be_called_what_their_author_likes(
@@ -396,13 +399,6 @@ def test_what_is_no_plain_method_replaces_none(tmp_path: Path, made: str) -> Non
     )
 
     assert load_file(write(tmp_path, text)).__name__ == "Mine"
-
-
-@pytest.mark.parametrize("methods", [["decide", "make_bid"], ["hear", "on_dealt"]])
-def test_a_bot_with_its_own_decide_or_hear_calls_its_methods_what_it_likes(
-    tmp_path: Path, methods: list[str]
-) -> None:
-    assert defines(tmp_path, "high_low", *methods).__name__ == "Mine"
 
 
 def test_own_hear_does_not_excuse_a_misspelled_answer(tmp_path: Path) -> None:

@@ -9,7 +9,6 @@ import pytest
 
 from protocol.errors import BadSettings, IllegalAnswer, UnknownGame
 from protocol.games import VOCABULARIES, vocabulary_named
-from protocol.messages import Ask
 from protocol.vocabulary import News, Question, Range, Settings, Vocabulary, shorten
 from protocol.words import Told
 
@@ -126,13 +125,6 @@ def test_every_struct_is_tagged_with_its_kind(words: Vocabulary) -> None:
             assert cls.__struct_config__.tag_field == "kind"
             assert cls.__struct_config__.tag == kind
             assert cls.__struct_config__.frozen
-
-
-@pytest.mark.parametrize("words", VOCABULARIES.values(), ids=list(VOCABULARIES))
-def test_no_field_of_a_question_hides_one_of_the_ask(words: Vocabulary) -> None:
-    envelope = {"type", *Ask.__struct_fields__} - {"question"}
-    for cls in words.questions.values():
-        assert envelope.isdisjoint({"kind", *cls.__struct_fields__})
 
 
 @pytest.mark.parametrize("words", VOCABULARIES.values(), ids=list(VOCABULARIES))
@@ -378,13 +370,6 @@ def test_what_is_nested_too_deeply_is_shown_by_its_type() -> None:
         nested = [nested]
 
     assert shorten(nested) == "<list>"
-
-
-def test_a_question_cannot_be_changed() -> None:
-    question = Choose(("bet",))
-
-    with pytest.raises(AttributeError):
-        question.legal = ("raise",)  # type: ignore[misc]
 
 
 def test_kind_is_the_word_on_the_wire() -> None:

@@ -500,6 +500,7 @@ KINDS: dict[str, Misbehaviour] = {
     "hog-file": Misbehaviour("memory", BLACKJACK, hogs_memory_in_a_file, launched=True),
     "fork-bomb": Misbehaviour("processes", GIN, bombs, launched=True),
     "spin": Misbehaviour("cpu", POKER, spins, launched=True),
+    "sleep": Misbehaviour("timeout", AKQ, lambda bot, ask: time.sleep(_LIFE_S), launched=True),
     # what is no offence
     "come-back": Misbehaviour("completed", AKQ, comes_back, told=True),
     "answer-twice": Misbehaviour("completed", HIGH_LOW, answers_twice, told=True),

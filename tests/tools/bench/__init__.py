@@ -11,6 +11,6 @@ tables   the server's CPU time for a decision with 1, 64, 512 and 2,048 matches 
          bare prototype, and the time on the clock, with one match also beside an echo
 matches  a round robin of 200 bots with its database, two hands a match
 clients  the CPU time of `arena connect` for a decision, beside a thin client
-games    each game in one process, beside OpenSpiel and RLCard if they are installed
+games    each game in one process
 idle     what 5,000 idle bots cost, and those that join them
 """

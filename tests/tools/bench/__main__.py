@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import importlib.util
 import json
 import statistics
 import subprocess
@@ -156,34 +155,28 @@ def _games(turns: _Turns) -> Iterator[BenchRow]:
             continue  # it is not installed there
         work = {"game": name, "seats": game.seats, "settings": game.bench.settings}
         work["closes"] = game.vocabulary.closes.__name__
-        peers = [
-            (peer, HERE)
-            for peer, (module, games) in game_rates.PEERS.items()
-            if name in games and importlib.util.find_spec(module) is not None
-        ]
-        sides = [("ours", HERE), *(turns.beside() or peers)]
+        sides = [HERE, *(tree for _, tree in turns.beside())]
         counts = "deals" if turns.that is None else "decisions"
         costs: list[list[float]] = [[] for _ in sides]
         for number in range(turns.rounds):
             pairs = list(zip(sides, costs, strict=True))
-            for (side, tree), own in reversed(pairs) if number % 2 else pairs:
-                whose = side if side in game_rates.PEERS else "ours"
-                did = _worked(tree, whose, json.dumps(work), turns.seconds)
+            for tree, own in reversed(pairs) if number % 2 else pairs:
+                did = _worked(tree, json.dumps(work), turns.seconds)
                 own.append(1e6 * did["cpu_s"] / did[counts])
         what, unit = f"{name} in process", f"µs of CPU a {counts[:-1]}"
-        if len(sides) == 1:
+        if turns.that is None:
             yield row_of(what, unit, costs[0])
-        for (side, _), own in zip(sides[1:], costs[1:], strict=True):
-            yield row_of(what, unit, costs[0], side, own)
+        else:
+            yield row_of(what, unit, costs[0], turns.that.name, costs[1])
 
 
-def _worked(tree: Tree, whose: str, work: str, seconds: float) -> dict[str, float]:
+def _worked(tree: Tree, work: str, seconds: float) -> dict[str, float]:
     """What a process did in so many seconds of its CPU time."""
-    words = [tree.python, "-P", str(game_rates.__file__), whose, work, str(seconds)]
+    words = [tree.python, "-P", str(game_rates.__file__), work, str(seconds)]
     done = subprocess.run(words, env=tree.env(), capture_output=True, text=True)
     if done.returncode:
         last = done.stderr.strip().splitlines()[-1:] or ["no message"]
-        raise SystemExit(f"{work} of {whose} was to be timed: {last[0]}")
+        raise SystemExit(f"{work} was to be timed: {last[0]}")
     return dict(json.loads(done.stdout))
 
 
