@@ -300,6 +300,7 @@ class FakeHost:
         self.matched: list[tuple[str, Outcome]] = []
         self.wall_s = 0.0
         self.seating = Seating(self.players)
+        self.hosts = FakeHostPools(FakeSeatPool(self._start_process), 0, ())
         self.submitted: FakeVersionService | None = None
         self.pool = FakeSeatPool(self._start_process)
         self.submitted_play: dict[str, Plays] = {}  # how they play who do not play legally
@@ -323,16 +324,12 @@ class FakeHost:
         for competition in in_turn(self.competitions):
             competition.changed(names)
 
-    def has_hosts(self, at_once: int = 4, *portable: str) -> FakeHostPools:
+    def has_hosts(self, at_once: int, *portable: str) -> None:
         """From now on a host plays that many matches at once, of submissions and of these."""
-        pool = FakeSeatPool(self._start_process)
-        hosts = FakeHostPools(pool, at_once, portable)
-        self.seating.hosts = cast(Any, hosts)
-        pool.on_room = self.seating.look
-        return hosts
-
-    def room_changed(self) -> None:
-        """Hosts have come or gone."""
+        hosts, self.seating.hosts = self.hosts, cast(Any, self.hosts)
+        hosts.at_once = hosts.pool.at_once = at_once
+        hosts.portable.update(portable)
+        hosts.pool.on_room = self.seating.look
         for competition in in_turn(self.competitions):
             competition.room_changed()
 
@@ -368,21 +365,14 @@ class FakeHost:
 
     def plays(self, name: str, plays: Plays) -> None:
         """From now on a bot plays otherwise; also what it has been asked before."""
-        player = self.players[name]
-        bot, _ = self._plays[player]
-        self._plays[player] = (bot, plays)
-        for chair in tuple(player.chairs.values()):
-            if chair.ask is not None and (value := plays(chair.ask)) is not None:
-                self._answer(bot, chair.ask, value)
+        bot, _ = self._plays[self.players[name]]
+        self._plays_now(bot, plays)
 
-    def all_play(self, plays: Plays, *, once: bool = False) -> None:
-        """From now on all processes of submissions play otherwise; with `once`, for one question."""
-        for player, (bot, before) in tuple(self._plays.items()):
+    def all_play(self, plays: Plays) -> None:
+        """From now on all processes of submissions play otherwise."""
+        for player, (bot, _) in tuple(self._plays.items()):
             if player.public_name != player.name:
-                self._plays[player] = (bot, before if once else plays)
-                for chair in tuple(player.chairs.values()):
-                    if chair.ask is not None and (value := plays(chair.ask)) is not None:
-                        self._answer(bot, chair.ask, value)
+                self._plays_now(bot, plays)
 
     def offends(self, name: str, finding: Finding) -> None:
         """A bot is gone for good by an offence between matches, as the gateway would rule."""
@@ -498,6 +488,12 @@ class FakeHost:
                 value = plays(message)
                 if value is not None:
                     self._answer(bot, message, value)
+
+    def _plays_now(self, bot: FakeBot, plays: Plays) -> None:
+        self._plays[bot.player] = (bot, plays)
+        for chair in tuple(bot.player.chairs.values()):
+            if chair.ask is not None and (value := plays(chair.ask)) is not None:
+                self._answer(bot, chair.ask, value)
 
     def _answer(self, bot: FakeBot, ask: Ask, value: object) -> None:
         self.house.say(bot, Answer(ask.match, ask.ask, cast(Any, value)))
