@@ -27,7 +27,6 @@ from arena.engine.match import MatchResult, Result
 from arena.engine.names import process_name
 from arena.engine.verdict import FORGIVABLE, Finding
 from arena.formats.formats import forms_for
-from arena.formats.schedule import Outcome, Pairing
 from arena.formats.spec import Form, Plan, plan_of
 from arena.games import GAMES
 from arena.referee.bot_session import BotSession
@@ -246,9 +245,6 @@ class _RecordingListener(Listener):
     def verdict_given(self, verdict: Verdict) -> None:
         self._host.told.append(verdict)
 
-    def match_finished(self, ledger: Ledger, match: str, pairing: Pairing, result: Result) -> None:
-        self._host.matched.append((ledger.id, Outcome(pairing, result)))
-
     def told(self, text: str) -> None:
         self._host.lines.append(text)
 
@@ -297,7 +293,6 @@ class FakeHost:
         self.heard: list[str] = []
         self.told: list[Verdict] = []
         self.lines: list[str] = []
-        self.matched: list[tuple[str, Outcome]] = []
         self.wall_s = 0.0
         self.seating = Seating(self.players)
         self.hosts = FakeHostPools(FakeSeatPool(self._start_process), 0, ())

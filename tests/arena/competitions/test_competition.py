@@ -162,7 +162,9 @@ class CompetitionCase:
         if ended := counted(map(self._ended, range(rows, len(book.rows)))):
             yield f"ended {ended}"
         for each in book.verdicts[verdicts:]:
-            yield f"{each.bot} {'is forgiven' if each.forgiven else 'is out by'} {each.kind.value}"
+            what = "is forgiven" if each.forgiven else "is out by"
+            ruled = " without a match" if each in host.told else ""
+            yield f"{each.bot} {what} {each.kind.value}{ruled}"
         for noted in book.acts[acts:]:
             text = f": {noted.text}" if noted.what in ("flag", VERSION) else ""
             yield self._named(" ".join(filter(None, ("act", noted.what, noted.bot))) + text)
