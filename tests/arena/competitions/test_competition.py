@@ -162,9 +162,9 @@ class CompetitionCase:
         if ended := counted(map(self._ended, range(rows, len(book.rows)))):
             yield f"ended {ended}"
         for each in book.verdicts[verdicts:]:
-            what = "is forgiven" if each.forgiven else "is out by"
-            ruled = " without a match" if each in host.told else ""
-            yield f"{each.bot} {what} {each.kind.value}{ruled}"
+            ruled = "ruled " if each in host.told else ""  # where there was no match
+            what = f"is {ruled}forgiven" if each.forgiven else f"is {ruled}out by"
+            yield f"{each.bot} {what} {each.kind.value}"
         for noted in book.acts[acts:]:
             text = f": {noted.text}" if noted.what in ("flag", VERSION) else ""
             yield self._named(" ".join(filter(None, ("act", noted.what, noted.bot))) + text)
@@ -230,7 +230,7 @@ class CompetitionCase:
             case ["killed"]:
                 for task in self._tasks.values():
                     task.cancel()
-                await asyncio.wait(self._tasks.values())
+                await asyncio.gather(*self._tasks.values(), return_exceptions=True)
             case ["again", *more]:
                 await self._again(*more)
             case ["wall", seconds]:
@@ -382,6 +382,9 @@ class CompetitionCase:
             plan[{"hands": "settings", "id": "competition"}.get(name, name)] = FIELDS.get(
                 name, str
             )(text)
+        if self._host.submitted is not None and names and "take" in plan:
+            in_play = self._host.submitted.in_play("")
+            plan.setdefault("versions", {name: in_play[name] for name in names if name in in_play})
         self._plan = names, plan
         self._host.compete(*names, call_house=self._start_house, **plan)
 

@@ -287,25 +287,6 @@ def fits(host: FakeHost, plan: Plan, out: tuple[str, ...] = ()) -> ScheduleRun:
     return run
 
 
-@pytest.mark.parametrize(
-    ("game", "goal", "most"),
-    [("ace_king_queen", Goal.PAIRS, 60), ("blackjack", Goal.FIRST, 40)],
-    ids=["round robin", "league"],
-)
-async def test_K6_a_competition_plays_on_until_it_is_settled(
-    host: FakeHost, game: str, goal: Goal, most: int
-) -> None:
-    come(host, *THREE)
-    report = await host.play(*THREE, game=game, **settling(goal, most))
-    run = fits(host, host.competition.plan)
-    counts = set(host.book.counted().values())
-
-    assert (run.missing, run.ranking) == ([], ())
-    assert report.played == len(run.asked) == host.competition.settled
-    assert max(counts) <= most
-    assert all(row.rank_low <= row.rank <= row.rank_high for row in report.standings)
-
-
 async def test_an_interrupted_competition_goes_on_as_if_it_never_was(host: FakeHost) -> None:
     come(host, *THREE)
     await host.play(*THREE, **settling())
