@@ -311,7 +311,7 @@ class FakeHost:
     def seat(self, names: Sequence[str]) -> None:
         self.seating.look()
         for competition in in_turn(self.competitions):
-            competition.seat(names)
+            competition.stage.seat(names)
 
     def changed(self) -> None:
         self.seating.look()
@@ -326,7 +326,7 @@ class FakeHost:
         hosts.portable.update(portable)
         hosts.pool.on_room = self.seating.look
         for competition in in_turn(self.competitions):
-            competition.room_changed()
+            competition.look_anew()
 
     def takes_submissions(self, at_once: int = 4, **in_play: int) -> FakeVersionService:
         """These submissions are in play, by owner, and that many of their matches at once."""
@@ -454,7 +454,7 @@ class FakeHost:
 
     def _versions_changed(self) -> None:
         for competition in self.competitions:
-            competition.versions_changed()
+            competition.look_anew()
 
     def _start_process(self, wanted: SeatBot) -> BotSession:
         bot = self.house.launched(wanted.name, on_dirty=self._serve_soon)

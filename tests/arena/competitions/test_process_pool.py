@@ -210,10 +210,13 @@ class PoolCase:
                     await self._does(["release", name])
             case ["next", *endings]:
                 full = ArenaError("cannot start ann")
+                known: dict[str, Finding | ArenaError] = {
+                    "crash": CRASH,
+                    "memory": TOO_LARGE,
+                    "full": full,
+                }
                 full.__cause__ = BlockingIOError(errno.EAGAIN, "No more processes")
-                arena.starts = [
-                    {"crash": CRASH, "memory": TOO_LARGE, "full": full}[e] for e in endings
-                ]
+                arena.starts = [known[each] for each in endings]
             case ["slow"]:
                 arena.is_slow = True
             case ["quick"]:

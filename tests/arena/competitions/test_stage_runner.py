@@ -236,7 +236,7 @@ async def test_the_records_of_matches_that_are_over_are_in_the_database_alone(
     host.come("ann", "ben")
     competition, _ = await host.begin("ann", "ben", "cem", matches=9, limits=Limits())
     await until(lambda: competition.ledger.played >= 9)
-    stage = competition._stage
+    stage = competition.stage
     assert isinstance(stage, RunningStage)
 
     assert {type(outcome.result) for outcome in stage._outcomes.values()} == {Result}
