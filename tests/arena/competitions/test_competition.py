@@ -87,6 +87,8 @@ INSTRUCTOR = {*"pause resume stop close hold release void back fault outage remo
 LAUNCHING = {
     *"submitted version starts unstartable room fits restless hosts asked seats all".split()
 }
+CLASS = tuple(f"b{number}" for number in range(12))
+_MANY = 12  # from so many matches on they are counted, not listed
 FLAGS = {"itself": "with_itself", "attended": "is_attended", "paused": "is_paused"}
 
 
@@ -96,8 +98,11 @@ def _pairs(text: str) -> Iterator[list[str]]:
 
 
 def counted(found: Iterable[str]) -> str:
-    """Each once and in order, with how often it is there."""
-    return ", ".join(f"{what} {n}" if n > 1 else what for what, n in sorted(Counter(found).items()))
+    """Each once and in order, with how often it is there; of many different ones how many."""
+    of = Counter(found)
+    if len(of) > _MANY:
+        return f"{of.total()} matches of {len(of)} kinds"
+    return ", ".join(f"{what} {n}" if n > 1 else what for what, n in sorted(of.items()))
 
 
 def seat_of(name: str, version: str = "") -> str:
@@ -111,6 +116,24 @@ def in_play(table: LiveMatch) -> str:
         for name, chair in zip(table.names, table.chairs, strict=True)
     )
     return ":".join(sorted(seats))
+
+
+def played_now(tables: Sequence[LiveMatch]) -> str:
+    """The matches that are being played, or of many how many there are and of each bot."""
+    if len(tables) < _MANY:
+        return counted(map(in_play, tables))
+    of = Counter(name for table in tables for name in table.names).values()
+    return f"{len(tables)} matches, {min(of)} to {max(of)} of each bot"
+
+
+def some(answers: int) -> Plays:
+    """Answers so many questions at all tables together, and no more."""
+    left = iter(range(answers))
+    return lambda ask: None if next(left, None) is None else first_legal(ask)
+
+
+def names_of(text: str) -> Sequence[str]:
+    return CLASS if text == "class" else text.split(",")
 
 
 class CompetitionCase:
@@ -182,7 +205,7 @@ class CompetitionCase:
         for competition in self._host.competitions:
             of = "" if len(self._host.competitions) == 1 else f"{competition.id} "
             arbiter = competition.arbiter
-            yield f"{of}plays", counted(map(in_play, arbiter.tables))
+            yield f"{of}plays", played_now(arbiter.tables)
             seats = arbiter.playing - len(arbiter.tables)
             yield f"{of}waits for seats of", f"{seats}" if seats else ""
             yield f"{of}waits for", " ".join(sorted(competition.progress.waits_for))
@@ -242,15 +265,19 @@ class CompetitionCase:
             case ["acts", "fail"]:
                 host.book.fails_to_act = True
             case ["set", name, value]:
-                self._patch.setattr(f"arena.competitions.{name}", float(value))
+                self._patch.setattr(f"arena.{name}", float(value))
             case ["house", *bots]:
                 self.house_bots += bots
             case ["guests", *names]:
                 host.guests |= {*names}
             case ["people", *names]:
                 host.people |= {*names}
-            case ["order"]:
-                self._said += [" ".join(":".join(sorted(each)) for each, _ in host.book.matches)]
+            case ["order", *part]:
+                first, count = map(int, part or ("0", "99"))
+                played = host.book.matches[first : first + count]
+                self._said += [" ".join(":".join(sorted(each)) for each, _ in played)]
+            case ["most"]:
+                self._said.append(f"a bot had up to {max(host.most_chairs.values())} matches")
             case ["verdicts"]:
                 self._said += [*map(self._evidence, self._competition.ledger.verdicts)]
             case ["progress"]:
@@ -272,7 +299,7 @@ class CompetitionCase:
             case [hosts, *more] if hosts in LAUNCHING:
                 self._launches(hosts, *more)
             case [names, verb, *more]:
-                for name in names.split(","):
+                for name in names_of(names):
                     self._bot_does(name, verb, more)
             case _:
                 raise AssertionError(f"unknown words: {' '.join(words)}")
@@ -281,6 +308,8 @@ class CompetitionCase:
         host = self._host
         options = dict(word.split("=") for word in more if "=" in word)
         plays = next((PLAYS[word]() for word in more if word in PLAYS), first_legal)
+        if "some" in options:
+            plays = some(int(options["some"]))
         match verb:
             case "comes" | "come":
                 tables, is_launched = int(options.get("tables", 1)), "launched" in more
@@ -375,7 +404,8 @@ class CompetitionCase:
                 host.all_play(PLAYS[how]())
 
     def _competes(self, more: Sequence[str]) -> None:
-        names = tuple(word for word in more if "=" not in word and word not in FLAGS)
+        words = (names_of(word) for word in more if "=" not in word and word not in FLAGS)
+        names = tuple(name for found in words for name in found)
         plan: dict[str, Any] = {FLAGS[word]: True for word in more if word in FLAGS}
         plan.setdefault("limits", Limits())
         for name, text in (word.split("=") for word in more if "=" in word):
@@ -438,7 +468,7 @@ class CompetitionCase:
         out_ = {name for place in report.ranking if place.offence for name in place.names}
         for name in sorted(name for place in report.ranking for name in place.names):
             found.append(f"{name}{' out' if name in out_ else ''}")
-        return "".join(f", {each}" for each in found)
+        return "".join(f", {each}" for each in found if len(found) < _MANY)
 
     async def _start_house(self, game: str, name: str) -> None:
         if name in self._host.players:

@@ -25,17 +25,7 @@ from bots.strategy import choose
 from protocol.errors import UsageError
 from protocol.messages import Ask, Ending, Limits, Mechanism
 from tests.support.fake_bots import FakeArena
-from tests.support.fake_host import (
-    FakeHost,
-    Plays,
-    a_while,
-    act,
-    at_random,
-    first_legal,
-    in_time,
-    silent,
-    until,
-)
+from tests.support.fake_host import FakeHost, a_while, act, at_random, in_time, silent, until
 
 pytestmark = pytest.mark.virtual_time
 
@@ -61,13 +51,6 @@ def rows_of(standings: Iterable[Row]) -> list[Row]:
 
 def rows(report: CompetitionReport) -> list[Row]:
     return rows_of(report.standings)
-
-
-async def answers(host: FakeHost, *names: str) -> None:
-    """Bots that were silent play on."""
-    for name in names:
-        host.plays(name, first_legal)
-    await a_while(400)
 
 
 # --- in the moment of an end ---
@@ -132,104 +115,6 @@ async def test_goodbye_between_two_matches_and_back_in_time_is_no_offence(host: 
 # --- how many matches at once, and which ---
 
 
-CLASS = tuple(f"bot {number}" for number in range(12))
-
-
-async def test_a_competition_opens_as_few_matches_at_once_as_keep_its_bots_busy(
-    host: FakeHost,
-) -> None:
-    host.come(*CLASS, plays=silent, tables=64)
-    competition, task = await host.begin(*CLASS, matches=4)
-    playing = Counter(
-        chair.player.name for table in competition.arbiter.tables for chair in table.chairs
-    )
-
-    assert len(competition.arbiter.tables) < 4 * len(CLASS) / 2 + 1
-    assert set(playing.values()) == {4}
-
-    await answers(host, *CLASS)
-    report = await in_time(task)
-
-    assert report.played == 4 * 66
-
-
-def some(answers: int) -> Plays:
-    """Answers so many questions at all tables together, and no more."""
-    left = iter(range(answers))
-    return lambda ask: None if next(left, None) is None else first_legal(ask)
-
-
-LONG: dict[str, Any] = {"settings": {"hands": 1000}, "matches": 4}
-
-
-@pytest.mark.parametrize("looks", [1_000, 1])
-async def test_more_are_opened_as_the_first_matches_go_on(
-    host: FakeHost, monkeypatch: pytest.MonkeyPatch, looks: int
-) -> None:
-    """Also if only some of thousands of bots are looked at."""
-    monkeypatch.setattr("arena.competitions.stage_runner._GROW_S", 0.001)
-    monkeypatch.setattr("arena.competitions.stage_runner._TRIES", looks)
-
-    host.come(*CLASS, plays=silent, tables=64)
-    competition, _ = await host.begin(*CLASS, **LONG)
-    before = len(competition.arbiter.tables)
-
-    assert before == 4 * len(CLASS) / 2
-
-    for name in CLASS:
-        host.plays(name, some(500))
-    await a_while(1_000)
-    after = len(competition.arbiter.tables)
-    playing = Counter(
-        chair.player.name for table in competition.arbiter.tables for chair in table.chairs
-    )
-
-    assert competition.settled == 0
-    assert all(playing[name] > 4 for name in CLASS)
-    assert before < after < 64 * len(CLASS) / 2
-
-    competition.pause(act("pause"))
-    for name in CLASS:
-        host.plays(name, some(100))
-    await a_while(400)
-
-    assert len(competition.arbiter.tables) == after
-
-
-async def test_when_a_match_has_ended_all_are_opened_however_long_one_was_said_to_take(
-    host: FakeHost, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("arena.referee.live_match.LiveMatch.progress", 0.0)
-
-    host.come(*CLASS, tables=64)
-    _, task = await host.begin(*CLASS, matches=4)
-    await in_time(task)
-
-    assert max(host.most_chairs.values()) > 4
-
-
-async def test_after_a_pause_few_are_opened_again(host: FakeHost) -> None:
-    host.come(*CLASS, plays=silent, tables=64)
-    competition, _ = await host.begin(*CLASS, matches=40)
-    for name in CLASS:
-        host.plays(name, some(60))
-    await a_while(400)
-
-    assert len(competition.arbiter.tables) > 4 * len(CLASS)
-
-    competition.pause(act("pause"))
-    await answers(host, *CLASS)
-
-    assert competition.arbiter.tables == ()
-
-    for name in CLASS:
-        host.plays(name, silent)
-    competition.resume(act("resume"))
-    await a_while()
-
-    assert 0 < len(competition.arbiter.tables) <= 4 * len(CLASS) / 2
-
-
 async def test_the_records_of_matches_that_are_over_are_in_the_database_alone(
     host: FakeHost,
 ) -> None:
@@ -240,19 +125,6 @@ async def test_the_records_of_matches_that_are_over_are_in_the_database_alone(
     assert isinstance(stage, RunningStage)
 
     assert {type(outcome.result) for outcome in stage._outcomes.values()} == {Result}
-
-
-async def test_whoever_has_had_the_fewest_matches_is_next(host: FakeHost) -> None:
-    host.come("ann", "ben")
-    task = asyncio.create_task(host.play("ann", "ben", "cem", "dora", matches=9, limits=Limits()))
-    await until(lambda: len(host.book.matches) == 8 and host.house.referee.tables)
-    host.comes("cem")
-    host.comes("dora")
-    await until(lambda: len(host.book.matches) >= 18)
-    task.cancel()
-    latest = [set(players) for players, _ in host.book.matches[9:]]
-
-    assert latest.count({"cem", "dora"}) > latest.count({"ann", "cem"}) + 2
 
 
 # --- competitions that settle ---
