@@ -40,7 +40,8 @@ def names(text: str) -> tuple[str, ...]:
 class ComingBots(StepByStep):
     """Runs of the words of a line, and who has come to each."""
 
-    def does(self, who: str, *words: str) -> Iterator[str]:
+    def does(self, *words: str) -> Iterator[str]:
+        who = words[0]
         flags = [word for word in words if "=" not in word]
         fields = dict(word.split("=", 1) for word in words if "=" in word)
         lists = {name: fields.pop(name, None) for name in ("here", "roster", "version", "named")}
