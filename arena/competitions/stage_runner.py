@@ -47,7 +47,7 @@ class RunningStage(Stage):
         self._pairings: list[Pairing] = []
         self._playing: Counter[str] = Counter()  # of each bot, matches at its tables
         self._launched: Counter[str] = Counter()  # and those that need none of its tables
-        self._without_tables: set[int] = set()  # the pairings of these
+        self._counted: dict[int, Counter[str]] = {}  # in which of both a match is counted
         self.progress = 0.0
         self._ended = 0
         self._free: set[str] = set()  # bots but for those without a free table at the last look
@@ -236,16 +236,12 @@ class RunningStage(Stage):
                 self._absences.forgive(name)
             if not self._opened:
                 self.progress, self._ended = 0.0, 0  # the first, or the first after a pause
-            if not needs_tables:
-                self._without_tables.add(pairing.number)
-            self._matches_at(pairing).update(pairing.players)
+            matches = self._playing if needs_tables else self._launched
+            self._counted[pairing.number] = matches
+            matches.update(pairing.players)
             self._had.update(pairing.players)
             self._opened[pairing.number] = pairing
             self._arbiter.open(pairing, partial(self._over, pairing))
-
-    def _matches_at(self, pairing: Pairing) -> Counter[str]:
-        """Where the match of a pairing is counted: at the tables of its bots, or not."""
-        return self._launched if pairing.number in self._without_tables else self._playing
 
     def _free_tables(self, name: str, *, needs_tables: bool = True) -> int:
         """How many more matches a bot may play now; one that is away gets a deadline.
@@ -418,8 +414,7 @@ class RunningStage(Stage):
 
     def _over(self, pairing: Pairing, ended: EndedMatch) -> None:
         del self._opened[pairing.number]
-        self._matches_at(pairing).subtract(pairing.players)
-        self._without_tables.discard(pairing.number)
+        self._counted.pop(pairing.number).subtract(pairing.players)
         self._had.subtract(pairing.players)  # until it is settled
         self._free.update(pairing.players)
         if ended.result.termination.kind is Ending.COMPLETED:
