@@ -14,7 +14,7 @@ from functools import partial
 
 from arena.competitions.arbiter import Arbiter
 from arena.competitions.ladder_runner import LadderStage
-from arena.competitions.stage import CompetitionStopped, Stage
+from arena.competitions.stage import CompetitionStage, CompetitionStopped
 from arena.competitions.stage_runner import RunningStage
 from arena.engine.names import owner_of
 from arena.engine.verdict import Finding
@@ -59,7 +59,7 @@ class Competition:
             for name, ended in ledger.book.removed.items():
                 self.arbiter.findings[name] = _removed(ended.text)
         self._names = frozenset((*self.plan.players, *self.plan.house))
-        self.stage = self._nothing = Stage(arbiter)
+        self.stage = self._nothing = CompetitionStage(arbiter)
         self._stopped_by: Act | None = None
         self._is_stopped = False
         self._is_closed = False
@@ -380,7 +380,7 @@ class Competition:
         await self.arbiter.launch_house_bots(pairings)
         return await self._outcomes(RunningStage(self.arbiter, pairings, follow))
 
-    async def _outcomes(self, stage: Stage) -> Outcomes:
+    async def _outcomes(self, stage: CompetitionStage) -> Outcomes:
         """Play a stage to its end."""
         self.stage = stage
         for name in tuple(self.arbiter.findings):

@@ -15,7 +15,7 @@ from functools import partial
 from itertools import chain, islice
 
 from arena.competitions.arbiter import Arbiter, EndedMatch
-from arena.competitions.stage import Stage
+from arena.competitions.stage import CompetitionStage
 from arena.engine.names import owner_of, public_name
 from arena.formats.ladder import Ladder, pairings
 from arena.formats.schedule import Pairing
@@ -28,7 +28,7 @@ _GATHER_S = 0.1  # between two looks in a crowd
 _WAIT_S = 1.0  # bots that have just met wait so long for others before they meet again
 
 
-class LadderStage(Stage):
+class LadderStage(CompetitionStage):
     """The matches of a ladder.
 
     `ladder` returns the ratings as they are now; `first` is the number of the next pairing.

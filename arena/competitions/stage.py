@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from arena.competitions.arbiter import Arbiter
 from arena.formats.schedule import Outcomes, Pairing
 
-__all__ = ["CompetitionStopped", "Stage"]
+__all__ = ["CompetitionStage", "CompetitionStopped"]
 
 _ARENA_STOPPED = "the arena was stopped, and this match does not count"
 
@@ -23,7 +23,7 @@ class CompetitionStopped(Exception):
     """The instructor has ended the competition."""
 
 
-class Stage:
+class CompetitionStage:
     """The pairings of one stage; of this base class there are none.
 
     Attributes:

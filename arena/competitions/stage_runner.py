@@ -13,7 +13,7 @@ from functools import partial
 from arena.competitions.absences import Absences
 from arena.competitions.arbiter import Arbiter, EndedMatch
 from arena.competitions.pairing_queue import PairingQueue
-from arena.competitions.stage import Stage
+from arena.competitions.stage import CompetitionStage
 from arena.engine.match import Result
 from arena.formats.schedule import Outcome, Outcomes, Pairing
 from arena.referee.bot_session import BotSession
@@ -29,7 +29,7 @@ _TRIES = 1_000  # pairings in a look: some 5 ms
 _TOGETHER_S = 10.0  # bots that an outage takes are missed one after another
 
 
-class RunningStage(Stage):
+class RunningStage(CompetitionStage):
     """A stage with pairings that are known before, as of a round robin.
 
     Where stages overlap, `follow` gets the outcomes so far, by number, whenever there are new ones,
