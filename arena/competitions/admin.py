@@ -186,7 +186,7 @@ class AdminCommands:
             chosen = [each for each in chosen if not each.arbiter.is_paused]
         if message.action is Action.RESUME:
             going_on = _ids(chosen)
-            chosen = [each for each in chosen if each.arbiter.is_paused or each.is_stuck]
+            chosen = [each for each in chosen if each.arbiter.is_paused or each.stage.is_stuck]
             if going_on and not chosen:
                 raise UsageError(
                     "expected a competition that is paused, or has a match that waits after "

@@ -274,7 +274,8 @@ class Arbiter:
         A bot that is out plays no more (J3), so only one of its matches may say so.
         """
         playing = [table for table in self.tables if name in table.names]
-        for player in {table.chairs[table.names.index(name)].player for table in playing}:
+        players = (table.chairs[table.names.index(name)].player for table in playing)
+        for player in dict.fromkeys(players):
             self.gateway.referee.offence(player, finding, dict.fromkeys(playing, ()))
         self.withdraw(f"{name} was removed", lambda wanted: name in wanted.names)
 

@@ -310,9 +310,10 @@ class BotsHere(Listener):
         It is the part of the decisions that are left in it, so that all competitions go on at the
         pace at which they began. Afterwards `in_turn` is enough. An elimination may use all tables.
         """
-        if len(self.competitions) < 2:
+        on = self.competitions
+        if len(on) < 2:
             return 1.0
-        wanting = [each for each in self.competitions if each.id == competition or each.wants(name)]
+        wanting = [each for each in on if each.id == competition or each.stage.wants(name)]
         own = next((each for each in wanting if each.id == competition), None)
         if own is None or own.plan.form is Form.ELIMINATION:
             return 1.0
@@ -335,7 +336,7 @@ class BotsHere(Listener):
                 self._supervisor.dismiss(name)
         self._seating.look()
         for competition in in_turn(self.competitions):
-            competition.seat(names)
+            competition.stage.seat(names)
 
     # --- what is told ---
 

@@ -14,7 +14,8 @@ from functools import partial
 
 from arena.competitions.arbiter import Arbiter
 from arena.competitions.ladder_runner import LadderStage
-from arena.competitions.stage_runner import CompetitionStopped, RunningStage
+from arena.competitions.stage import CompetitionStage, CompetitionStopped
+from arena.competitions.stage_runner import RunningStage
 from arena.formats.eta import Left
 from arena.formats.formats import expected_matches, open_stages
 from arena.formats.schedule import OpenStages, Outcome, Outcomes, Pairing, Ranking
@@ -35,6 +36,7 @@ class Competition:
     """One competition while it is played.
 
     Attributes:
+        stage: the one that is played.
         scheduled: how many matches have been drawn so far.
         started_at: when it was begun, in Unix seconds; the scheduler corrects it after an
             interruption.
@@ -57,7 +59,7 @@ class Competition:
             for name, ended in ledger.book.removed.items():
                 self.arbiter.findings[name] = _removed(ended.text)
         self._names = frozenset((*self.plan.players, *self.plan.house))
-        self._stage: RunningStage | LadderStage | None = None
+        self.stage = self._nothing = CompetitionStage(arbiter)
         self._stopped_by: Act | None = None
         self._is_stopped = False
         self._is_closed = False
@@ -71,8 +73,8 @@ class Competition:
     @property
     def settled(self) -> int:
         """How many of the scheduled matches have been played or never will be."""
-        if self._stage is not None:
-            return self._settled + self._stage.settled
+        if self.stage is not self._nothing:
+            return self._settled + self.stage.settled
         # Before its first stage it has what an earlier arena has played.
         return max(self._settled, 0 if self.plan.form is Form.LADDER else self.ledger.played)
 
@@ -81,21 +83,6 @@ class Competition:
         if self.is_over:
             return CompetitionState.STOPPED if self._is_stopped else CompetitionState.FINISHED
         return CompetitionState.PAUSED if self.arbiter.is_paused else CompetitionState.RUNNING
-
-    @property
-    def is_stuck(self) -> bool:
-        """Whether a match waits for the instructor, as it was void too often (J5)."""
-        return isinstance(self._stage, RunningStage) and self._stage.is_stuck
-
-    @property
-    def waiting(self) -> int:
-        """How many pairings wait for a table now; always 0 on a ladder."""
-        return self._stage.waiting if isinstance(self._stage, RunningStage) else 0
-
-    def queue(self, most: int) -> tuple[Pairing, ...]:
-        """At most `most` of the pairings that wait for a table, roughly in order."""
-        stage = self._stage
-        return stage.queue(most) if isinstance(stage, RunningStage) else ()
 
     @property
     def left(self) -> Left | None:
@@ -112,15 +99,14 @@ class Competition:
     @property
     def rest(self) -> float:
         """Roughly how many decisions are left in what is scheduled."""
-        stage = self._stage
-        if not isinstance(stage, RunningStage):
+        if self.plan.form is Form.LADDER:
             return 0.0
-        return self.arbiter.workload.rest(stage.playing, stage.waiting)
+        return self.arbiter.workload.rest(self.stage.playing, self.stage.waiting)
 
     @property
     def is_spreading(self) -> bool:
         """Whether its first matches are still on; until then `tables_at_once` allows few."""
-        is_spreading = isinstance(self._stage, RunningStage) and self._stage.progress < 1.0
+        is_spreading = self.stage.progress < 1.0
         return is_spreading and not self.only_waits  # else it would keep tables for weeks
 
     @property
@@ -132,12 +118,10 @@ class Competition:
 
     def leaving_costs(self, name: str) -> str:
         """What it costs a bot to leave now, in a line; empty if it costs nothing (J10)."""
-        stage = self._stage
-        if not isinstance(stage, RunningStage) or not self.is_in(name):
-            return ""
-        if self.arbiter.bots.submission(name) is not None:
-            return ""  # it is not the connected bot that plays
-        waiting = len(stage.waiting_for(name))
+        is_played = isinstance(self.stage, RunningStage) and self.is_in(name)
+        if not is_played or self.arbiter.bots.submission(name) is not None:
+            return ""  # else it is not the connected bot that plays
+        waiting = len(self.stage.waiting_for(name))
         what = "1 match waits" if waiting == 1 else f"{waiting} matches wait"
         if not waiting and (self.plan.form is Form.ELIMINATION or self.plan.settle):
             what = "what is drawn next waits"
@@ -147,11 +131,6 @@ class Competition:
         if not self.ledger.is_reopened:
             until = f"for up to {self.plan.wait_s:g} s, then you are absent"
         return f"{what} for you in {self.title} {until}"
-
-    def wants(self, name: str) -> bool:
-        """Whether a match of that bot waits for a table; never on a ladder."""
-        stage = self._stage
-        return isinstance(stage, RunningStage) and stage.wants(name)
 
     @property
     def progress(self) -> Progress:
@@ -165,7 +144,7 @@ class Competition:
             settled=self.settled,
             scheduled=0 if self.plan.settle else self._expected,
             left_s=left and round(left.s(self.arbiter.listener.beside(self.id)), 1),
-            waits_for=() if self._stage is None else self._stage.waits_for,
+            waits_for=self.stage.waits_for,
             reopened=self.ledger.is_reopened,
         )
 
@@ -177,9 +156,9 @@ class Competition:
         """
         if not self.ledger.is_reopened:
             return ""
-        waits_for = () if self._stage is None else self._stage.waits_for
+        waits_for = self.stage.waits_for
         waits = f"; it waits for {some(waits_for)}, however long that takes" if waits_for else ""
-        if self.is_stuck:
+        if self.stage.is_stuck:
             waits += f" (`arena resume {self.id}` has played what was void too often)"
         return (
             f"{self.id} was over and goes on for its void matches{waits}: `arena stop {self.id} "
@@ -214,18 +193,12 @@ class Competition:
         mine = [name for name in names if plays(name)]
         self.arbiter.bots.room_changed()
         if mine:
-            self.seat(mine)
+            self.stage.seat(mine)
 
-    def room_changed(self) -> None:
-        """Hosts have come or gone, or have room again."""
+    def look_anew(self) -> None:
+        """Hosts have come or gone or have room again, or other versions are in play."""
         self.arbiter.bots.room_changed()
-        if self._stage is not None:
-            self._stage.room_changed()
-
-    def versions_changed(self) -> None:
-        """Other versions are in play: on a ladder they take over at the next match."""
-        if isinstance(self._stage, LadderStage):
-            self._stage.versions_changed()
+        self.stage.look_anew()
 
     def offended(self, name: str, finding: Finding) -> None:
         """Eliminate a bot that is gone for good, also if that ended no match here (J3).
@@ -243,13 +216,11 @@ class Competition:
             return
         if name in self.plan.house:
             self.arbiter.tell(f"the house bot {name} {finding.text}")
-            if self._stage is not None:
-                self._stage.offended(name)
+            self.stage.offended(name)
         elif self.is_in(name) and not self.ledger.book.knows(name, finding.event):
             is_new = name not in self.arbiter.findings
             self.arbiter.findings.setdefault(name, finding)
-            if self._stage is not None:
-                self._stage.offended(name)
+            self.stage.offended(name)
             rests = self.plan.form is Form.ELIMINATION and name not in self.ledger.book.out
             if is_new and rests:
                 # It does not play just now: its next match has to know, also after a power cut.
@@ -263,10 +234,6 @@ class Competition:
             self.plan.form is Form.LADDER
             and (name in self.ledger.ladder() or self.arbiter.bots.climbs(name))
         )
-
-    def seat(self, names: Sequence[str]) -> None:
-        if self._stage is not None:
-            self._stage.seat(names)
 
     # --- the instructor's commands ---
 
@@ -306,15 +273,13 @@ class Competition:
             restored = self.ledger.restore(act)
             self._reopen()
         self._stopped_by = act
-        if self._stage is not None:
-            self._stage.stop()
+        self.stage.stop()
         return restored
 
     def close(self) -> None:
         """End a ladder whose time is over."""
         self._is_closed = True
-        if isinstance(self._stage, LadderStage):
-            self._stage.close()
+        self.stage.close()
 
     def table(self, match: str) -> LiveMatch | None:
         return next((table for table in self.arbiter.tables if table.id == match), None)
@@ -349,8 +314,7 @@ class Competition:
         finding = _removed(act.text)
         self.arbiter.findings[name] = finding
         self.arbiter.removed(name, finding)
-        if self._stage is not None:
-            self._stage.offended(name)
+        self.stage.offended(name)
         self.ledger.remove(name, act.text)
         self._reopen()
 
@@ -372,31 +336,19 @@ class Competition:
 
     def _halt(self, why: str) -> None:
         self.arbiter.withdraw(why)
-        if self._stage is not None:
-            self._stage.halted()
+        self.stage.halted()
 
     def _go_on(self, *, retries: bool = False) -> None:
         self.arbiter.workload.begin(self._loop.time(), self.arbiter.decisions)
         self._reopen(retries=retries)
 
     def _reopen(self, *, retries: bool = False) -> None:
-        if self._stage is not None:
-            removed = tuple(self.ledger.book.removed)
-            self._stage.reopen(removed, first=self._first, retries=retries)
+        self.stage.reopen(self._first, retries=retries)
 
     async def _play_all(self) -> Ranking:
         if self.plan.form is Form.LADDER:
-            self._stage = ladder = LadderStage(
-                self.arbiter, self.ledger.ladder, self.ledger.last_pairing + 1
-            )
-            if self._stopped_by is not None:
-                ladder.stop()
-            elif self._is_closed:
-                ladder.close()
-            try:
-                await ladder.outcomes()
-            finally:
-                self._stage = None
+            first = self.ledger.last_pairing + 1
+            await self._outcomes(LadderStage(self.arbiter, self.ledger.ladder, first))
             return ()
         stages = open_stages(self.plan)
         if self.plan.settle:
@@ -425,16 +377,22 @@ class Competition:
         self.scheduled += len(pairings)
         self._first = pairings[0].number
         await self.arbiter.launch_house_bots(pairings)
-        self._stage = stage = RunningStage(self.arbiter, pairings, follow)
+        return await self._outcomes(RunningStage(self.arbiter, pairings, follow))
+
+    async def _outcomes(self, stage: CompetitionStage) -> Outcomes:
+        """Play a stage to its end."""
+        self.stage = stage
         for name in tuple(self.arbiter.findings):
             stage.offended(name)
         if self._stopped_by is not None:
             stage.stop()
+        elif self._is_closed:
+            stage.close()
         try:
             return await stage.outcomes()
         finally:
             self._settled += stage.settled
-            self._stage = None
+            self.stage = self._nothing
 
 
 def _removed(text: str) -> Finding:

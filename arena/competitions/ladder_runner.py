@@ -15,9 +15,9 @@ from functools import partial
 from itertools import chain, islice
 
 from arena.competitions.arbiter import Arbiter, EndedMatch
-from arena.competitions.stage_runner import ARENA_STOPPED, CompetitionStopped
+from arena.competitions.stage import CompetitionStage
 from arena.formats.ladder import Ladder, pairings
-from arena.formats.schedule import Outcomes, Pairing
+from arena.formats.schedule import Pairing
 from arena.games.names import owner_of, public_name
 
 __all__ = ["LadderStage"]
@@ -28,71 +28,36 @@ _GATHER_S = 0.1  # between two looks in a crowd
 _WAIT_S = 1.0  # bots that have just met wait so long for others before they meet again
 
 
-class LadderStage:
-    """The matches of a ladder; its competition drives it like a `RunningStage`.
+class LadderStage(CompetitionStage):
+    """The matches of a ladder.
 
     `ladder` returns the ratings as they are now; `first` is the number of the next pairing.
     """
 
-    waits_for: tuple[str, ...] = ()
+    settled = 0
 
     def __init__(self, arbiter: Arbiter, ladder: Callable[[], Ladder], first: int) -> None:
-        self._arbiter = arbiter
-        self._bots = arbiter.bots
+        super().__init__(arbiter)
         self._ladder = ladder
         self._number = first
-        self._opened: dict[int, Pairing] = {}  # those whose matches are played or wait for seats
         self._rests: set[str] = set()
         self._owners_rest: set[str] = set()
         self._timers: set[asyncio.TimerHandle] = set()
         self._waits = self._gathers = self._is_crowded = False
-        self._loop = asyncio.get_running_loop()
-        self._done: asyncio.Future[None] = self._loop.create_future()
         self.settled = first - 1  # those of an arena that was stopped among them
-
-    async def outcomes(self) -> Outcomes:
-        """Play until closed; raises `CompetitionStopped`, or `ArenaError` from the database."""
-        self.seat(())
-        why = ARENA_STOPPED
-        try:
-            await self._done
-            why = "its ladder was closed"
-        except Exception:  # a cancellation is none
-            why = "its competition was stopped"
-            raise
-        finally:
-            self._done.cancel()
-            for timer in self._timers:
-                timer.cancel()
-            self._arbiter.void_all(why)
-        return ()
-
-    def stop(self) -> None:
-        """Make `outcomes` raise `CompetitionStopped`."""
-        self._fail(CompetitionStopped())
 
     def close(self) -> None:
         if not self._done.done():
             self._done.set_result(None)
 
-    def halted(self) -> None:
-        """Do nothing: matches that are being played go on."""
-
-    def reopen(self, removed: Sequence[str] = (), *, first: int = 1, retries: bool = False) -> None:
-        """Go on after a pause, or after a result was taken back that may have been an offence."""
+    def reopen(self, first: int = 1, *, retries: bool = False) -> None:
+        # What was taken back may have been an offence.
         self._owners_rest.clear()
         self.seat(())
 
-    def offended(self, name: str) -> None:
-        """Do nothing: no pairing waits for a bot."""
-
-    def versions_changed(self) -> None:
+    def look_anew(self) -> None:
         """Let the versions that are in play now take over, also in matches that have not begun."""
         self._arbiter.withdraw_replaced()
-        self.seat(())
-
-    def room_changed(self) -> None:
-        """Hosts have come or gone."""
         self.seat(())
 
     def seat(self, names: Sequence[str]) -> None:
@@ -232,12 +197,9 @@ class LadderStage:
     def _over(self, pairing: Pairing, ended: EndedMatch) -> None:
         del self._opened[pairing.number]
         self.settled += 1
-        try:
+        with self._failing():
             self._arbiter.note(pairing, ended)
             self._arbiter.flag_left(pairing)
-        except Exception as error:
-            self._fail(error)
-            return
         pause_s = self._arbiter.plan.pause_s
         if not ended.id and ended.is_fault:
             pause_s = max(pause_s, _WAIT_S)  # what has just failed would fail at once again
@@ -246,13 +208,16 @@ class LadderStage:
             self._later(pause_s, partial(self._rested, self._rests, pairing.players))
         self._arbiter.listener.freed(pairing.players)
 
+    async def _until_over(self) -> None:
+        try:
+            await self._done
+        finally:
+            for timer in self._timers:
+                timer.cancel()
+
     def _rested(self, resting: set[str], names: Sequence[str]) -> None:
         resting.difference_update(names)
         self._seat(rematch=False)
-
-    def _fail(self, error: Exception) -> None:
-        if not self._done.done():
-            self._done.set_exception(error)
 
     def _later(self, delay_s: float, call: Callable[[], None]) -> None:
         def ring() -> None:

@@ -452,13 +452,13 @@ class LiveArena:
         """Hosts have come or gone, or have room again."""
         self._seating.look()
         for competition in in_turn(self.here.competitions):
-            competition.room_changed()
+            competition.look_anew()
 
     def _versions_changed(self) -> None:
         """Other versions are in play, or a submission has been decided."""
         self._changed.set()
         for competition in in_turn(self.here.competitions):
-            competition.versions_changed()
+            competition.look_anew()
         self._retire_versions()
 
     def _retire_versions(self) -> None:

@@ -40,7 +40,7 @@ class PairingQueue:
         lineup = frozenset(pairing.players)
         self._has_large |= len(lineup) > 2
         self._pairings.setdefault(lineup, {})[pairing.number] = pairing
-        for name in lineup:
+        for name in pairing.players:
             self._lineups.setdefault(name, {}).setdefault(lineup, next(self._turns))
 
     def discard(self, pairing: Pairing) -> None:

@@ -1,22 +1,19 @@
 """One stage of a competition while it is played, until every pairing has its outcome.
 
 A stage opens matches as bots are free, knows which bots it waits for, and drops the pairings of
-bots that are eliminated. The arbiter has the matches played, records them and knows who is out. A
-stage is driven by events elsewhere: a bot comes, a match ends, a deadline is over. So no error may
-be raised there: it ends the stage instead.
+bots that are eliminated. The arbiter has the matches played, records them and knows who is out.
 """
 
 from __future__ import annotations
 
-import asyncio
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from functools import partial
 
 from arena.competitions.absences import Absences
 from arena.competitions.arbiter import Arbiter, EndedMatch
 from arena.competitions.pairing_queue import PairingQueue
+from arena.competitions.stage import CompetitionStage
 from arena.formats.schedule import Outcome, Outcomes, Pairing
 from arena.games.match import Result
 from arena.referee.bot_session import BotSession
@@ -24,7 +21,7 @@ from arena.referee.referee import MOST_VOIDS
 from arena.referee.timers import Timer
 from protocol.messages import Ending
 
-__all__ = ["ARENA_STOPPED", "CompetitionStopped", "RunningStage"]
+__all__ = ["RunningStage"]
 
 _GROW_S = 0.5  # between looks whether there is room for more matches
 _QUEUED = 4  # matches of a submitted bot, so that there are some between bots that are warm
@@ -32,16 +29,8 @@ _TRIES = 1_000  # pairings in a look: some 5 ms
 _TOGETHER_S = 10.0  # bots that an outage takes are missed one after another
 
 
-ARENA_STOPPED = "the arena was stopped, and this match does not count"
-"""What bots are told of matches that a stop of the arena has made void."""
-
-
-class CompetitionStopped(Exception):
-    """The instructor has ended the competition."""
-
-
-class RunningStage:
-    """The pairings of one stage; `progress` is how far the first matches are, from 0 to 1.
+class RunningStage(CompetitionStage):
+    """A stage with pairings that are known before, as of a round robin.
 
     Where stages overlap, `follow` gets the outcomes so far, by number, whenever there are new ones,
     and returns the pairings that are to be played as well.
@@ -53,14 +42,12 @@ class RunningStage:
         pairings: Sequence[Pairing],
         follow: Callable[[Mapping[int, Outcome]], Sequence[Pairing]] | None = None,
     ) -> None:
-        self._arbiter = arbiter
-        self._bots = arbiter.bots
+        super().__init__(arbiter)
         self._follow = follow
         self._pairings: list[Pairing] = []
-        self._opened: dict[int, Pairing] = {}  # those whose matches are played or wait for seats
         self._playing: Counter[str] = Counter()  # of each bot, matches at its tables
         self._launched: Counter[str] = Counter()  # and those that need none of its tables
-        self._without_tables: set[int] = set()  # the pairings of these
+        self._counted: dict[int, Counter[str]] = {}  # in which of both a match is counted
         self.progress = 0.0
         self._ended = 0
         self._free: set[str] = set()  # bots but for those without a free table at the last look
@@ -71,23 +58,16 @@ class RunningStage:
         self._turn: Iterator[str] = iter(())
         self._growth: Timer | None = None
         self._tries = 0
-        self._loop = asyncio.get_running_loop()
         self._absences = Absences(arbiter.gateway.timers.after, self._loop.time, self._absent)
         self._queue = PairingQueue(self._absences.cancel)
-        self._done: asyncio.Future[None] = self._loop.create_future()
         self._add(pairings)
         self._extend()
         self._end_if_all_settled()
 
     @property
     def waits_for(self) -> tuple[str, ...]:
-        """Bots that have a deadline as they are away, or whose match waits for the instructor."""
         stuck = (name for pairing in self._stuck.values() for name in pairing.players)
         return tuple(dict.fromkeys((*self._absences, *stuck)))
-
-    @property
-    def playing(self) -> int:
-        return len(self._opened)
 
     def wants(self, name: str) -> bool:
         return self._queue.waits_for(name) and not self._arbiter.is_halted
@@ -100,7 +80,6 @@ class RunningStage:
         return self._queue.first(most)
 
     def waiting_for(self, name: str) -> tuple[Pairing, ...]:
-        """The pairings of a bot that wait, for tables or for the instructor."""
         stuck = (pairing for pairing in self._stuck.values() if name in pairing.players)
         return (*self._queue.of(name), *stuck)
 
@@ -113,43 +92,13 @@ class RunningStage:
         return len(self._outcomes)
 
     async def outcomes(self) -> Outcomes:
-        """Play all pairings and return their outcomes in order. It raises `CompetitionStopped` if
-        the instructor has ended it, and `ArenaError` if a match was void three times (J5) and there
-        is no instructor to ask.
-        """
-        self.seat(tuple(self._queue))
-        self._grow()
-        why = ARENA_STOPPED
-        try:
-            await self._done
-            while self.settled < len(self._pairings):
-                await self._done  # a result was taken back just now
-        except Exception:  # a cancellation is none
-            why = "its competition was stopped"
-            raise
-        finally:
-            self._done.cancel()  # nothing is opened any more
-            self._absences.cancel_all()
-            if self._growth is not None:
-                self._growth.cancel()
-            self._arbiter.void_all(why)
+        await super().outcomes()
         return tuple(self._outcomes[pairing.number] for pairing in self._pairings)
 
-    def stop(self) -> None:
-        """Make `outcomes` raise `CompetitionStopped`."""
-        self._fail(CompetitionStopped())
-
     def halted(self) -> None:
-        """Cancel all deadlines, as no match is opened; matches that are being played go on."""
         self._absences.cancel_all()
 
-    def reopen(self, removed: Sequence[str] = (), *, first: int = 1, retries: bool = False) -> None:
-        """Go on after a pause, or after results were taken back, without the `removed` bots.
-
-        Pairings that have no result any more are played again, and those that have one again are
-        not, if their number is at least `first`: others have followed from those before. With
-        `retries` also those that were void too often are played again.
-        """
+    def reopen(self, first: int = 1, *, retries: bool = False) -> None:
         for pairing in tuple(self._pairings):
             if pairing.number < first or pairing.number in self._opened:
                 continue
@@ -173,25 +122,32 @@ class RunningStage:
                 self._voids[pairing.number] = 0
                 self._queue.add(pairing)
             self._stuck.clear()
-        for name in removed:
+        for name in tuple(self._arbiter.ledger.book.removed):
             self._forfeit(name)
         self.seat(tuple(self._queue))
 
     def offended(self, name: str) -> None:
-        """Have a bot that has offended between matches forfeit one that waits for it."""
         self._forfeit(name)
 
     def seat(self, names: Sequence[str]) -> None:
-        """Open the matches that can be opened for these bots."""
         self._free.update(names)
         with self._failing():
             for name in names:
                 while self._seat_once(name):
                     pass
 
-    def room_changed(self) -> None:
-        """Hosts have come or gone."""
+    def look_anew(self) -> None:
         self.seat(tuple(self._queue))
+
+    async def _until_over(self) -> None:
+        self._grow()
+        try:
+            await self._done
+            while self.settled < len(self._pairings):
+                await self._done  # a result was taken back just now
+        finally:
+            if self._growth is not None:
+                self._growth.cancel()
 
     def _add(self, pairings: Sequence[Pairing]) -> None:
         """Queue pairings, but for those that have a result, will never have one, or are played."""
@@ -262,18 +218,6 @@ class RunningStage:
                 self.seat([name])
         self._growth = self._arbiter.gateway.timers.after(_GROW_S, self._grow)
 
-    @contextmanager
-    def _failing(self) -> Iterator[None]:
-        """Have an error that is raised within end the stage."""
-        try:
-            yield
-        except Exception as error:
-            self._fail(error)
-
-    def _fail(self, error: Exception) -> None:
-        if not self._done.done():
-            self._done.set_exception(error)
-
     def _open_if_free(self, pairing: Pairing) -> None:
         """Open a pairing's match if all its players are free; settle one that is off."""
         self._tries += 1
@@ -292,16 +236,12 @@ class RunningStage:
                 self._absences.forgive(name)
             if not self._opened:
                 self.progress, self._ended = 0.0, 0  # the first, or the first after a pause
-            if not needs_tables:
-                self._without_tables.add(pairing.number)
-            self._matches_at(pairing).update(pairing.players)
+            matches = self._playing if needs_tables else self._launched
+            self._counted[pairing.number] = matches
+            matches.update(pairing.players)
             self._had.update(pairing.players)
             self._opened[pairing.number] = pairing
             self._arbiter.open(pairing, partial(self._over, pairing))
-
-    def _matches_at(self, pairing: Pairing) -> Counter[str]:
-        """Where the match of a pairing is counted: at the tables of its bots, or not."""
-        return self._launched if pairing.number in self._without_tables else self._playing
 
     def _free_tables(self, name: str, *, needs_tables: bool = True) -> int:
         """How many more matches a bot may play now; one that is away gets a deadline.
@@ -474,8 +414,7 @@ class RunningStage:
 
     def _over(self, pairing: Pairing, ended: EndedMatch) -> None:
         del self._opened[pairing.number]
-        self._matches_at(pairing).subtract(pairing.players)
-        self._without_tables.discard(pairing.number)
+        self._counted.pop(pairing.number).subtract(pairing.players)
         self._had.subtract(pairing.players)  # until it is settled
         self._free.update(pairing.players)
         if ended.result.termination.kind is Ending.COMPLETED:

@@ -212,10 +212,10 @@ def lobby(
     queue = [
         _queued(competition, pairing, players)
         for competition in competitions
-        for pairing in competition.queue(_QUEUE)
+        for pairing in competition.stage.queue(_QUEUE)
     ]
     service = arena.submissions
-    waiting = sum(competition.waiting for competition in competitions)
+    waiting = sum(competition.stage.waiting for competition in competitions)
     document = Lobby(
         arena=LobbyArena(
             version=__version__,

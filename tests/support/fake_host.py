@@ -24,7 +24,6 @@ from arena.competitions.listener import Listener
 from arena.competitions.process_pool import SeatBot
 from arena.competitions.seating import Seating
 from arena.formats.formats import forms_for
-from arena.formats.schedule import Outcome, Pairing
 from arena.formats.spec import Form, Plan, plan_of
 from arena.games.catalogue import GAMES
 from arena.games.match import MatchResult, Result
@@ -246,9 +245,6 @@ class _RecordingListener(Listener):
     def verdict_given(self, verdict: Verdict) -> None:
         self._host.told.append(verdict)
 
-    def match_finished(self, ledger: Ledger, match: str, pairing: Pairing, result: Result) -> None:
-        self._host.matched.append((ledger.id, Outcome(pairing, result)))
-
     def told(self, text: str) -> None:
         self._host.lines.append(text)
 
@@ -297,9 +293,9 @@ class FakeHost:
         self.heard: list[str] = []
         self.told: list[Verdict] = []
         self.lines: list[str] = []
-        self.matched: list[tuple[str, Outcome]] = []
         self.wall_s = 0.0
         self.seating = Seating(self.players)
+        self.hosts = FakeHostPools(FakeSeatPool(self._start_process), 0, ())
         self.submitted: FakeVersionService | None = None
         self.pool = FakeSeatPool(self._start_process)
         self.submitted_play: dict[str, Plays] = {}  # how they play who do not play legally
@@ -315,7 +311,7 @@ class FakeHost:
     def seat(self, names: Sequence[str]) -> None:
         self.seating.look()
         for competition in in_turn(self.competitions):
-            competition.seat(names)
+            competition.stage.seat(names)
 
     def changed(self) -> None:
         self.seating.look()
@@ -323,18 +319,14 @@ class FakeHost:
         for competition in in_turn(self.competitions):
             competition.changed(names)
 
-    def has_hosts(self, at_once: int = 4, *portable: str) -> FakeHostPools:
+    def has_hosts(self, at_once: int, *portable: str) -> None:
         """From now on a host plays that many matches at once, of submissions and of these."""
-        pool = FakeSeatPool(self._start_process)
-        hosts = FakeHostPools(pool, at_once, portable)
-        self.seating.hosts = cast(Any, hosts)
-        pool.on_room = self.seating.look
-        return hosts
-
-    def room_changed(self) -> None:
-        """Hosts have come or gone."""
+        hosts, self.seating.hosts = self.hosts, cast(Any, self.hosts)
+        hosts.at_once = hosts.pool.at_once = at_once
+        hosts.portable.update(portable)
+        hosts.pool.on_room = self.seating.look
         for competition in in_turn(self.competitions):
-            competition.room_changed()
+            competition.look_anew()
 
     def takes_submissions(self, at_once: int = 4, **in_play: int) -> FakeVersionService:
         """These submissions are in play, by owner, and that many of their matches at once."""
@@ -368,21 +360,14 @@ class FakeHost:
 
     def plays(self, name: str, plays: Plays) -> None:
         """From now on a bot plays otherwise; also what it has been asked before."""
-        player = self.players[name]
-        bot, _ = self._plays[player]
-        self._plays[player] = (bot, plays)
-        for chair in tuple(player.chairs.values()):
-            if chair.ask is not None and (value := plays(chair.ask)) is not None:
-                self._answer(bot, chair.ask, value)
+        bot, _ = self._plays[self.players[name]]
+        self._plays_now(bot, plays)
 
-    def all_play(self, plays: Plays, *, once: bool = False) -> None:
-        """From now on all processes of submissions play otherwise; with `once`, for one question."""
-        for player, (bot, before) in tuple(self._plays.items()):
+    def all_play(self, plays: Plays) -> None:
+        """From now on all processes of submissions play otherwise."""
+        for player, (bot, _) in tuple(self._plays.items()):
             if player.public_name != player.name:
-                self._plays[player] = (bot, before if once else plays)
-                for chair in tuple(player.chairs.values()):
-                    if chair.ask is not None and (value := plays(chair.ask)) is not None:
-                        self._answer(bot, chair.ask, value)
+                self._plays_now(bot, plays)
 
     def offends(self, name: str, finding: Finding) -> None:
         """A bot is gone for good by an offence between matches, as the gateway would rule."""
@@ -469,7 +454,7 @@ class FakeHost:
 
     def _versions_changed(self) -> None:
         for competition in self.competitions:
-            competition.versions_changed()
+            competition.look_anew()
 
     def _start_process(self, wanted: SeatBot) -> BotSession:
         bot = self.house.launched(wanted.name, on_dirty=self._serve_soon)
@@ -498,6 +483,12 @@ class FakeHost:
                 value = plays(message)
                 if value is not None:
                     self._answer(bot, message, value)
+
+    def _plays_now(self, bot: FakeBot, plays: Plays) -> None:
+        self._plays[bot.player] = (bot, plays)
+        for chair in tuple(bot.player.chairs.values()):
+            if chair.ask is not None and (value := plays(chair.ask)) is not None:
+                self._answer(bot, chair.ask, value)
 
     def _answer(self, bot: FakeBot, ask: Ask, value: object) -> None:
         self.house.say(bot, Answer(ask.match, ask.ask, cast(Any, value)))

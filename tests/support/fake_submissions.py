@@ -11,6 +11,7 @@ from arena.competitions.process_pool import SeatBot, SeatProcess, StartFailed
 from arena.games.verdict import Finding
 from arena.referee.bot_session import BotSession
 from arena.submissions.settings import SubmissionSettings
+from protocol.errors import UsageError
 
 __all__ = ["FakeHostPools", "FakeSeatPool", "FakeVersionService"]
 
@@ -80,7 +81,8 @@ class FakeSeatPool:
 
     Attributes:
         make: makes the session of a process.
-        most: how many processes fit.
+        most: how many processes fit now.
+        ever: how many fit if nothing else is there.
         starts: while it is not set, processes do not get ready.
         failures: by public name, why no process of it starts.
         seated: the bots of all reservations so far.
@@ -94,6 +96,7 @@ class FakeSeatPool:
         self.on_room: Callable[[], None] = lambda: None
         self.make = make
         self.most = most
+        self.ever = most
         self.starts = asyncio.Event()
         self.starts.set()
         self.failures: dict[str, Finding | Exception] = {}
@@ -108,6 +111,8 @@ class FakeSeatPool:
         self.restless: set[str] = set()
 
     def reserve(self, bots: Sequence[SeatBot]) -> Sequence[SeatProcess] | None:
+        if len(bots) > self.ever:
+            raise UsageError(f"expected at most {self.ever} submitted bots in a match")
         if len(self.reserved) + len(bots) > self.most:
             return None
         new = [FakeSeat(self, bot) for bot in bots]

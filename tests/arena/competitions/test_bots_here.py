@@ -80,7 +80,8 @@ async def test_bots_that_are_freed_together_are_offered_once() -> None:
     offers: list[Sequence[str]] = []
     plan = SimpleNamespace(form=Form.ROUND_ROBIN)
     arbiter = SimpleNamespace(playing=0)
-    competition = SimpleNamespace(seat=offers.append, arbiter=arbiter, rest=0.0, plan=plan)
+    stage = SimpleNamespace(seat=offers.append)
+    competition = SimpleNamespace(stage=stage, arbiter=arbiter, rest=0.0, plan=plan)
     bots = here({}, StoppingSupervisor(), competition)
     bots.freed(("ann", "ben"))
     bots.freed(("cem", "ann"))

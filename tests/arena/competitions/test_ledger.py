@@ -18,15 +18,15 @@ from arena.formats.ladder import SIGMA
 from arena.formats.schedule import Pairing
 from arena.formats.scorebook import ScheduleRun
 from arena.formats.spec import Form, Plan
-from arena.games.match import MatchResult, Result
+from arena.games.match import MatchResult
 from arena.games.verdict import were_away
 from arena.storage.live_results import LiveResults
 from arena.storage.models import ARENA, VERSION, Outage
-from arena.storage.store import Act, CompetitionState, MatchRow, Store, new_id
-from protocol.errors import ArenaError, UsageError
-from protocol.messages import Ending, Limits, Termination, Verdict
+from arena.storage.store import Act, MatchRow, Store, new_id
+from protocol.errors import ArenaError
+from protocol.messages import Ending, Termination
 from tests.support.fake_bots import FakeArena
-from tests.support.fake_host import SOON, FakeHost, FakeStore, act, at_random, illegal, in_time
+from tests.support.fake_host import SOON, FakeHost, FakeStore, at_random, illegal, in_time
 from tests.support.written_competition import RECORD
 from tests.support.written_competition import plan as plan_of_form
 
@@ -127,38 +127,6 @@ async def test_what_is_complete_is_not_played_again_and_comes_to_the_same(
     assert again.played == report.played
 
 
-async def test_J3_the_pairings_of_an_earlier_offender_are_not_played(
-    house: FakeArena, host: FakeHost
-) -> None:
-    first = await played(house, "round robin")
-    names, plan = FORMS["round robin"]
-    [row] = [row for row in first.book.rows if row.result.termination.is_offence]
-    come(host, names)
-    report = await host.play(*names, **plan, earlier=[row], verdicts=first.book.verdicts)
-
-    assert not any("rogue" in players for players, _ in host.book.matches)
-    assert len(host.book.matches) == 6
-    assert report.standings[-1].name == "rogue"
-    assert report.standings[-1].eliminated == row.result.termination
-
-
-async def test_who_has_only_matches_with_an_offender_left_is_neither_awaited_nor_absent(
-    house: FakeArena, host: FakeHost
-) -> None:
-    first = FakeHost(house)
-    names = ("ann", "ben", "rogue")
-    come(first, names)
-    await first.play(*names, matches=4)
-    competition = host.compete(
-        *names, matches=4, wait_s=SOON, earlier=first.book.results(), verdicts=first.book.verdicts
-    )
-    report = await in_time(competition.run())
-
-    assert not competition.progress.waits_for
-    assert [verdict.bot for verdict in report.verdicts] == ["rogue"]
-    assert host.book.matches == []
-
-
 async def test_results_of_other_bots_are_refused_in_a_line(
     house: FakeArena, host: FakeHost
 ) -> None:
@@ -177,60 +145,7 @@ async def test_results_of_other_bots_are_refused_in_a_line(
     assert host.book.matches == []
 
 
-async def test_who_was_removed_before_the_arena_was_killed_stays_out(house: FakeArena) -> None:
-    for names, plan in (FORMS["round robin"], FORMS["elimination"]):
-        gone = names[-2]
-        host = FakeHost(house)
-        come(host, names)
-        removal = act("remove", bot=gone)
-        competition = host.compete(*names, **plan, acts=[removal])
-
-        assert not competition.is_in(gone)
-
-        report = await in_time(competition.run())
-
-        met = [players for players, result in host.book.matches if gone in players]
-        offences = [result.termination for players, result in host.book.matches if gone in players]
-        if plan.get("game") == "high_low":
-            assert len(met) == 1
-            assert offences[0].kind is Ending.REMOVED
-        else:
-            assert met == []
-            ended = {row.name: row.eliminated for row in report.standings}
-            assert ended[gone] == Termination(Ending.REMOVED, None, "remove by Eva")
-
-
-async def test_time_that_is_left_goes_by_the_matches_since_the_restart(
-    house: FakeArena, host: FakeHost
-) -> None:
-    first = await played(house, "with itself")
-    names, plan = FORMS["with itself"]
-    competition = host.compete(*names, **plan, **as_of(first, 3))
-
-    assert competition.ledger.played == 3
-    assert competition.progress.left_s is None
-
-
 # --- what is taken back ---
-
-
-def played_row(
-    pairing: int, *players: str, scores: tuple[int, ...] = (3, -3), ended: Any = None
-) -> MatchRow:
-    termination = ended or Termination(Ending.COMPLETED)
-    return MatchRow(
-        number=pairing,
-        id=f"m{pairing}",
-        competition="c",
-        pairing=pairing,
-        counts=True,
-        game="ace_king_queen",
-        players=players,
-        result=Result(scores, (0, 0), termination),
-        started_at=0.0,
-        finished_at=1.0,
-        digest="",
-    )
 
 
 def ledger(house: FakeArena, *rows: MatchRow, **state: Any) -> Ledger:
@@ -280,119 +195,6 @@ def test_J9_the_second_outage_with_the_same_bot_waits(
 
 
 ILLEGAL = Termination(Ending.ILLEGAL, 0, "seat 1 answered 4")
-
-
-def verdict(match: str, bot: str) -> Verdict:
-    return Verdict(
-        kind=Ending.ILLEGAL,
-        match=match,
-        game="ace_king_queen",
-        bot=bot,
-        seat=0,
-        text="seat 1 answered 4",
-        bank_ms=0,
-        limits=Limits(),
-    )
-
-
-def test_verdicts_of_matches_that_were_taken_back_before_are_not_told_again(
-    house: FakeArena,
-) -> None:
-    written = ledger(
-        house,
-        played_row(1, "ann", "ben", ended=ILLEGAL),
-        verdicts=[verdict("m0", "cem"), verdict("m1", "ann")],
-    )
-
-    assert [verdict.match for verdict in written.verdicts] == ["m1"]
-    assert written.book.out == {"ann": ILLEGAL}
-
-
-def test_what_a_result_brought_about_is_undone_with_it(house: FakeArena) -> None:
-    rows = (played_row(1, "ann", "ben"), played_row(2, "ann", "cem", ended=ILLEGAL))
-    written = ledger(house, *rows, verdicts=[verdict("m2", "ann")])
-    assert {row.name: row.played for row in written.book.rows}["ben"] == 0
-
-    store = FakeStore()
-    store.rows.extend(rows)
-    written = ledger(house, *rows, verdicts=[verdict("m2", "ann")], store=store)
-    taken = written.take_back("m2", act("void", match="m2"))
-
-    assert taken.id == "m2"
-    assert written.book.out == {}
-    assert written.verdicts == []
-    assert written.book.rows == ledger(house, rows[0]).book.rows
-    assert written.book.cross_table == ledger(house, rows[0]).book.cross_table
-    assert store.acts == [act("void", match="m2")]
-    assert written.of_match("m2") is None
-    assert written.played == 1
-
-
-def test_a_match_that_does_not_count_cannot_be_taken_back(house: FakeArena) -> None:
-    store = FakeStore()
-    written = ledger(house, played_row(1, "ann", "ben"), store=store)
-    for match in ("m2", ""):
-        with pytest.raises(UsageError, match=f"that counts, got '{match}'"):
-            written.take_back(match, act("void"))
-
-    assert store.acts == []
-    assert written.played == 1
-
-
-def test_who_offends_twice_is_out_for_the_first_offence(house: FakeArena) -> None:
-    late = msgspec.structs.replace(ILLEGAL, kind=Ending.TIMEOUT)
-    written = ledger(
-        house, played_row(2, "ann", "cem", ended=ILLEGAL), played_row(1, "ann", "ben", ended=late)
-    )
-
-    assert written.book.out == {"ann": ILLEGAL}
-    assert [row.eliminated for row in written.book.rows if row.name == "ann"] == [ILLEGAL]
-
-
-def test_on_a_ladder_an_offence_is_a_loss_and_who_was_removed_is_struck(house: FakeArena) -> None:
-    written = ledger(
-        house,
-        played_row(1, "ann", "ben", ended=ILLEGAL),
-        played_row(2, "cem", "ann"),
-        acts=[act("remove", bot="cem")],
-        plan={"form": Form.LADDER},
-    )
-    rows = {row.name: row for row in written.book.rows}
-
-    assert written.book.out.keys() == {"cem"}
-    assert (rows["ann"].losses, rows["ann"].offences) == (1, 1)
-    assert (rows["cem"].rank, rows["cem"].played) == (None, 0)
-    assert rows["cem"].eliminated == Termination(Ending.REMOVED, None, "remove by Eva")
-    assert written.last_pairing == 2
-    assert written.book.cross_table == {}
-
-
-async def test_what_a_later_stage_has_drawn_upon_is_beyond_an_incomplete_one(
-    house: FakeArena,
-) -> None:
-    first = await played(house, "elimination")
-    plan = first.competition.plan
-    counted = {row.pairing: row for row in first.book.results()}
-    last = max(counted)
-
-    assert beyond(plan, counted) == set()
-    assert beyond(plan, {n: counted[n] for n in counted if n != last}) == set()
-    without = {n: counted[n] for n in counted if n != 1}
-    assert beyond(plan, without) == set(range(3, last + 1))
-    assert beyond(plan, {**counted, last + 1: counted[last]}) == {last + 1}
-
-
-def test_its_state_is_written_with_who_wanted_it(house: FakeArena) -> None:
-    store = FakeStore()
-    written = ledger(house, store=store)
-    written.state_changed(CompetitionState.PAUSED, act("pause"))
-    written.acted(act("flag"))
-    assert written.flag(act("flag", match="m1"))
-    assert not written.flag(act("flag", match="m1")), "not twice"
-    written.finished(7.0, (), CompetitionState.STOPPED, act("stop"))
-
-    assert [noted.what for noted in store.acts] == ["pause", "flag", "flag", "stop"]
-    assert store.finished == [("c", 7.0, (), CompetitionState.STOPPED)]
 
 
 # --- versions on a ladder ---

@@ -289,3 +289,19 @@ async def test_J3_a_forged_event_is_found(tmp_path: Path) -> None:
     [flaw] = run.flaws
     assert flaw.match == second.match
     assert "its verdict is about the event" in flaw.text
+
+
+async def test_processes_of_a_version_end_when_nobody_needs_it_any_more() -> None:
+    service, pool = FakeVersionService(ann=11, ben=21), no_processes()
+    async with in_host() as arena:
+        arena.host.take_submissions(cast(Any, service), pool, 1)
+        versions = {"ann": 11, "ben": 21}
+        plan = plan_for("ace_king_queen", ("ann", "ben"), take=Take.SUBMITTED, versions=versions)
+        playing = arena.begin(competition := arena.host.compete(plan))
+        await asyncio.sleep(1)
+        service.plays("ann", 12)
+        assert pool.needed == {11, 12, 21}, "the run plays it to its end"
+        competition.stop(Act(competition=competition.id, at=0.0, who="Eva", what="stop"))
+        await playing
+
+    assert pool.needed == {12, 21}

@@ -1,20 +1,25 @@
-"""Which process plays which match, and when one is started, kept or ended."""
+"""Which process plays which match, and when one is started, kept or ended: `process_pool.cases`.
+
+A process is `ann#1`, by its bot and its number. `>` is what was said, and which processes run then.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import errno
+from collections.abc import Iterator, Sequence
 from itertools import count
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
 
 from arena.competitions.bot_supervisor import BotSupervisor, SupervisedBot
-from arena.competitions.process_pool import ProcessPool, SeatBot, SeatProcess, StartFailed
+from arena.competitions.process_pool import ProcessPool, SeatBot, SeatProcess
 from arena.games.names import is_process, process_name, public_name
 from arena.games.verdict import Finding
-from arena.hosts.remote_bot import HostLost, RemoteLauncher
+from arena.hosts.remote_bot import RemoteLauncher
 from arena.referee.bot_session import BotSession
 from arena.referee.compute_gate import ComputeGate
 from arena.referee.transport import Gate
@@ -23,11 +28,13 @@ from arena.sandbox.process import StderrTail
 from arena.sandbox.scarcity import PAUSE_S
 from protocol.errors import ArenaError, UsageError
 from protocol.messages import Ending, Mechanism
+from tests.support.cases import CaseFile, wrapped
 from tests.support.fake_bots import ANY_GAME, FakeBot
-from tests.support.not_none import not_none
-from tests.support.virtual_time import all_done
+from tests.support.virtual_time import all_done, run_in_virtual_time
 
 pytestmark = pytest.mark.virtual_time(limit_s=600)
+
+CASES = CaseFile(Path(__file__).with_name("process_pool.cases"))
 
 PROGRAM = Program(("bot",), stdio=True)
 CRASH = Finding(kind=Ending.CRASH, text="crashed: exit status 1", mechanism=Mechanism.EXIT)
@@ -110,325 +117,184 @@ class ArenaOfProcesses:
         process.gone.set_result(None)
         self._changed.set()
 
-    def crash(self, session: BotSession) -> None:
-        self.end(session.name, CRASH)
-
-    def says(self, session: BotSession, text: str) -> None:
-        self.running[session.name].launched.stderr.add(text.encode())
+    def changes(self) -> None:
+        self._changed.set()
 
 
-class PoolOfFakes(ProcessPool):
-    def __init__(self, arena: ArenaOfProcesses, most: int, cores: int = 9) -> None:
-        self.gate = ComputeGate(cores)
-        self.stderr: list[tuple[Any, ...]] = []
-        self.rooms = 0
-        super().__init__(
-            cast(BotSupervisor, arena),
-            self.gate,
-            self.program,
-            most,
-            lambda *told: self.stderr.append(told),
+class PoolCase:
+    """A pool of fake processes, and what the lines of a case do to it."""
+
+    def __init__(self) -> None:
+        self.arena = ArenaOfProcesses()
+        self._said: list[str] = []
+        self._seats: dict[str, tuple[SeatProcess, ...]] = {}  # of matches, by their names
+        self._starting: dict[str, asyncio.Future[Any]] = {}
+        self._shown = ""
+        self._makes(most=9)
+
+    def _makes(self, most: int, cores: int = 9) -> None:
+        gate = ComputeGate(cores)
+        self.pool = ProcessPool(cast(BotSupervisor, self.arena), gate, _program, most, self._wrote)
+        self.pool.on_room = lambda: self._said.append("has room")
+        self._gate = gate
+
+    def _wrote(self, submission: int, match: str, text: str) -> None:
+        shown = text if len(text) < 99 else f"{len(text):,} letters, the last {text[-3:]!r}"
+        self._said.append(f"{match} of {submission} wrote: {shown.strip()}")
+
+    async def plays(self, lines: Sequence[str]) -> list[str]:
+        out: list[str] = []
+        for line in lines:
+            out.append(line)
+            for words in map(str.split, line.split(" · ")):
+                try:
+                    await self._does(words)
+                except ArenaError as error:
+                    self._said.append(f"error: {error}")
+                await all_done()
+            out += wrapped(" · ".join([*dict.fromkeys(self._said), *self._news()]))
+            self._said.clear()
+        self.pool.close()
+        return out
+
+    def _news(self) -> Iterator[str]:
+        running = " ".join(map(_shown, self.arena.running))
+        ending = len(self.pool) - len(self.arena.running)
+        waiting = self._gate.waiting
+        shown = f"runs {running or '-'}"
+        shown += f", {ending} more" * bool(ending) + f", {waiting} at the gate" * bool(waiting)
+        if shown != self._shown:
+            self._shown = shown
+            yield shown
+
+    async def _does(self, words: list[str]) -> None:
+        arena, pool = self.arena, self.pool
+        match words:
+            case ["pool", *sizes]:
+                pool.close()
+                self._makes(*map(int, sizes))
+            case ["wait", seconds]:
+                await asyncio.sleep(float(seconds))
+            case ["reserve", name, *bots]:
+                seats = pool.reserve([*map(_bot, bots)])
+                if seats is None:
+                    self._said.append("no room")
+                else:
+                    self._seats[name] = seats
+            case ["start", *names]:
+                for name in names:
+                    sessions = [seat.session() for seat in self._seats[name]]
+                    self._starting[name] = asyncio.gather(*sessions, return_exceptions=True)
+                await all_done()
+                for name in names:
+                    if self._starting[name].done():
+                        self._said.append(f"{name}: {self._sessions(name)}")
+            case ["started", name]:
+                await self._starting[name]
+                self._said.append(f"{name}: {self._sessions(name)}")
+            case ["release", name, *match_]:
+                for seat in self._seats[name]:
+                    seat.release(*match_)
+            case ["play", *bots]:
+                for act in (
+                    ["reserve", "m", *bots],
+                    ["start", "m"],
+                    ["started", "m"],
+                    ["release", "m"],
+                ):
+                    await self._does(act)
+            case ["call", "off", *names]:
+                for name in names:
+                    self._starting[name].cancel()
+                    await asyncio.wait([self._starting[name]])
+                    await self._does(["release", name])
+            case ["next", *endings]:
+                full = ArenaError("cannot start ann")
+                known: dict[str, Finding | ArenaError] = {
+                    "crash": CRASH,
+                    "memory": TOO_LARGE,
+                    "full": full,
+                }
+                full.__cause__ = BlockingIOError(errno.EAGAIN, "No more processes")
+                arena.starts = [known[each] for each in endings]
+            case ["slow"]:
+                arena.is_slow = True
+            case ["quick"]:
+                arena.is_slow = False
+                arena.changes()
+            case ["lingering"]:
+                arena.ends_late = True
+            case ["retire", number]:
+                pool.retire(int(number))
+            case ["needed", *numbers]:
+                pool.retire_others({*map(int, numbers)})
+            case ["warm", *bots]:
+                self._said.append(f"{pool.warm(map(_bot, bots))} warm")
+            case [process, what, *more]:
+                self._happens(
+                    next(key for key in arena.running if _shown(key) == process), what, more
+                )
+
+    def _happens(self, key: str, what: str, more: list[str]) -> None:
+        arena = self.arena
+        match what:
+            case "ends" | "crashes":
+                arena.end(key, CRASH if what == "crashes" else None)
+            case "offends":
+                arena.players[key].has_offended = True
+            case "leaves":  # it closes its pipes, and goes on
+                arena.players[key].leaving = True
+            case "lost":
+                arena.running[key].lost = "the host h1 was lost"
+                arena.end(key)
+            case "computes":
+                arena.running[key].used_ms = float(more[0])
+            case "says":
+                text = "x" * int(more[0]) + "end" if more[0].isdigit() else f"{' '.join(more)}\n"
+                arena.running[key].launched.stderr.add(text.encode())
+
+    def _sessions(self, name: str) -> str:
+        """The processes of a match, or why one of them has none."""
+        found = self._starting[name].result()
+        assert all(each.gate is self._gate for each in found if isinstance(each, BotSession))
+        shown = (
+            _shown(each.name) if isinstance(each, BotSession) else f"{type(each).__name__} {each}"
+            for each in found
         )
-        self.on_room = self.room
-
-    async def program(self, bot: SeatBot) -> Program:
-        if bot.submission == 404:
-            raise UsageError("no such submission")
-        return PROGRAM
-
-    def room(self) -> None:
-        self.rooms += 1
+        return " ".join(shown)
 
 
-@pytest.fixture
-async def arena() -> ArenaOfProcesses:
-    return ArenaOfProcesses()
+async def _program(bot: SeatBot) -> Program:
+    if bot.submission == 404:
+        raise UsageError("no such submission")
+    return PROGRAM
 
 
-def seat_bots(*seats: tuple[str, int]) -> list[SeatBot]:
-    """The bots of these seats, each a public name and a submission."""
-    return [SeatBot(name, number, ANY_GAME) for name, number in seats]
+def _bot(text: str) -> SeatBot:
+    name, _, number = text.partition(":")
+    return SeatBot(name, int(number), ANY_GAME)
 
 
-def reserved(pool: ProcessPool, *seats: tuple[str, int]) -> tuple[SeatProcess, ...]:
-    return not_none(pool.reserve(seat_bots(*seats)))
+def _shown(key: str) -> str:
+    """A process by its public name and its number among all that were started."""
+    return f"{public_name(key)}#{key.removeprefix(process_name(public_name(key), 0)[:-1])}"
 
 
-async def seated(pool: ProcessPool, name: str, number: int = 1) -> tuple[SeatProcess, BotSession]:
-    """One seat of a match, and the process that has it."""
-    [seat] = reserved(pool, (name, number))
-    return seat, await seat.session()
+@pytest.mark.parametrize("title", CASES.titles)
+def test_processes_of_a_pool(title: str) -> None:
+    async def plays(lines: Sequence[str]) -> list[str]:
+        return await PoolCase().plays(lines)
 
-
-async def played(pool: ProcessPool, *seats: tuple[str, int]) -> list[str]:
-    """Play a match; the names of its processes."""
-    found = reserved(pool, *seats)
-    names = [(await seat.session()).name for seat in found]
-    for seat in found:
-        seat.release()
-    await all_done()
-    return names
-
-
-async def test_a_process_stays_warm_for_the_next_match(arena: ArenaOfProcesses) -> None:
-    pool = PoolOfFakes(arena, 4)
-    first = await played(pool, ("ann", 1), ("ben", 2))
-    second = await played(pool, ("ben", 2), ("ann", 1))
-
-    assert second == first[::-1]
-    assert [public_name(name) for name in first] == ["ann", "ben"]
-    assert arena.launched == 2
-
-
-async def test_one_that_computes_while_it_is_idle_is_ended(arena: ArenaOfProcesses) -> None:
-    pool = PoolOfFakes(arena, most=2)
-    await played(pool, ("ann", 1), ("ben", 2))
-    quiet, burning = arena.running
-    await asyncio.sleep(60)
-    arena.running[burning].used_ms = 2_001.0
-    await asyncio.sleep(60)
-
-    assert list(arena.running) == [quiet]
-    assert len(pool) == 1
-
-
-async def test_a_process_plays_one_match_at_a_time(arena: ArenaOfProcesses) -> None:
-    pool = PoolOfFakes(arena, 4)
-    seats = [*reserved(pool, ("ann", 1), ("ann", 1)), *reserved(pool, ("ann", 1))]
-    sessions = [await seat.session() for seat in seats]
-
-    assert len({session.name for session in sessions}) == 3
-    assert {session.public_name for session in sessions} == {"ann"}
-    assert all(session.gate is pool.gate for session in sessions)
-
-
-async def test_there_are_never_more_than_fit_and_all_seats_or_none(arena: ArenaOfProcesses) -> None:
-    pool = PoolOfFakes(arena, 3)
-    first = reserved(pool, ("ann", 1), ("ben", 2))
-
-    assert pool.reserve(seat_bots(("cem", 3), ("dov", 4))) is None
-    assert pool.reserve(seat_bots(("cem", 3))) is not None
-    for seat in first:
-        seat.release()
-    await all_done()
-    assert pool.rooms
-    assert pool.reserve(seat_bots(("cem", 3), ("dov", 4))) is not None
-
-
-async def test_more_seats_than_ever_fit_are_a_mistake(arena: ArenaOfProcesses) -> None:
-    with pytest.raises(UsageError, match="at most 1 submitted bots in a match"):
-        PoolOfFakes(arena, 1).reserve(seat_bots(("ann", 1), ("ben", 2)))
-
-
-async def test_the_least_recently_used_is_gone_before_the_next_starts(
-    arena: ArenaOfProcesses,
-) -> None:
-    pool = PoolOfFakes(arena, 3)
-    [ann] = await played(pool, ("ann", 1))
-    [ben] = await played(pool, ("ben", 2))
-    [cem] = await played(pool, ("cem", 3))
-    assert await played(pool, ("ann", 1)) == [ann]
-    arena.ends_late = True
-    [seat] = reserved(pool, ("dov", 4))
-    starting = asyncio.create_task(seat.session())
-    await all_done()
-    assert set(arena.running) == {ann, ben, cem}, "ben's is told to end"
-    arena.end(ben)
-    dov = await starting
-
-    assert set(arena.running) == {ann, cem, dov.name}
-    assert arena.most == 3
-    assert len(pool) == 3
-
-
-async def test_who_has_offended_is_started_again_for_its_next_match(
-    arena: ArenaOfProcesses,
-) -> None:
-    pool = PoolOfFakes(arena, 1)
-    seat, session = await seated(pool, "ann")
-    session.has_offended = True
-    seat.release()
-    assert pool.reserve(seat_bots(("ann", 1))) is None, "it is not gone yet"
-    await all_done()
-
-    assert await played(pool, ("ann", 1)) != [session.name]
-
-
-async def test_a_crash_between_matches_is_no_offence(arena: ArenaOfProcesses) -> None:
-    pool = PoolOfFakes(arena, 2)
-    await played(pool, ("ann", 1))
-    arena.crash(next(iter(arena.players.values())))
-    await all_done()
-    assert len(pool) == 0
-
-    seat, first = await seated(pool, "ann")
-    arena.crash(first)  # while the other seat is waited for
-    second = await seat.session()
-    assert second is not first
-    assert await seat.session() is second
-
-
-async def test_three_crashes_before_a_hello_are_one(arena: ArenaOfProcesses) -> None:
-    pool = PoolOfFakes(arena, 2)
-    arena.starts = [CRASH, CRASH]
-    assert await played(pool, ("ann", 1))
-    arena.starts = [CRASH] * 3
-    [seat] = reserved(pool, ("ben", 2))
-    with pytest.raises(StartFailed, match="crashed: exit status 1") as failed:
-        await seat.session()
-    seat.release()
-    await all_done()
-
-    assert failed.value.finding is CRASH
-    assert (arena.launched, len(pool)) == (6, 1)
-    assert pool.gate.waiting == 0
+    CASES.check_whole(title, lambda lines: run_in_virtual_time(plays(lines), limit_s=600))
 
 
 async def test_a_start_waits_until_the_machine_has_room_for_it(
-    arena: ArenaOfProcesses, caplog: pytest.LogCaptureFixture
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
-    loop, full = asyncio.get_running_loop(), ArenaError("cannot start ann")
-    full.__cause__ = BlockingIOError(errno.EAGAIN, "No more processes")
-    pool, began = PoolOfFakes(arena, 1, cores=1), loop.time()
-    arena.starts = [full] * 9
+    case, loop = PoolCase(), asyncio.get_running_loop()
+    began = loop.time()
+    await case.plays(["next full full full full full full full full full", "play ann:1"])
 
-    assert await played(pool, ("ann", 1))
-    assert (arena.launched, (loop.time() - began) // PAUSE_S, pool.gate.waiting) == (10, 9, 0)
+    assert (case.arena.launched, (loop.time() - began) // PAUSE_S) == (10, 9)
     [line] = caplog.messages
     assert line == "no program can be started (no more processes): its match waits"
-
-
-async def test_what_is_no_crash_is_not_tried_again(arena: ArenaOfProcesses) -> None:
-    arena.starts = [TOO_LARGE]
-    [seat] = reserved(PoolOfFakes(arena, 2), ("ann", 1))
-    with pytest.raises(StartFailed, match="memory"):
-        await seat.session()
-
-    assert arena.launched == 1
-
-
-async def test_who_is_lost_with_its_host_before_its_hello_has_not_failed(
-    arena: ArenaOfProcesses,
-) -> None:
-    arena.is_slow = True
-    [seat] = reserved(PoolOfFakes(arena, 2), ("ann", 1))
-    starting = asyncio.create_task(seat.session())
-    await all_done()
-    [(name, process)] = arena.running.items()
-    process.lost = "the host h1 was lost"
-    arena.end(name)
-
-    with pytest.raises(HostLost, match="the host h1 was lost"):
-        await starting
-
-
-async def test_a_submission_that_is_not_there_leaves_its_room(arena: ArenaOfProcesses) -> None:
-    pool = PoolOfFakes(arena, 1)
-    [seat] = reserved(pool, ("ann", 404))
-    with pytest.raises(UsageError):
-        await seat.session()
-    seat.release()
-    seat.release()
-    await all_done()
-
-    assert await played(pool, ("ann", 1))
-
-
-async def test_a_start_takes_a_core_until_its_hello(arena: ArenaOfProcesses) -> None:
-    pool = PoolOfFakes(arena, 4, cores=1)
-    arena.is_slow = True
-    seats = reserved(pool, ("ann", 1), ("ben", 2))
-    starts = [asyncio.create_task(seat.session()) for seat in seats]
-    await all_done()
-    assert (arena.launched, pool.gate.waiting) == (1, 1)
-    arena.is_slow = False
-    arena._changed.set()
-    await asyncio.gather(*starts)
-
-    assert arena.launched == 2
-
-
-async def test_a_match_that_is_called_off_leaves_room_and_core(arena: ArenaOfProcesses) -> None:
-    pool = PoolOfFakes(arena, 2, cores=1)
-    arena.is_slow = True
-    seats = reserved(pool, ("ann", 1), ("ben", 2))
-    starts = [asyncio.create_task(seat.session()) for seat in seats]
-    await all_done()
-    for start in starts:
-        start.cancel()
-    await asyncio.gather(*starts, return_exceptions=True)
-    for seat in seats:
-        seat.release()
-    await all_done()
-
-    assert (len(pool), pool.gate.waiting, arena.running) == (0, 0, {})
-
-
-async def test_an_idle_process_that_has_left_makes_room(arena: ArenaOfProcesses) -> None:
-    pool = PoolOfFakes(arena, 1)
-    seat, session = await seated(pool, "ann")
-    seat.release()
-    session.leaving = True  # its pipes are closed, and it goes on
-    assert pool.reserve(seat_bots(("ben", 2))) is None
-    await all_done()
-
-    assert await played(pool, ("ben", 2))
-
-
-async def test_another_version_ends_idle_ones_now_and_others_later(arena: ArenaOfProcesses) -> None:
-    pool = PoolOfFakes(arena, 4)
-    await played(pool, ("ann", 1), ("ann", 1), ("ben", 2))
-    seat, session = await seated(pool, "ann")
-    pool.retire_others({2})
-    await all_done()
-    assert {public_name(name) for name in arena.running} == {"ann", "ben"}
-    assert not session.leaving
-    seat.release()
-    await all_done()
-    assert {public_name(name) for name in arena.running} == {"ben"}
-
-    assert await played(pool, ("ann", 1)) == await played(pool, ("ann", 1)), "a run goes on with it"
-
-
-async def test_a_warm_process_plays_for_its_own_version_alone(arena: ArenaOfProcesses) -> None:
-    pool = PoolOfFakes(arena, 4)
-    first = await played(pool, ("ann", 1))
-
-    assert not pool.warm(seat_bots(("ann", 2)))
-    assert await played(pool, ("ann", 2)) != first
-    assert await played(pool, ("ann", 1)) == first
-
-
-async def test_what_is_built_again_is_started_again(arena: ArenaOfProcesses) -> None:
-    pool = PoolOfFakes(arena, 4)
-    before = await played(pool, ("ann", 1))
-    pool.retire(1)
-    await all_done()
-    assert not arena.running
-
-    assert await played(pool, ("ann", 1)) != before
-
-
-async def test_stderr_of_a_match_is_what_was_written_from_its_start(
-    arena: ArenaOfProcesses,
-) -> None:
-    pool = PoolOfFakes(arena, 1)
-    for match in ("m1", "m2"):
-        seat, session = await seated(pool, "ann")
-        arena.says(session, f"this is {match}\n")
-        seat.release(match)
-        arena.says(session, "between matches\n")
-    seat, _ = await seated(pool, "ann")
-    seat.release("of which nothing is kept")
-
-    assert pool.stderr == [(1, "m1", "this is m1\n"), (1, "m2", "this is m2\n")]
-
-
-async def test_stderr_of_a_match_is_at_most_64_kib(arena: ArenaOfProcesses) -> None:
-    pool = PoolOfFakes(arena, 1)
-    seat, session = await seated(pool, "ann")
-    arena.says(session, "x" * 70_000 + "end")
-    seat.release("m1")
-
-    [(_, _, text)] = pool.stderr
-    assert text == "x" * (64 * 1024 - 3) + "end"

@@ -1,6 +1,6 @@
 """What the scheduler plays and when: the evenings in `scheduler.cases`, in virtual time.
 
-A case (`tests/support/told_cases.py`) says what is there when the arena starts, then what happens at
+A case (`tests/support/cases.py`) says what is there when the arena starts, then what happens at
 a time; a line without one is of the same moment. The arena starts on Monday 23 November at 17:00, or
 `from` another time, and is stopped a minute after the last line. `>` is what the scheduler says and
 plays until the next line, all of it, with its time.

@@ -1,4 +1,4 @@
-"""What an instructor does to a stage that is played, and which bots it waits for meanwhile."""
+"""A stage as properties: how many matches it opens, and any acts against its results played anew."""
 
 from __future__ import annotations
 
@@ -7,46 +7,31 @@ import contextlib
 import itertools
 import random
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import msgspec
 import pytest
 
-from arena.competitions.competition import Competition
 from arena.competitions.stage_runner import RunningStage
 from arena.formats.scorebook import ScheduleRun
-from arena.formats.spec import Form, Settling
+from arena.formats.spec import Form, Plan, Settling
 from arena.formats.standings import Row
 from arena.games.match import Result
 from arena.games.settle import Goal
 from arena.games.verdict import Finding
 from arena.storage.models import CompetitionReport
-from arena.storage.store import CompetitionState
 from bots.strategy import choose
-from protocol.errors import StoreFailed, UsageError
+from protocol.errors import UsageError
 from protocol.messages import Ask, Ending, Limits, Mechanism
 from tests.support.fake_bots import FakeArena
-from tests.support.fake_host import (
-    SOON,
-    FakeHost,
-    Plays,
-    a_while,
-    act,
-    at_random,
-    first_legal,
-    illegal,
-    in_time,
-    silent,
-    until,
-)
+from tests.support.fake_host import FakeHost, a_while, act, at_random, in_time, silent, until
 
 pytestmark = pytest.mark.virtual_time
 
-
-THREE = ("ann", "ben", "cem")
-NOBODY: tuple[str, ...] = ()
 MEMORY = Finding(kind=Ending.MEMORY, text="took too much", mechanism=Mechanism.CGROUP)
+
+
 EIGHT = ("ann", "ben", "cem", "dora", "eve", "fritz", "gus", "hal")
 
 
@@ -68,159 +53,7 @@ def rows(report: CompetitionReport) -> list[Row]:
     return rows_of(report.standings)
 
 
-async def without_cem(
-    host: FakeHost, tables: int = 1, **plan: Any
-) -> tuple[Competition, asyncio.Task[CompetitionReport]]:
-    """Three have begun: ann and ben have played, and cem answers nothing."""
-    host.come("ann", "ben", tables=2)
-    host.comes("cem", silent, tables=tables)
-    return await host.begin(*THREE, **plan)
-
-
-async def answers(host: FakeHost, *names: str) -> None:
-    """Bots that were silent play on."""
-    for name in names:
-        host.plays(name, first_legal)
-    await a_while(400)
-
-
-# --- pause, resume ---
-
-
-@pytest.mark.virtual_time(limit_s=200)
-async def test_after_a_pause_whoever_is_away_has_all_its_time_again(host: FakeHost) -> None:
-    host.comes("ann")
-    competition, task = await host.begin("ann", "ben", wait_s=60)
-    await asyncio.sleep(50)
-    assert competition.progress.waits_for == ("ben",)
-    competition.pause(act("pause"))
-    await asyncio.sleep(61)
-    host.changed()
-
-    assert competition.progress.waits_for == NOBODY
-    assert host.book.matches == []
-
-    competition.resume(act("resume"))
-    await asyncio.sleep(59)
-
-    assert competition.progress.waits_for == ("ben",)
-
-    report = await task
-
-    assert [verdict.kind for verdict in report.verdicts] == [Ending.ABSENT]
-
-
-# --- stop ---
-
-
-async def test_when_it_is_stopped_running_matches_are_void_and_standings_stay(
-    house: FakeArena, host: FakeHost
-) -> None:
-    competition, task = await without_cem(host, tables=2)
-    competition.stop(act("stop"))
-    report = await in_time(task)
-
-    assert host.book.kinds() == {Ending.COMPLETED: 1, Ending.VOID: 2}
-    assert house.referee.tables == ()
-    assert report.state is competition.state is CompetitionState.STOPPED
-    assert report.played == 1
-    assert {row.name: row.played for row in report.standings} == {"ann": 1, "ben": 1, "cem": 0}
-    [(_, _, ranking, state)] = host.book.finished
-    assert (ranking, state) == ((), CompetitionState.STOPPED)
-    assert [(noted.what, noted.who) for noted in host.book.acts] == [("stop", "Eva")]
-    assert host.book.void_texts() == {"its competition was stopped"}
-
-
-@pytest.mark.parametrize("form", [Form.ROUND_ROBIN, Form.LADDER])
-async def test_bots_are_told_that_a_stopped_match_does_not_count(
-    house: FakeArena, host: FakeHost, form: Form
-) -> None:
-    host.come("ann", "ben", plays=silent)
-    _, task = await host.begin("ann", "ben", form=form)
-    task.cancel()
-    with pytest.raises(asyncio.CancelledError):
-        await in_time(task)
-
-    assert house.referee.tables == ()
-    [text] = host.book.void_texts()
-    assert text == "the arena was stopped, and this match does not count"
-
-
-@pytest.mark.parametrize("is_paused", [False, True])
-@pytest.mark.parametrize("form", [Form.ROUND_ROBIN, Form.LADDER])
-async def test_a_stop_before_anything_is_played(
-    host: FakeHost, form: Form, is_paused: bool
-) -> None:
-    host.come(*THREE)
-    competition = host.compete(*THREE, form=form, is_paused=is_paused)
-    competition.stop(act("stop"))
-    report = await in_time(competition.run())
-
-    assert report.state is CompetitionState.STOPPED
-    assert host.book.matches == []
-
-
-async def test_a_stop_while_the_final_is_being_made(host: FakeHost) -> None:
-    host.come("ann", "ben", "cem")
-    called = asyncio.Event()
-    goes_on = asyncio.Event()
-
-    async def call_house(game: str, name: str) -> None:
-        called.set()
-        await goes_on.wait()
-        host.comes(name)
-
-    competition = host.compete(*THREE, game="high_low", call_house=call_house)
-    task = asyncio.create_task(competition.run())
-    await in_time(called.wait())
-    competition.stop(act("stop"))
-    goes_on.set()
-    report = await in_time(task)
-
-    assert report.state is CompetitionState.STOPPED
-    assert report.ranking == ()
-    assert host.book.matches == []
-
-
-# --- void ---
-
-
-async def test_K2_whose_elimination_was_taken_back_plays_in_the_next_stage(host: FakeHost) -> None:
-    """It was out by an offence between matches; an offender at its own table saves it (H13)."""
-
-    host.come(*EIGHT, plays=silent)
-    competition, task = await host.begin(*EIGHT, game="high_low", limits=Limits(), is_paused=True)
-    host.offends("ann", MEMORY)
-    [row] = host.book.results()
-    assert row.result.termination.kind is Ending.MEMORY
-
-    host.comes("ann", silent)
-    competition.void(row.id, act("void", match=row.id))
-    competition.resume(act("resume"))
-    rogue = next(name for name in row.players if name != "ann")
-    plays = at_random()
-    for name in EIGHT:
-        host.plays(name, illegal if name == rogue else plays)
-    report = await in_time(task)
-
-    assert [verdict.bot for verdict in report.verdicts] == [rogue]
-    [place] = [place for place in report.ranking if "ann" in place.names]
-    assert not place.offence
-
-
-async def test_J2_who_is_absent_after_an_elimination_was_taken_back_has_not_offended_again(
-    host: FakeHost,
-) -> None:
-    host.come("ann", "ben", plays=silent)
-    competition, task = await host.begin("ann", "ben", limits=Limits(), wait_s=SOON, is_paused=True)
-    host.offends("ben", MEMORY)
-    [row] = host.book.results()
-    competition.void(row.id, act("void", match=row.id))
-    competition.resume(act("resume"))
-    report = await in_time(task)
-
-    [verdict] = report.verdicts
-    assert (verdict.bot, verdict.kind) == ("ben", Ending.ABSENT)
+# --- in the moment of an end ---
 
 
 async def test_the_last_match_is_made_void_before_anybody_has_noticed_that_it_was_the_last(
@@ -245,27 +78,6 @@ async def test_the_last_match_is_made_void_before_anybody_has_noticed_that_it_wa
     assert len(host.book.finished) == 1
 
 
-async def test_K2_the_final_of_a_finished_elimination_is_played_again(host: FakeHost) -> None:
-    host.come(*EIGHT, plays=at_random())
-    await host.play(*EIGHT, game="high_low")
-    final = host.book.rows[-1]
-    earlier = host.book.results()
-    competition = host.compete(*EIGHT, game="high_low", earlier=earlier)
-    for row in earlier[:-1]:
-        if row.pairing <= 2:
-            with pytest.raises(UsageError, match="a match of the latest stage"):
-                competition.ledger.take_back(row.id, act("void"))
-    competition.ledger.take_back(final.id, act("void", match=final.id))
-    report = await in_time(competition.run())
-
-    assert report.ranking
-    assert len(host.book.results()) == len(earlier)
-    assert host.book.results()[-1].players == final.players
-
-
-# --- remove ---
-
-
 async def test_a_removal_is_written_down_before_what_it_brings_about(host: FakeHost) -> None:
     host.come("ann", "ben", plays=silent)
     competition, task = await host.begin("ann", "ben")
@@ -277,331 +89,30 @@ async def test_a_removal_is_written_down_before_what_it_brings_about(host: FakeH
     assert noted == [1]
 
 
-@pytest.mark.parametrize("kind", [Ending.REMOVED, Ending.MEMORY])
-async def test_K2_who_goes_between_two_stages_is_out_in_the_next(
-    house: FakeArena, host: FakeHost, kind: Ending
-) -> None:
-    """It is removed, or offends, while it has nothing to play."""
-    host.come(*EIGHT, plays=silent)
-    competition, task = await host.begin(*EIGHT, game="high_low", limits=Limits())
-    one, other = house.referee.tables
-    plays = at_random()
-    for chair in one.chairs:
-        host.plays(chair.player.name, plays)
-    await until(lambda: one.is_over)
-    assert one.match is not None
-    scores = one.match.scores
-    resting = one.names[scores.index(max(scores))]
-    if kind is Ending.REMOVED:
-        competition.remove(resting, act("remove", bot=resting))
-        with pytest.raises(UsageError, match="expected a bot that is in c"):
-            competition.remove(resting, act("remove", bot=resting))  # once more
-        assert not competition.is_in(resting)
-    else:
-        host.offends(resting, MEMORY)
-
-    assert host.book.verdicts == [], "it has played all that there was for it"
-
-    for chair in other.chairs:
-        host.plays(chair.player.name, plays)
-    report = await in_time(task)
-
-    [verdict] = report.verdicts
-    assert (verdict.bot, verdict.kind) == (resting, kind)
-    assert len(host.book.acts) == 1
-    [place] = [place for place in report.ranking if resting in place.names]
-    assert (place.rank, place.names, place.offence) == (4, (resting,), True)
+LEFT = Finding(kind=Ending.DISCONNECT, text="left", mechanism=Mechanism.WIRE)
 
 
-async def test_K2_a_void_match_of_a_removed_bot_is_not_played_by_it(
-    house: FakeArena, host: FakeHost
-) -> None:
-    host.come(*EIGHT, plays=silent)
-    competition, task = await host.begin(*EIGHT, game="high_low", limits=Limits())
-    one, other = house.referee.tables
-    gone = one.chairs[0].player.name
-    competition.remove(gone, act("remove", bot=gone))
-    [row] = host.book.rows
-    host.heard.clear()
-    competition.void(row.id, act("void", match=row.id))
-    await a_while()
+async def test_goodbye_between_two_matches_and_back_in_time_is_no_offence(host: FakeHost) -> None:
+    host.come("ann", "ben")
+    competition = host.compete("ann", "ben", matches=3, limits=Limits())
+    left = 0
 
-    assert gone not in host.heard
-    [again] = host.book.results()
-    assert again.players == row.players
-    assert again.result.termination.kind is Ending.REMOVED
+    def leaves() -> None:
+        nonlocal left
+        if len(host.book.matches) < 3:
+            left += 1
+            host.offends("ben", LEFT)  # it says goodbye to every `over`
+            asyncio.get_running_loop().call_soon(host.comes, "ben")
 
-    await answers(host, *EIGHT)
-    report = await in_time(task)
-    assert [verdict.bot for verdict in report.verdicts] == [gone]
-    assert other.id in [row.id for row in host.book.results()]
+    host.book.on_match = leaves
+    report = await in_time(competition.run())
 
-
-# --- what cannot be written down ---
-
-
-@pytest.mark.parametrize("what", ["pause", "resume", "void", "void running", "remove"])
-async def test_an_action_that_cannot_be_written_down_changes_nothing(
-    house: FakeArena, host: FakeHost, what: str
-) -> None:
-    competition, _ = await without_cem(host, tables=2, matches=1, is_paused=what == "resume")
-    if what == "resume":
-        running, counted = "", ""
-    else:
-        running = house.referee.tables[0].id
-        counted = host.book.rows[0].id
-    host.book.fails_to_act = True
-
-    def state() -> object:
-        return (
-            *(competition.arbiter.is_paused, competition.settled, competition.ledger.book.rows),
-            *(competition.ledger.verdicts, house.referee.tables, len(host.book.matches)),
-        )
-
-    before = state()
-    actions: dict[str, Callable[[], None]] = {
-        "pause": lambda: competition.pause(act("pause")),
-        "resume": lambda: competition.resume(act("resume")),
-        "void": lambda: competition.void(counted, act("void")),
-        "void running": lambda: competition.void(running, act("void")),
-        "remove": lambda: competition.remove("ben", act("remove")),
-    }
-    with pytest.raises(StoreFailed, match="the disk is full"):
-        actions[what]()
-
-    assert before == state()
-    assert all(competition.is_in(name) for name in THREE)
-
-
-async def test_a_stop_that_cannot_be_written_down_ends_the_competition(
-    house: FakeArena, host: FakeHost
-) -> None:
-    host.come("ann", "ben", plays=silent)
-    competition, task = await host.begin("ann", "ben")
-    host.book.fails_to_act = True
-    competition.stop(act("stop"))
-    with pytest.raises(StoreFailed, match="the disk is full"):
-        await in_time(task)
-
-    assert house.referee.tables == ()
-
-
-# --- who is waited for ---
-
-
-async def test_A10_a_bot_that_only_its_own_match_waits_for_is_never_absent(
-    house: FakeArena, host: FakeHost
-) -> None:
-    first = FakeHost(house)
-    first.come("ann", "ben")
-    await first.play("ann", "ben")
-    [played] = first.book.results()
-    played = msgspec.structs.replace(played, pairing=3)
-
-    host.comes("ben")
-    report = await host.play(*("ann", "ben"), with_itself=True, wait_s=SOON, earlier=[played])
-
+    assert left == 2
     assert report.verdicts == ()
-    assert host.book.matches == []
-
-
-async def test_A10_who_does_not_come_is_absent_from_a_match_with_somebody_else(
-    host: FakeHost,
-) -> None:
-    """Its match with itself waits as well, and a forfeit of that would count for nobody."""
-
-    host.comes("ben")
-    report = await host.play("ann", "ben", with_itself=True, wait_s=SOON)
-
-    [verdict] = report.verdicts
-    assert (verdict.bot, verdict.kind) == ("ann", Ending.ABSENT)
-    [row] = host.book.results()
-    assert set(row.players) == {"ann", "ben"}
-
-
-async def test_A10_a_bot_that_is_away_at_its_own_match_does_not_lose_what_it_is_playing(
-    house: FakeArena, host: FakeHost
-) -> None:
-    """It has lost its connection, and its time to come back is not over."""
-
-    bot = host.comes("ann", silent, tables=2)
-    host.come("ben", "cem", plays=silent)
-    _, other_task = await host.begin("ann", "cem", competition="other")
-    competition, task = await host.begin("ann", "ben", with_itself=True, wait_s=SOON)
-    tables = house.referee.tables
-    assert len(tables) == 2, "so ann has no two chairs for itself"
-    bot.goes()
-    host.changed()
-    await until(lambda: competition.settled == 2)  # both matches against itself are off
-
-    assert house.referee.tables == tables
-
-    bot.comes_back()
-    await answers(host, "ann", "ben", "cem")
-    report = await in_time(task)
-
-    await in_time(other_task)
-
-    assert report.verdicts == ()
-    assert host.book.kinds() == {Ending.COMPLETED: 2}
-
-
-async def test_who_is_waited_for_is_not_any_more_when_its_opponent_is_out(host: FakeHost) -> None:
-    host.comes("ann", silent)
-    host.comes("ben", silent)
-    competition, task = await host.begin("ann", "ben", "late", wait_s=60.0)
-    assert competition.progress.waits_for == ("late",)
-    competition.remove("ann", act("remove", bot="ann"))
-    competition.remove("ben", act("remove", bot="ben"))
-
-    assert competition.progress.waits_for == NOBODY
-
-    report = await in_time(task)
-    assert {verdict.bot for verdict in report.verdicts} <= {"ann", "ben"}
-
-
-# --- several at once ---
-
-
-async def test_two_competitions_share_their_bots_and_their_tables(host: FakeHost) -> None:
-    host.come(*THREE, plays=silent)
-    one, first = await host.begin(*THREE, competition="one", limits=Limits())
-    _, second = await host.begin(*THREE, competition="two", matches=2)
-    one.pause(act("pause"))
-    one.remove("cem", act("remove", bot="cem"))  # it plays on in the other
-    await answers(host, *THREE)
-    report = await in_time(second)
-
-    assert (report.played, report.verdicts) == (6, ())
-
-    one.resume(act("resume"))
-    report = await in_time(first)
-
-    assert not one.is_in("cem")
-    assert host.competitions[1].is_in("cem")
-    assert set(host.most_chairs.values()) == {1}
-    assert len(host.book.results("two")) == 6
+    assert host.book.counted() == {("ann", "ben"): 3}
 
 
 # --- how many matches at once, and which ---
-
-CLASS = tuple(f"bot {number}" for number in range(12))
-
-
-async def test_a_competition_opens_as_few_matches_at_once_as_keep_its_bots_busy(
-    host: FakeHost,
-) -> None:
-    host.come(*CLASS, plays=silent, tables=64)
-    competition, task = await host.begin(*CLASS, matches=4)
-    playing = Counter(
-        chair.player.name for table in competition.arbiter.tables for chair in table.chairs
-    )
-
-    assert len(competition.arbiter.tables) < 4 * len(CLASS) / 2 + 1
-    assert set(playing.values()) == {4}
-
-    await answers(host, *CLASS)
-    report = await in_time(task)
-
-    assert report.played == 4 * 66
-
-
-async def test_A10_bots_with_two_tables_meet_one_another_before_they_meet_themselves(
-    host: FakeHost,
-) -> None:
-    host.come("ann", "ben", tables=2)
-    report = await host.play("ann", "ben", matches=6, with_itself=True)
-    met = [len(set(players)) for players, _ in host.book.matches]
-
-    assert met == [2] * 6 + [1] * 12
-    assert report.played == 18
-
-
-async def test_A10_who_waits_for_nobody_but_bots_that_are_away_meets_itself(host: FakeHost) -> None:
-    host.come("ann", "ben", tables=2)
-    competition, task = await host.begin("ann", "ben", "cem", with_itself=True, matches=2)
-    await until(lambda: competition.ledger.played == 6)
-    assert sum(len(set(players)) == 1 for players, _ in host.book.matches) == 4
-
-    host.comes("cem", tables=2)
-    await in_time(task)
-
-
-def some(answers: int) -> Plays:
-    """Answers so many questions at all tables together, and no more."""
-    left = iter(range(answers))
-    return lambda ask: None if next(left, None) is None else first_legal(ask)
-
-
-LONG: dict[str, Any] = {"settings": {"hands": 1000}, "matches": 4}
-
-
-@pytest.mark.parametrize("looks", [1_000, 1])
-async def test_more_are_opened_as_the_first_matches_go_on(
-    host: FakeHost, monkeypatch: pytest.MonkeyPatch, looks: int
-) -> None:
-    """Also if only some of thousands of bots are looked at."""
-    monkeypatch.setattr("arena.competitions.stage_runner._GROW_S", 0.001)
-    monkeypatch.setattr("arena.competitions.stage_runner._TRIES", looks)
-
-    host.come(*CLASS, plays=silent, tables=64)
-    competition, _ = await host.begin(*CLASS, **LONG)
-    before = len(competition.arbiter.tables)
-
-    assert before == 4 * len(CLASS) / 2
-
-    for name in CLASS:
-        host.plays(name, some(500))
-    await a_while(1_000)
-    after = len(competition.arbiter.tables)
-    playing = Counter(
-        chair.player.name for table in competition.arbiter.tables for chair in table.chairs
-    )
-
-    assert competition.settled == 0
-    assert all(playing[name] > 4 for name in CLASS)
-    assert before < after < 64 * len(CLASS) / 2
-
-    competition.pause(act("pause"))
-    for name in CLASS:
-        host.plays(name, some(100))
-    await a_while(400)
-
-    assert len(competition.arbiter.tables) == after
-
-
-async def test_when_a_match_has_ended_all_are_opened_however_long_one_was_said_to_take(
-    host: FakeHost, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("arena.referee.bot_session.LiveMatch.progress", 0.0)
-
-    host.come(*CLASS, tables=64)
-    _, task = await host.begin(*CLASS, matches=4)
-    await in_time(task)
-
-    assert max(host.most_chairs.values()) > 4
-
-
-async def test_after_a_pause_few_are_opened_again(host: FakeHost) -> None:
-    host.come(*CLASS, plays=silent, tables=64)
-    competition, _ = await host.begin(*CLASS, matches=40)
-    for name in CLASS:
-        host.plays(name, some(60))
-    await a_while(400)
-
-    assert len(competition.arbiter.tables) > 4 * len(CLASS)
-
-    competition.pause(act("pause"))
-    await answers(host, *CLASS)
-
-    assert competition.arbiter.tables == ()
-
-    for name in CLASS:
-        host.plays(name, silent)
-    competition.resume(act("resume"))
-    await a_while()
-
-    assert 0 < len(competition.arbiter.tables) <= 4 * len(CLASS) / 2
 
 
 async def test_the_records_of_matches_that_are_over_are_in_the_database_alone(
@@ -610,39 +121,55 @@ async def test_the_records_of_matches_that_are_over_are_in_the_database_alone(
     host.come("ann", "ben")
     competition, _ = await host.begin("ann", "ben", "cem", matches=9, limits=Limits())
     await until(lambda: competition.ledger.played >= 9)
-    stage = competition._stage
+    stage = competition.stage
     assert isinstance(stage, RunningStage)
 
     assert {type(outcome.result) for outcome in stage._outcomes.values()} == {Result}
 
 
-async def test_whoever_has_had_the_fewest_matches_is_next(host: FakeHost) -> None:
-    host.come("ann", "ben")
-    task = asyncio.create_task(host.play("ann", "ben", "cem", "dora", matches=9, limits=Limits()))
-    await until(lambda: len(host.book.matches) == 8 and host.house.referee.tables)
-    host.comes("cem")
-    host.comes("dora")
-    await until(lambda: len(host.book.matches) >= 18)
-    task.cancel()
-    latest = [set(players) for players, _ in host.book.matches[9:]]
-
-    assert latest.count({"cem", "dora"}) > latest.count({"ann", "cem"}) + 2
+# --- competitions that settle ---
 
 
-async def test_progress_says_how_far_it_is_and_about_how_long_it_takes(host: FakeHost) -> None:
-    competition, task = await without_cem(host, run="cup", matches=2)
-    progress = competition.progress
+THREE = ("ann", "ben", "cem")
 
-    assert (progress.competition, progress.run) == ("c", "cup")
-    assert (progress.game, progress.form) == ("ace_king_queen", "round_robin")
-    assert (progress.settled, progress.scheduled) == (2, 6)
-    assert progress.state == "running"
-    assert progress.left_s is not None
-    assert progress.left_s >= 0
 
-    competition.stop(act("stop"))
-    await in_time(task)
-    assert competition.progress.state == "stopped"
+FIRST = 12  # matches of the first block of three bots that meet four times
+
+
+BOTH = 18  # with the second, in which they meet twice
+
+
+def settling(goal: Goal = Goal.PAIRS, most: int = 30, **more: Any) -> dict[str, Any]:
+    return {"matches": 4, "settle": Settling(goal=goal, level=2.0, most=most), **more}
+
+
+def come(host: FakeHost, *names: str) -> None:
+    for name in names:
+        host.comes(name, at_random(len(name)), tables=4)
+
+
+def fits(host: FakeHost, plan: Plan, out: tuple[str, ...] = ()) -> ScheduleRun:
+    """The schedule, run again with what the database has; all that was played was asked for."""
+    rows = {row.pairing: row for row in host.book.results()}
+    run = ScheduleRun(plan)
+    run.run({number: row.result for number, row in rows.items()}, out)
+    assert {number: row.players for number, row in rows.items()}.items() <= {
+        number: pairing.players for number, pairing in run.asked.items()
+    }.items()
+    return run
+
+
+async def test_an_interrupted_competition_goes_on_as_if_it_never_was(host: FakeHost) -> None:
+    come(host, *THREE)
+    await host.play(*THREE, **settling())
+    whole = host.book.results()
+    for cut in (0, 1, FIRST, BOTH + 3, len(whole) - 1, len(whole)):
+        host.book.rows = whole[:cut]
+        report = await host.play(*THREE, earlier=tuple(whole[:cut]), **settling())
+        run = fits(host, host.competition.plan)
+
+        assert (run.missing, report.played) == ([], len(run.asked))
+        assert Counter(row.pairing for row in host.book.results()).most_common(1)[0][1] == 1
 
 
 # --- anything, at any time ---

@@ -172,7 +172,7 @@ async def test_J5_every_pairing_counts_once_whatever_becomes_of_hosts_and_bus(se
         here.bus.is_down = False
         while not playing.done():
             await asyncio.sleep(10)
-            if competition.is_stuck:
+            if competition.stage.is_stuck:
                 competition.resume(
                     Act(competition=competition.id, at=0.0, who="prof", what="resume")
                 )
