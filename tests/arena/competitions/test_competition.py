@@ -13,6 +13,7 @@ from __future__ import annotations
 import asyncio
 import random
 import re
+import secrets
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
@@ -28,7 +29,7 @@ from arena.games.catalogue import GAMES
 from arena.games.names import is_process
 from arena.games.settle import Goal
 from arena.games.verdict import Finding, outage
-from arena.referee import live_match
+from arena.referee import bot_session
 from arena.referee.bot_session import LiveMatch
 from arena.referee.referee import FAULT
 from arena.storage.models import VERSION, CompetitionReport
@@ -136,6 +137,9 @@ def names_of(text: str) -> Sequence[str]:
     return CLASS if text == "class" else text.split(",")
 
 
+SEED = 32  # bytes of a match's seed; pings draw others
+
+
 class CompetitionCase:
     """An arena without sockets, and what the lines of a case do to it.
 
@@ -147,7 +151,14 @@ class CompetitionCase:
         self.house_bots: list[str] = []
         self._patch = patch
         cards = random.Random(4)  # one evening is as another
-        patch.setattr(live_match, "secrets", SimpleNamespace(token_bytes=cards.randbytes))
+        chance = SimpleNamespace(
+            token_bytes=lambda size: (cards.randbytes if size == SEED else secrets.token_bytes)(
+                size
+            ),
+            token_hex=secrets.token_hex,
+            compare_digest=secrets.compare_digest,
+        )
+        patch.setattr(bot_session, "secrets", chance)
         self._house = FakeArena()
         self._host = FakeHost(self._house)
         self._bots: dict[str, FakeBot] = {}
