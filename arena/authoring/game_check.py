@@ -25,8 +25,7 @@ from arena.authoring.playout import NoAnswer, Playout, SeatDecided, play_out, ra
 from arena.authoring.round_check import MessageCheck, RoundCheck
 from arena.authoring.secrecy import SecretCard, exchanges, first_difference, leaks, secret_cards
 from arena.authoring.view_check import broken_view
-from arena.games.drive import drive
-from arena.games.match import MatchState
+from arena.games.match import MatchState, drive
 from arena.games.rules import NOBODY, Game, TellSeat
 from arena.games.shuffle import Stream, match_key, seed_from_int
 from protocol.entry_points import points

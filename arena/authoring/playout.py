@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 
 import msgspec
 
-from arena.games.drive import place_of
+from arena.games.match import place_of
 from arena.games.rules import NOBODY, AskSeat, Game, Scoreboard, TellSeat
 from protocol.errors import ArenaError, IllegalAnswer, in_words, one_line
 from protocol.vocabulary import Question, Settings

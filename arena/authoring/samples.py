@@ -12,8 +12,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
 from arena.authoring.conformance.table import AnyLegal
-from arena.games.drive import drive
-from arena.games.match import MatchState
+from arena.games.match import MatchState, drive
 from arena.games.rules import Game
 from arena.games.shuffle import seed_from_int
 from arena.records.transcript import Side, conversation

@@ -19,8 +19,7 @@ from typing import Any
 
 from arena.authoring.conformance.table import AnyLegal
 from arena.games.catalogue import view_files, view_path
-from arena.games.drive import drive
-from arena.games.match import MatchState
+from arena.games.match import MatchState, drive
 from arena.games.rules import Game
 from arena.games.shuffle import seed_from_int
 from arena.records.rounds import rounds_of

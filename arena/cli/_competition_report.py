@@ -21,10 +21,9 @@ from arena.formats.schedule import Pairing
 from arena.formats.settled import settled_note
 from arena.formats.spec import Form
 from arena.games.catalogue import game_named, game_title
-from arena.games.figures import SECONDS, plural, signed, time_of
-from arena.games.interval import Bounds
 from arena.games.match import Result
 from arena.games.names import versioned
+from arena.games.statistics import SECONDS, Bounds, plural, signed, time_of
 from arena.sandbox.bot_spec import some
 from arena.storage.models import CompetitionReport
 from protocol import messages

@@ -15,7 +15,7 @@ from itertools import count
 from typing import TYPE_CHECKING
 
 from arena.cli._competition_report import Board
-from arena.games.figures import SECONDS, time_of
+from arena.games.statistics import SECONDS, time_of
 from arena.sandbox.bot_spec import BotSpec
 from protocol.errors import ArenaError, UsageError, error_line, one_line
 from protocol.messages import Ending, Verdict

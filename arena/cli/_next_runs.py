@@ -8,7 +8,7 @@ import msgspec
 
 from arena.cli._arena_pages import ArenaPages
 from arena.formats.spec import Form, Take
-from arena.games.figures import time_of
+from arena.games.statistics import time_of
 from protocol.errors import ArenaError
 
 __all__ = ["next_runs"]

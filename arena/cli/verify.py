@@ -12,7 +12,7 @@ import msgspec
 from arena.cli import DONE, UNVERIFIED
 from arena.cli import _output as output
 from arena.cli._results import Found, as_json, result_command
-from arena.games.figures import plural
+from arena.games.statistics import plural
 from arena.records.document import UNREADABLE
 from arena.results.audit import Flaw
 from protocol.errors import ArenaError, UsageError, one_line

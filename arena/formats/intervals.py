@@ -15,20 +15,21 @@ from typing import NamedTuple
 import msgspec
 
 from arena.formats.spec import Plan
-from arena.games.interval import (
+from arena.games.rules import Game
+from arena.games.statistics import (
     FEWEST,
     Bounds,
     Interval,
     MeanPart,
+    Sample,
     SharePart,
+    UnitSums,
     mean_of,
     share_of,
     student,
     wider,
     wilson,
 )
-from arena.games.rules import Game
-from arena.games.statistics import Sample, UnitSums
 
 __all__ = [
     "ENOUGH",

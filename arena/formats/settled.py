@@ -29,9 +29,9 @@ from arena.formats.schedule import (
 )
 from arena.formats.spec import Form, Plan, Settling
 from arena.formats.standings import Cell, League, LeagueRow, RoundRobin, Row, ranked
-from arena.games.interval import SharePart, share_of
 from arena.games.match import Result
 from arena.games.settle import LeagueRace, Mark, Meeting, PairRace, RankRange, block_size
+from arena.games.statistics import SharePart, share_of
 
 __all__ = [
     "MARKS_NOTE",

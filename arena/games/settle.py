@@ -21,8 +21,14 @@ from typing import TypeAlias
 
 import msgspec
 
-from arena.games.interval import LEVEL, Interval, beta_refuses, beta_sequence, normal_sequence
-from arena.games.statistics import Sample
+from arena.games.statistics import (
+    LEVEL,
+    Interval,
+    Sample,
+    beta_refuses,
+    beta_sequence,
+    normal_sequence,
+)
 
 __all__ = ["Goal", "LeagueRace", "Mark", "Meeting", "PairRace", "Race", "RankRange", "block_size"]
 

@@ -11,8 +11,7 @@ import msgspec
 import pytest
 
 from arena.games.catalogue import GAMES, game_named
-from arena.games.drive import drive
-from arena.games.match import MatchState
+from arena.games.match import MatchState, drive
 from arena.lab.in_process import Entrant, entrant, play_parts
 from arena.lab.odds import exact_counts, odds
 from arena.lab.ruin import Attempt, EndedTrials, Ruin, Trials

@@ -1,4 +1,7 @@
-"""How lucky a hand of blackjack is: every card that is shown, against those that could have come.
+"""What hits, stands and the luck of cards are worth in blackjack (rulebook, section B).
+
+A decision is judged exactly, by the cards that the seat had seen since the shuffle. How much to bet
+is not: there is no goal that a bet could miss.
 
 A card's luck is what the hand is worth with it, less the mean of that over all unseen cards. What a
 hand is worth stands in a table for a deck without end; the mean is over the unseen cards of the
@@ -8,22 +11,45 @@ shuffle: of these, each is as likely as any other to come next.
 
 Points count an ace as 1; a hand is its points and whether it has an ace (B4). Values are per chip
 of the bet, and luck is in chips: the bet is a decision like any other. It is made before the cards
-come, so the luck of a match is 0 on average also where that may end broke.
+come, so the luck of a match is 0 on average also where that may end broke. Here is no numpy: what
+takes it is in `values`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from functools import cache, partial
 from itertools import product
 from operator import mul
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
+from arena.games.analysis import Chart, ChartCell, drawn, has_analysis, need_analysis
 from arena.games.blackjack.rules import DEALER_STANDS, outcome, payoff
-from arena.games.rules import AskSeat, LuckMeter, LuckRound, TellSeat
-from protocol.blackjack import NEW_DECK, POINTS, Bet, BlackjackSettings, Exposed, HandOver, Shuffled
+from arena.games.evaluator import Answered, Evaluator, Tally, Worths
+from arena.games.rules import AskSeat, TellSeat
+from protocol.blackjack import (
+    NEW_DECK,
+    POINTS,
+    Bet,
+    BlackjackSettings,
+    Draw,
+    Exposed,
+    HandOver,
+    Shuffled,
+)
+from protocol.vocabulary import News, Question
 
-__all__ = ["BlackjackLuckMeter", "HandValues", "hand_values"]
+__all__ = ["COLUMNS", "BlackjackEvaluator", "ChartPlace", "HandValues", "hand_values", "laid_out"]
+
+ChartPlace: TypeAlias = tuple[bool, int, int]
+"""Whether it is soft, the total, the points of the up-card."""
+
+COLUMNS = {"A" if card == 1 else str(card): card for card in (*range(2, 11), 1)}
+"""The points of the up-cards by their labels, in the charts' order."""
+_HARD, _SOFT = range(4, 22), range(12, 22)
+
+_GRADES = 0.02, 0.1, 0.3  # of the bet: what the worst one, two and three of ten mistakes lose
+_LEVEL = 1e-9  # of the bet; rounding is less
 
 _ACE, _TEN = 1, 10
 _POINTS = range(_ACE, _TEN + 1)
@@ -113,40 +139,65 @@ hand_values = cache(HandValues)
 """The table, made at the first use."""
 
 
-class BlackjackLuckMeter(LuckMeter):
-    """Adds up a match, a hand at a time, in chips."""
+class BlackjackEvaluator(Evaluator):
+    """A match of blackjack."""
 
-    def __init__(self, settings: BlackjackSettings) -> None:
-        self.rounds: list[LuckRound] = []
+    def __init__(self, settings: BlackjackSettings, seat: int | None = None) -> None:
+        super().__init__(settings, seat)
         self._values = hand_values()
         self._unseen = list(_FULL)
-        self._bet(0)
+        self._begin(0)
 
-    def answered(self, asked: AskSeat, answer: int) -> None:
-        if type(asked.question) is Bet:
-            self._bet(answer)
-
-    def told(self, told: TellSeat) -> None:
-        news = told.news
-        if type(news) is Exposed:
-            points = POINTS[news.card]
-            row = self._players_row() if news.to == "player" else self._dealers_row()
-            unseen = self._unseen
-            self._luck += row[points] - sum(map(mul, row, unseen)) / sum(unseen)
-            unseen[points] -= 1
-            (self._player if news.to == "player" else self._dealer).append(points)
-        elif type(news) is HandOver:
-            self.rounds.append(LuckRound((news.payoff,), (news.bet * self._luck,)))
-        else:
-            assert type(news) is Shuffled, "rules B tell nothing else"
-            self._unseen = list(_FULL)
-
-    def _bet(self, chips: int) -> None:
+    def _begin(self, bet: int) -> None:
         """Begin a hand."""
+        self._bet = bet
+        self._natural = payoff("natural", bet) / bet if bet else 0.0
         self._player: list[int] = []
         self._dealer: list[int] = []
-        self._luck = 0.0
-        self._natural = payoff("natural", chips) / chips if chips else 0.0
+        self._judged: tuple[str, ...] = ()  # the cards with which it was judged first
+        self._worths: dict[tuple[int, ...], tuple[float, float]] = {}  # by those that came since
+
+    def prepare(self) -> None:
+        need_analysis()
+
+    def heard(self, event: TellSeat | AskSeat | Answered) -> None:
+        if type(event) is Answered and type(event.question) is Bet:
+            self._begin(event.answer)
+        elif type(event) is TellSeat and type(news := event.news) is Exposed:
+            points = POINTS[news.card]
+            self._unseen[points] -= 1  # every card that is seen (B11)
+            (self._player if news.to == "player" else self._dealer).append(points)
+        elif type(event) is TellSeat and type(event.news) is Shuffled:
+            self._unseen = list(_FULL)
+
+    def worths(self, question: Question[Any], answer: Any) -> Worths | None:
+        if type(question) is Bet:
+            return None
+        assert type(question) is Draw, "rules B ask nothing else"
+        from arena.games.blackjack.values import best_play, counted
+
+        if not self._worths:
+            self._judged = question.hand
+            upcard, unseen = POINTS[question.upcard], tuple(self._unseen[1:])
+            self._worths = best_play(upcard, counted(question.hand), unseen)
+        stand, hit = self._worths[counted(question.hand[len(self._judged) :])]
+        return Worths(
+            values={"stand": (self._bet * stand,), "hit": (self._bet * hit,)},
+            unit="chips",
+            grades=_GRADES,
+            scale=self._bet,
+            least=self._bet * _LEVEL if abs(hit - stand) < _LEVEL else None,
+        )
+
+    def luck(self, event: TellSeat | AskSeat) -> Sequence[float] | None:
+        if type(event) is not TellSeat or type(news := event.news) is not Exposed:
+            return None
+        row = self._players_row() if news.to == "player" else self._dealers_row()
+        mean = sum(map(mul, row, self._unseen)) / sum(self._unseen)
+        return (self._bet * (row[POINTS[news.card]] - mean),)
+
+    def gains(self, news: News) -> Sequence[float] | None:
+        return (news.payoff,) if type(news) is HandOver else None
 
     def _players_row(self) -> Row:
         player, values = self._player, self._values
@@ -170,3 +221,40 @@ class BlackjackLuckMeter(LuckMeter):
             return self._values.upcards[player[0]]
         total = _total(sum(player), _ACE in player)
         return self._values.dealt(total, sum(dealer), _ACE in dealer)
+
+    def cells(self, event: TellSeat | Answered) -> Iterable[tuple[ChartPlace, bool]]:
+        if type(event) is Answered and type(draw := event.question) is Draw:
+            return [((draw.soft, draw.total, POINTS[draw.upcard]), event.answer == "hit")]
+        return ()
+
+    @staticmethod
+    def charts(tally: Tally) -> tuple[Chart, ...]:
+        """Hard and soft hands; a cell that was not seen counts as played best. Without numpy and
+        scipy there are no costs.
+        """
+        if not has_analysis():
+            return laid_out(tally.cell)
+        from arena.games.blackjack.values import COST_NOTE, COST_UNIT, Chartable, fresh_deck
+
+        fresh = fresh_deck()
+        chartable = Chartable(fresh)
+        cell = chartable.cells(fresh.played(chartable.seen(tally)), tally)
+        return laid_out(cell, COST_UNIT, COST_NOTE)
+
+
+def laid_out(
+    cell: Callable[[ChartPlace], ChartCell], cost_unit: str = "", note: str = ""
+) -> tuple[Chart, ...]:
+    """The charts of hard and soft hands, of these cells."""
+    return tuple(
+        drawn(
+            title,
+            "hits",
+            {str(total): total for total in totals},
+            COLUMNS,
+            lambda total, upcard, is_soft=is_soft: cell((is_soft, total, upcard)),  # type: ignore[misc]
+            cost_unit=cost_unit,
+            note=note,
+        )
+        for title, is_soft, totals in (("Hard hands", False, _HARD), ("Soft hands", True, _SOFT))
+    )
