@@ -1,4 +1,4 @@
-"""A bot that appraises answers in gin rummy, in the place of `master`, which takes seconds."""
+"""A bot that appraises answers, in the place of a house bot that takes seconds."""
 
 from __future__ import annotations
 
