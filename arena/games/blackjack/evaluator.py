@@ -18,8 +18,7 @@ takes it is in `values`.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from functools import cache, partial
-from itertools import product
+from functools import cache
 from operator import mul
 from typing import Any, TypeAlias
 
@@ -39,7 +38,15 @@ from protocol.blackjack import (
 )
 from protocol.vocabulary import News, Question
 
-__all__ = ["COLUMNS", "BlackjackEvaluator", "ChartPlace", "HandValues", "hand_values", "laid_out"]
+__all__ = [
+    "COLUMNS",
+    "BlackjackEvaluator",
+    "ChartPlace",
+    "dealers_row",
+    "hit_row",
+    "laid_out",
+    "played_worth",
+]
 
 ChartPlace: TypeAlias = tuple[bool, int, int]
 """Whether it is soft, the total, the points of the up-card."""
@@ -73,70 +80,64 @@ def _total(points: int, has_ace: bool) -> int:
     return points + 10 if has_ace and points <= 11 else points
 
 
-class HandValues:
-    """What a hand is worth to who plays it best with a deck without end, at every stage.
+# What a hand is worth to who plays it best with a deck without end, at every stage. A natural is
+# left out, as what it pays depends on the bet (B8): before the second card the chance of one times
+# its pay is to be added.
 
-    A natural is left out, as what it pays depends on the bet (B8): before the second card the value
-    is to be added to the chance of one times its pay.
-    """
 
-    def __init__(self) -> None:
-        self._dealers: dict[tuple[int, int, bool], Row] = {}
-        self._play: dict[tuple[int, int, bool], float] = {}
-        self._players: dict[tuple[int, int, bool], Row] = {}
-        both = [*product(_POINTS, _POINTS)]
-        self.seconds = {(a, b): _row(partial(self._two, a, b)) for a, b in both}
-        """By the player's first card and the up-card: the row of the second card."""
-        means = {key: _mean(row) for key, row in self.seconds.items()}
-        self.upcards = {a: (_NEVER, *(means[a, b] for b in _POINTS)) for a in _POINTS}
-        """By the player's first card: the row of the up-card."""
-        self.first = _row(lambda card: _mean(self.upcards[card]))
-        self.naturals = _row(lambda card: _CHANCES[11 - card] if card in (_ACE, _TEN) else 0.0)
-        """By the player's first card: the chance of a natural."""
+@cache
+def played_worth(upcard: int, points: int, has_ace: bool) -> float:
+    """The better of hitting and standing; a bust is lost (B9)."""
+    if points > 21:
+        return -1.0
+    stand = _mean(dealers_row(_total(points, has_ace), upcard, upcard == _ACE))
+    return max(stand, _mean(hit_row(upcard, points, has_ace)))
 
-    def hit(self, upcard: int, points: int, has_ace: bool) -> Row:
-        """The row of the player's next card after a hit."""
-        key = upcard, points, has_ace
-        if key not in self._players:
-            self._players[key] = _row(
-                lambda card: self.play(upcard, points + card, has_ace or card == _ACE)
-            )
-        return self._players[key]
 
-    def play(self, upcard: int, points: int, has_ace: bool) -> float:
-        """The better of hitting and standing; a bust is lost (B9)."""
-        key = upcard, points, has_ace
-        if points > 21:
-            return -1.0
-        if key not in self._play:
-            stand = _mean(self.dealt(_total(points, has_ace), upcard, upcard == _ACE))
-            self._play[key] = max(stand, _mean(self.hit(upcard, points, has_ace)))
-        return self._play[key]
+@cache
+def hit_row(upcard: int, points: int, has_ace: bool) -> Row:
+    """The row of the player's next card after a hit."""
+    return _row(lambda card: played_worth(upcard, points + card, has_ace or card == _ACE))
 
-    def dealt(self, total: int, points: int, has_ace: bool) -> Row:
-        """The row of the dealer's next card, when the player stands on a total."""
-        key = total, points, has_ace
-        if key not in self._dealers:
-            self._dealers[key] = _row(
-                lambda card: self._stood(total, points + card, has_ace or card == _ACE)
-            )
-        return self._dealers[key]
 
-    def _stood(self, total: int, points: int, has_ace: bool) -> float:
-        """What the player has who stood on a total, against this hand of the dealer (B10)."""
-        dealers = _total(points, has_ace)
+@cache
+def dealers_row(total: int, points: int, has_ace: bool) -> Row:
+    """The row of the dealer's next card, when the player stands on a total (B10)."""
+
+    def stood(card: int) -> float:
+        now, ace = points + card, has_ace or card == _ACE
+        dealers = _total(now, ace)
         if dealers >= DEALER_STANDS:
             return float(payoff(outcome(total, dealers), 1))
-        return _mean(self.dealt(total, points, has_ace))
+        return _mean(dealers_row(total, now, ace))
 
-    def _two(self, first: int, upcard: int, second: int) -> float:
-        if {first, second} == {_ACE, _TEN}:
-            return 0.0
-        return self.play(upcard, first + second, _ACE in (first, second))
+    return _row(stood)
 
 
-hand_values = cache(HandValues)
-"""The table, made at the first use."""
+@cache
+def _second_row(first: int, upcard: int) -> Row:
+    """The row of the player's second card."""
+    return _row(
+        lambda second: (
+            0.0
+            if {first, second} == {_ACE, _TEN}
+            else played_worth(upcard, first + second, _ACE in (first, second))
+        )
+    )
+
+
+@cache
+def _upcard_row(first: int) -> Row:
+    return _row(lambda upcard: _mean(_second_row(first, upcard)))
+
+
+@cache
+def _first_row() -> Row:
+    return _row(lambda first: _mean(_upcard_row(first)))
+
+
+_NATURALS = _row(lambda card: _CHANCES[11 - card] if card in (_ACE, _TEN) else 0.0)
+"""By the player's first card: the chance of a natural."""
 
 
 class BlackjackEvaluator(Evaluator):
@@ -144,7 +145,6 @@ class BlackjackEvaluator(Evaluator):
 
     def __init__(self, settings: BlackjackSettings, seat: int | None = None) -> None:
         super().__init__(settings, seat)
-        self._values = hand_values()
         self._unseen = list(_FULL)
         self._begin(0)
 
@@ -200,27 +200,26 @@ class BlackjackEvaluator(Evaluator):
         return (news.payoff,) if type(news) is HandOver else None
 
     def _players_row(self) -> Row:
-        player, values = self._player, self._values
+        player, pay = self._player, self._natural
         if not player:
-            pay = self._natural
             return tuple(
-                map(lambda worth, chance: worth + chance * pay, values.first, values.naturals)
+                worth + chance * pay for worth, chance in zip(_first_row(), _NATURALS, strict=True)
             )
         upcard = self._dealer[0]
         if len(player) > 1:
-            return values.hit(upcard, sum(player), _ACE in player)
-        row = values.seconds[player[0], upcard]
-        if player[0] in (_ACE, _TEN):
-            other = 11 - player[0]
-            return (*row[:other], self._natural, *row[other + 1 :])
-        return row
+            return hit_row(upcard, sum(player), _ACE in player)
+        row = _second_row(player[0], upcard)
+        if player[0] not in (_ACE, _TEN):
+            return row
+        other = 11 - player[0]
+        return (*row[:other], pay, *row[other + 1 :])
 
     def _dealers_row(self) -> Row:
         player, dealer = self._player, self._dealer
         if not dealer:
-            return self._values.upcards[player[0]]
+            return _upcard_row(player[0])
         total = _total(sum(player), _ACE in player)
-        return self._values.dealt(total, sum(dealer), _ACE in dealer)
+        return dealers_row(total, sum(dealer), _ACE in dealer)
 
     def cells(self, event: TellSeat | Answered) -> Iterable[tuple[ChartPlace, bool]]:
         if type(event) is Answered and type(draw := event.question) is Draw:

@@ -11,7 +11,7 @@ import pytest
 
 import arena
 from arena.games.analysis import Chart, ChartCell, Judgement, SeatMatch
-from arena.games.blackjack.evaluator import HandValues
+from arena.games.blackjack.evaluator import dealers_row, hit_row, played_worth
 from arena.games.blackjack.rules import GAME
 from arena.games.blackjack.values import fresh_deck
 from arena.games.match import MatchState
@@ -236,7 +236,7 @@ def test_B8_a_natural_is_worth_what_it_pays_rounded_down() -> None:
     natural = luck_so_far([*hand, "Ks p"], chips=5)
     twenty = luck_so_far([*hand, "9s p"], chips=5)
 
-    assert natural - twenty == pytest.approx(7 - 5 * HandValues().play(6, 10, True))
+    assert natural - twenty == pytest.approx(7 - 5 * played_worth(6, 10, True))
 
 
 def test_luck_is_as_large_as_the_bet() -> None:
@@ -246,7 +246,7 @@ def test_luck_is_as_large_as_the_bet() -> None:
 
 
 def test_B9_a_bust_is_worth_the_bet_that_it_costs() -> None:
-    hit = HandValues().hit(9, 15, False)
+    hit = hit_row(9, 15, False)
 
     assert hit[7] == -1.0
     assert hit[6] > 0.5
@@ -256,12 +256,11 @@ def test_B10_the_dealer_busts_as_often_as_is_known() -> None:
     # Without end, standing on 12 wins if the dealer busts and loses otherwise; the chances of a
     # bust, a natural of the dealer's not excluded, are in every book.
     known = {2: 0.3536, 3: 0.3739, 4: 0.3945, 5: 0.4164, 6: 0.4232, 7: 0.2617, 8: 0.2447}
-    values = HandValues()
     for upcard, busts in known.items():
         stands = sum(
             chance * worth
             for worth, chance in zip(
-                values.dealt(12, upcard, False), [0, *[1 / 13] * 9, 4 / 13], strict=True
+                dealers_row(12, upcard, False), [0, *[1 / 13] * 9, 4 / 13], strict=True
             )
         )
 
