@@ -142,12 +142,11 @@ def drawn(
     rows: Mapping[str, _Row],
     columns: Mapping[str, _Column],
     cell: Callable[[_Row, _Column], ChartCell | None],
-    *,
-    line: int | None = None,
-    cost_unit: str = "",
-    note: str = "",
+    **more: Any,
 ) -> Chart:
-    """A chart whose cells are made from what its rows and columns, by label, stand for."""
+    """A chart whose cells are made from what its rows and columns, by label, stand for; with `more`
+    fields of it.
+    """
     return Chart(
         title=title,
         what=what,
@@ -156,9 +155,7 @@ def drawn(
         cells=tuple(
             tuple(cell(row, column) for column in columns.values()) for row in rows.values()
         ),
-        line=line,
-        cost_unit=cost_unit,
-        note=note,
+        **more,
     )
 
 

@@ -249,19 +249,22 @@ class ChanceMeter(LuckMeter):
         self._luck: Sequence[float] = ()
 
     def told(self, told: TellSeat) -> None:
-        self.asked(told)
+        self._happened(told)
         if (gains := self._evaluator.gains(told.news)) is not None:
             luck = tuple(self._luck) or (0.0,) * len(gains)
             self.rounds.append(LuckRound(tuple(map(float, gains)), luck))
             self._luck = ()
 
-    def asked(self, asked: AskSeat | TellSeat) -> None:
-        if (luck := self._evaluator.luck(asked)) is not None:
-            self._luck = [*map(add, self._luck, luck)] if self._luck else luck
-        self._evaluator.heard(asked)
+    def asked(self, asked: AskSeat) -> None:
+        self._happened(asked)
 
     def answered(self, asked: AskSeat, answer: Any) -> None:
         self._evaluator.heard(Answered(asked.seat, asked.question, answer))
+
+    def _happened(self, event: TellSeat | AskSeat) -> None:
+        if (luck := self._evaluator.luck(event)) is not None:
+            self._luck = [*map(add, self._luck, luck)] if self._luck else luck
+        self._evaluator.heard(event)
 
 
 class CellMeter:

@@ -43,7 +43,6 @@ from arena.games.blackjack.values import (
     COST_UNIT,
     FULL,
     UPCARDS,
-    Chartable,
     FreshDeck,
     FreshPlay,
     Hands,
@@ -127,7 +126,7 @@ def probe(settings: BlackjackSettings, seed: int, opponents: Sequence[str]) -> A
     if opponents:
         raise NoAnalysis("blackjack is played against the dealer alone: analyse each bot by itself")
     random, fresh = Random(seed), fresh_deck()
-    hands, chartable = fresh.hands, Chartable(fresh)
+    hands = fresh.hands
     fair = msgspec.structs.replace(settings, shuffle="uniform")
     long = msgspec.structs.replace(fair, hands=max(settings.hands, _LEAST_HANDS))
     rich = msgspec.structs.replace(long, bankroll=min(settings.bankroll * _RICHER, _RICHEST))
@@ -170,8 +169,8 @@ def probe(settings: BlackjackSettings, seed: int, opponents: Sequence[str]) -> A
             at_bet(fresh, value, bet),
             in_matches(matches.won, matches.bets, _differs(first, matches, bet, is_same)),
         ),
-        weaknesses=_weaknesses(fresh, chartable, play),
-        charts=_charts(chartable.cells(play, _counted(hands, answers), is_exact=is_same)),
+        weaknesses=_weaknesses(fresh, play),
+        charts=_charts(fresh.cells(play, _counted(hands, answers), is_exact=is_same)),
         adapts=adapts,
         asked=matches.asked + sum(part.asked for part in (first, second, *further)),
     )
@@ -265,13 +264,12 @@ def watch(matches: Iterable[SeatMatch]) -> Analysis:
     if not tally.asked:
         raise NoAnalysis("it was never asked whether to hit")
     fresh = fresh_deck()
-    chartable = Chartable(fresh)
-    play = fresh.played(chartable.seen(tally))
-    missing = len(chartable.reachable(play) - tally.asked.keys())
+    play = fresh.played(fresh.seen(tally))
+    missing = len(fresh.reachable(play) - tally.asked.keys())
     if missing:
         value, further = not_seen(missing), " Places that were not seen count as played best."
     else:
-        band = chartable.band(tally)
+        band = fresh.band(tally)
         value, further = from_fresh(fresh.value(play.shares), Certainty.PROBED, band), ""
     return Analysis(
         figures=(
@@ -279,8 +277,8 @@ def watch(matches: Iterable[SeatMatch]) -> Analysis:
             *best_and_given(fresh, float(play.losses.sum()), value, further),
             in_matches(won, bets, ""),
         ),
-        weaknesses=_weaknesses(fresh, chartable, play),
-        charts=_charts(chartable.cells(play, tally)),
+        weaknesses=_weaknesses(fresh, play),
+        charts=_charts(fresh.cells(play, tally)),
         asked=asked,
     )
 
@@ -313,12 +311,12 @@ def _counted(hands: Hands, answers: Answers) -> Tally:
     return tally
 
 
-def _weaknesses(fresh: FreshDeck, chartable: Chartable, play: FreshPlay) -> tuple[Weakness, ...]:
+def _weaknesses(fresh: FreshDeck, play: FreshPlay) -> tuple[Weakness, ...]:
     """The cells that lose anything, the dearest first."""
     shares, reached, losses = play
     best = fresh.best
     found = []
-    for (is_soft, total), hands in chartable.rows.items():
+    for (is_soft, total), hands in fresh.rows.items():
         for label, upcard in COLUMNS.items():
             at = np.ix_([upcard - 1], hands)
             cost = float(losses[at].sum())

@@ -233,11 +233,10 @@ class BlackjackEvaluator(Evaluator):
         """
         if not has_analysis():
             return laid_out(tally.cell)
-        from arena.games.blackjack.values import COST_NOTE, COST_UNIT, Chartable, fresh_deck
+        from arena.games.blackjack.values import COST_NOTE, COST_UNIT, fresh_deck
 
         fresh = fresh_deck()
-        chartable = Chartable(fresh)
-        cell = chartable.cells(fresh.played(chartable.seen(tally)), tally)
+        cell = fresh.cells(fresh.played(fresh.seen(tally)), tally)
         return laid_out(cell, COST_UNIT, COST_NOTE)
 
 

@@ -27,7 +27,6 @@ __all__ = [
     "COST_UNIT",
     "FULL",
     "UPCARDS",
-    "Chartable",
     "Counts",
     "Floats",
     "FreshDeck",
@@ -240,6 +239,12 @@ class FreshDeck:
         is_asked: which hands are asked at all.
         likely: how likely each hand is if all are hit that may be.
         naturals: how likely a natural is.
+        rows: by whether it is soft and the total, the numbers of the hands that are asked. With an
+            up-card such a row is a cell of a chart.
+
+    What a cell loses is how often its hands come to somebody who plays like that, times what the
+    play loses against the best. So the losses of all cells sum to the distance from the best play.
+    A bot that counts may rightly differ from it further into the deck.
     """
 
     def __init__(self) -> None:
@@ -260,6 +265,10 @@ class FreshDeck:
         self.is_asked[:, self.natural] = self.is_asked[:, self.hands.cards < 2] = False
         self.likely = self.reached(np.where(self.is_asked, 1.0, self.best))
         self.naturals = float(self.likely[:, self.natural].sum())
+        self.rows: dict[tuple[bool, int], list[int]] = {}
+        for number, row in enumerate(zip(self.hands.soft, self.hands.totals, strict=True)):
+            if self.is_asked[0, number]:
+                self.rows.setdefault(row, []).append(number)
 
     def value(self, shares: Floats) -> float:
         """What a chip brings on average."""
@@ -291,30 +300,11 @@ class FreshDeck:
         reached = self.reached(shares)
         return FreshPlay(shares, reached, reached * np.abs(shares - self.best) * self.regret)
 
-
-class Chartable:
-    """The cells of a chart, of all hands of one total, hard or soft, against one up-card.
-
-    What a cell loses is counted from a fresh deck: how often its hands come to somebody who plays
-    like that, times what the play loses against the best. So the losses of all cells sum to the
-    distance from the best play. A bot that counts may rightly differ from it further into the deck.
-
-    Attributes:
-        rows: by whether it is soft and the total, the numbers of the hands.
-    """
-
-    def __init__(self, fresh: FreshDeck) -> None:
-        self._fresh = fresh
-        hands = fresh.hands
-        asked: dict[tuple[bool, int], list[int]] = {}
-        for number, row in enumerate(zip(hands.soft, hands.totals, strict=True)):
-            if hands.cards[number] >= 2 and number != fresh.natural:
-                asked.setdefault(row, []).append(number)
-        self.rows = asked
+    # ---- The cells of a chart
 
     def spread(self, cells: Mapping[Any, float]) -> Floats:
         """The shares by hand of somebody who hits so often in these cells, and else plays best."""
-        shares = self._fresh.best.copy()
+        shares = self.best.copy()
         for (is_soft, total, upcard), share in cells.items():
             shares[upcard - 1, self.rows[is_soft, total]] = share
         return shares
@@ -343,7 +333,7 @@ class Chartable:
         low, high = (
             self.spread({cell: both[side] for cell, both in bounds.items()}) for side in (0, 1)
         )
-        return self._fresh.bounds(low, high)
+        return self.bounds(low, high)
 
     def cells(
         self, play: FreshPlay, tally: Tally, *, is_exact: bool = False
@@ -354,7 +344,7 @@ class Chartable:
         of a cell are, however often each was asked, and have no interval.
         """
         shares, reached, losses = play
-        likely, best = self._fresh.likely, self._fresh.best
+        likely, best = self.likely, self.best
 
         def cell(place: tuple[bool, int, int]) -> ChartCell:
             is_soft, total, upcard = place

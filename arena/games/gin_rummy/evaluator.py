@@ -348,8 +348,9 @@ class GinRummyEvaluator(Evaluator):
         if type(event) is TellSeat and event.seat == 1 and type(event.news) is Dealt:
             return self._deal_terms(event.news)
         if type(event) is AskSeat and type(event.question) is Turn:
-            drawn, seat, stock = CARD_BITS[event.question.drawn], event.seat, _cards(self._stock)
-            if drawn in stock:
+            drawn, seat = CARD_BITS[event.question.drawn], event.seat
+            if drawn & self._stock:
+                stock = _cards(self._stock)
                 needs = self._needs[seat], self._needs[1 - seat]
                 terms = draw_terms(self._hands[seat], self._hands[1 - seat], stock, needs)
                 beyond = _beyond_mean(terms, stock.index(drawn))

@@ -32,6 +32,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
+from itertools import takewhile
 from math import comb
 from random import Random
 from typing import Any, TypeAlias
@@ -202,9 +203,11 @@ class HighLowEvaluator(Evaluator):
         seen: dict[Bidding, int] = {"quit": fewest}
         values: dict[Bidding, list[float]] = {"quit": [float(-QUIT)] * _DRAWS}
         for say in question.legal[1:]:
-            found = [self._followed(say, mine, *draw, waiting) for draw in draws]
-            if (least := min(few for _, few in found)) >= _FEW:
-                values[say], seen[say] = [value for value, _ in found], min(least, fewest)
+            followed = (self._followed(say, mine, *draw, waiting) for draw in draws)
+            found = [*takewhile(lambda one: one[1] >= _FEW, followed)]
+            if len(found) == _DRAWS:
+                values[say] = [value for value, _ in found]
+                seen[say] = min(fewest, *(few for _, few in found))
         return Worths(values=values, unit="points", grades=_GRADES, seen=seen)
 
     def _followed(

@@ -170,11 +170,6 @@ def test_the_value_against_another_bot_is_exact_where_neither_mixes() -> None:
     assert high - low < 0.006
 
 
-@pytest.mark.stats
-def test_what_is_probed_is_the_same_with_the_same_seed() -> None:
-    assert analysed_anew(RandomBot) == analysis_of(RandomBot)
-
-
 # ---- Bots that adapt
 
 

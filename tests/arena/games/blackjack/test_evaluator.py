@@ -9,7 +9,6 @@ from statistics import fmean
 import msgspec
 import pytest
 
-import arena
 from arena.games.analysis import Chart, ChartCell, Judgement, SeatMatch
 from arena.games.blackjack.evaluator import dealers_row, hit_row, played_worth
 from arena.games.blackjack.rules import GAME
@@ -18,7 +17,6 @@ from arena.games.match import MatchState
 from arena.games.rules import AskSeat, LuckMeter, TellSeat
 from arena.games.statistics import wilson
 from arena.records.seat_document import seat_match
-from bots.blackjack import Simple
 from protocol.blackjack import (
     MINIMUM,
     NEW_DECK,
@@ -87,12 +85,6 @@ def test_a_stand_costs_what_the_hit_would_have_brought_more_times_the_bet() -> N
     assert (judgement.best, judgement.unit, judgement.error) == ("hit", "chips", None)
 
 
-def test_the_best_answer_costs_nothing() -> None:
-    judgements = judged(played("Ts 6h 3s 2c 9s", [40, "stand"]))
-
-    assert [(each.cost, each.best, each.grade) for *_, each in judgements] == [(0.0, "stand", 0)]
-
-
 def test_the_cards_that_a_hit_brings_count_as_seen() -> None:
     first, second = judged(played("2s Th 4s 2c 5s 9s", [10, "hit", "stand"]))
     deck = unseen_of("2s", "Th", "4s", "5s")
@@ -149,20 +141,6 @@ def test_answers_of_the_same_worth_are_level() -> None:
 
     assert judgement is not None
     assert (judgement.cost, judgement.is_level, judgement.grade) == (0.0, True, 0)
-
-
-@pytest.mark.stats
-def test_the_costs_of_a_match_are_those_of_the_hands_that_were_played_wrong() -> None:
-    result = arena.play(
-        "blackjack",
-        [Simple()],
-        settings={"hands": 60, "bankroll": 5000, "shuffle": "uniform"},
-        seed=8,
-    )
-    found = judged(seat_match(result.record, 0))
-
-    assert all((each.cost > 0) == (answer != each.best) for _, answer, each in found)
-    assert any(each.grade for _, _, each in found)
 
 
 # ---- Luck

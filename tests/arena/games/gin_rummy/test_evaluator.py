@@ -111,19 +111,6 @@ def test_luck_of_the_up_card_is_0_in_the_mean_over_all_that_may_be(seed: int) ->
     assert fmean(lucks + others) == pytest.approx(0, abs=1e-12)
 
 
-@pytest.mark.parametrize("seed", range(3))
-def test_two_hands_that_change_seats_change_the_luck_of_the_deal(seed: int) -> None:
-    deck = shuffled(seed)
-
-    def of_the_deal(cards: Sequence[str]) -> float:
-        return fmean(luck_of(dealt_meter([*cards, upcard])) for upcard in deck[20:])
-
-    mine, theirs = of_the_deal(deck[:20]), of_the_deal([*deck[10:20], *deck[:10]])
-
-    assert mine != 0
-    assert mine == pytest.approx(-theirs, abs=1e-12)
-
-
 @pytest.mark.parametrize("seat", [0, 1])
 @pytest.mark.parametrize("seed", range(3))
 def test_luck_of_a_draw_is_0_in_the_mean_over_all_cards_of_the_stock(seed: int, seat: int) -> None:
@@ -288,15 +275,6 @@ def test_a_game_gains_1_for_the_winner_and_the_luck_is_0_in_sum(
     assert sum(meter.rounds[0].luck) == 0 != meter.rounds[0].luck[0]
 
 
-def test_a_match_has_the_luck_of_each_game_and_what_each_won() -> None:
-    table = MeasuredTable("gin_rummy", ("expert", "simple"), {"games": 3, "target": 20}, True)
-    values = samples(table, 11)
-
-    assert len(values) == 3
-    assert all(one.gain + other.gain == 1 for one, other in values)
-    assert all(one.luck == -other.luck != 0 for one, other in values)
-
-
 @pytest.mark.stats
 def test_luck_is_0_in_the_mean_and_explains_a_third_of_the_games() -> None:
     """Games that the weights were not fitted on."""
@@ -457,17 +435,6 @@ def test_knocks_are_counted_by_their_deadwood_and_their_turn() -> None:
         assert gins.low is not None
         assert gins.share is not None
         assert gins.low <= gins.share
-
-
-def test_patient_knocks_with_gin_alone_and_less_often() -> None:
-    simple, patient = (habits_of(GAME, seen(seat)).charts for seat in (0, 1))
-
-    assert cells(patient[0])["0 (gin)"].share == 1
-    assert cells(patient[0])["on average"].text == "0.0"
-    first, second = (cells(charts[0])["it knocks at all"].share for charts in (simple, patient))
-    assert first is not None
-    assert second is not None
-    assert first > second
 
 
 def test_open_cards_are_counted_by_what_they_are_good_for() -> None:

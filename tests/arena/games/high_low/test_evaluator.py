@@ -12,13 +12,10 @@ from typing import Any
 
 import pytest
 
-import arena
-from arena.games.analysis import Chart, ChartCell, Judge, Judgement
+from arena.games.analysis import Chart, ChartCell, Judge
 from arena.games.high_low.evaluator import TABLES, deal_luck
 from arena.games.high_low.rules import GAME, payoffs
 from arena.games.rules import EVERYONE, LuckMeter, TellSeat
-from arena.records.seat_document import seat_match
-from bots.high_low import Counter, Random
 from protocol.cards import PACK, Card
 from protocol.errors import NoAnalysis
 from protocol.high_low import (
@@ -138,14 +135,6 @@ def test_the_other_table_stays_with_extreme_cards_alone() -> None:
     assert [two for _, two in luck] == [6, -2, -2, -2]
 
 
-def test_who_speaks_first_owes_nothing_to_its_card_if_the_dealer_card_is_the_best() -> None:
-    """It takes the ace, or keeps the two, and wins in every rotation."""
-    luck = deal_luck(["8d", "2c", "7h", "Kh"], "As", 0)
-
-    assert luck[0][0] == 0
-    assert luck[1][0] > 0
-
-
 def test_a_seat_that_follows_no_table_is_soon_left_with_little_luck() -> None:
     five = ["As", "2c", "7h", "8d", "8c"]
     meters = [new_meter(NEVER) for _ in range(2)]
@@ -184,15 +173,6 @@ def test_luck_between_second_and_third_shortens_the_match_for_a_seat_that_loses(
 
 def values_of(table: MeasuredTable, seeds: range) -> list[tuple[LuckOfSeat, ...]]:
     return list(chain.from_iterable(samples(table, seed) for seed in seeds))
-
-
-def test_a_match_gains_what_each_scored() -> None:
-    meters_of = MeasuredTable("high_low", ("timid", "bold", "bold", "counter"), {"max_shuffles": 1})
-    [value] = values_of(meters_of, range(1, 2))
-
-    assert sum(one.gain for one in value) == 0
-    assert sum(one.luck for one in value) == pytest.approx(0, abs=1e-9)
-    assert any(one.gain for one in value)
 
 
 @pytest.mark.stats
@@ -419,36 +399,6 @@ def test_the_last_speaker_makes_no_mistake_that_the_cards_shown_before_deny() ->
 
 
 # ---- Whole matches
-
-
-def judged(seat: int) -> list[Judgement]:
-    bots = [Counter(), Random(), Counter(), Random()]
-    for number, bot in enumerate(bots):
-        bot.seed(number)
-    match = arena.play("high_low", bots, settings={"max_shuffles": 15, "gap": 10_000}, seed=4)
-    seen = seat_match(match.record, seat)
-    judge = new_judge(seat)
-    judgements = []
-    for decision in seen.decisions:
-        for news in decision.news:
-            judge.heard(news)
-        judgements.append(judge.judged(decision.question, decision.answer))
-    return [judgement for judgement in judgements if judgement is not None]
-
-
-@pytest.mark.stats
-def test_a_bot_that_counts_gives_away_less_than_one_that_plays_at_random() -> None:
-    counter, random = judged(0), judged(1)
-
-    assert judged(1) == random  # always alike, in spite of what is drawn
-    lost = [
-        sum(judgement.cost for judgement in judgements if not judgement.is_level)
-        for judgements in (counter, random)
-    ]
-
-    assert min(len(counter), len(random)) > 40
-    assert all(judgement.cost >= 0 for judgement in counter + random)
-    assert lost[0] < lost[1] / 5
 
 
 def test_a_bot_has_no_value_among_four() -> None:

@@ -27,15 +27,7 @@ from arena.games.three_card_poker.analysis import (
 from arena.games.three_card_poker.chain import GoalChain, round_odds
 from arena.games.three_card_poker.evaluator import BEST
 from arena.games.three_card_poker.rules import GAME, league_goal
-from arena.games.three_card_poker.table import (
-    CLASSES,
-    DEALERS_HANDS,
-    HANDS,
-    LINE,
-    class_of,
-    hand_classes,
-    members,
-)
+from arena.games.three_card_poker.table import CLASSES, HANDS, LINE, class_of, hand_classes, members
 from arena.lab.probe import analyse_here
 from arena.records.seat_document import seat_match
 from bots.three_card_poker import Q64, Always, Doubler, PlayerStrategy, Random
@@ -415,12 +407,6 @@ def test_of_few_hands_no_mean_is_said_and_of_hands_that_are_alike_no_interval() 
 def test_without_a_hand_there_is_no_analysis() -> None:
     with pytest.raises(NoAnalysis, match="it was dealt no hand"):
         watched(SeatMatch(ThreeCardPokerSettings(rounds=0), 0, []))
-
-
-@pytest.mark.stats
-def test_all_hands_are_as_many_as_are_counted() -> None:
-    assert len(enumerated()) == HANDS
-    assert DEALERS_HANDS == 18_424
 
 
 # ---- What is asked
