@@ -39,8 +39,8 @@ from tests.tools.luck_tables import LuckOfSeat, MeasuredTable, samples
 NEVER = 1_000_000_000
 
 
-def new_meter(gap: int = 100) -> LuckMeter:
-    return not_none(GAME.luck).meter(HighLowSettings(gap=gap))
+def new_meter(gap: int = 100, **more: int) -> LuckMeter:
+    return not_none(GAME.luck).meter(HighLowSettings(gap=gap, **more))
 
 
 def round_of(
@@ -153,8 +153,8 @@ def test_a_seat_that_follows_no_table_is_soon_left_with_little_luck() -> None:
 
 
 def test_luck_between_second_and_third_shortens_the_match_for_a_seat_that_loses() -> None:
-    def heard(gap: int) -> LuckMeter:
-        meter = new_meter(gap)
+    def heard(gap: int, **more: int) -> LuckMeter:
+        meter = new_meter(gap, **more)
         for number in range(200):
             random = Generator(number)
             round_of(meter, random.sample(PACK, 5), (3, 1, 1, -5), scores=(600, 60, 59, -719))
@@ -166,6 +166,9 @@ def test_luck_between_second_and_third_shortens_the_match_for_a_seat_that_loses(
     assert lasts[1] > lasts[2]
     assert ends[3] > lasts[3]
     assert ends[0] < lasts[0]
+    # After the last round that may be played it is over anyhow.
+    assert round_of(heard(20, max_shuffles=20), five, (0,) * 4) == lasts
+    assert round_of(heard(20, max_shuffles=50), five, (0,) * 4) != lasts
 
 
 # ---- Matches
