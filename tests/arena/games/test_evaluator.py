@@ -20,7 +20,7 @@ from arena.games.evaluator import (
     Worths,
     judgement,
 )
-from arena.games.rules import EVERYONE, AskSeat, LuckRound, TellSeat
+from arena.games.rules import EVERYONE, AskSeat, LuckMeter, LuckRound, TellSeat
 from protocol.ace_king_queen import AceKingQueenSettings, HandOver, Open
 from protocol.vocabulary import News
 from tests.support.not_none import not_none
@@ -204,6 +204,20 @@ def test_luck_is_added_up_until_a_round_is_over_and_heard_after_it_was_asked() -
     assert meter.rounds == [LuckRound((1, -1), (1, -1)), LuckRound((1, -1), (0, 0))]
     assert hands.events[:2] == [ASKED, Answered(0, ASKED.question, "bet")]
     assert len(hands.events) == 6
+
+
+def test_a_meter_from_outside_overrides_what_it_needs() -> None:
+    class Silent(LuckMeter):
+        def __init__(self) -> None:
+            self.rounds = []
+
+    silent = Silent()
+    silent.dealt(("A", "K"))
+    silent.asked(ASKED)
+    silent.answered(ASKED, "bet")
+    silent.told(TellSeat(EVERYONE, OVER))
+
+    assert silent.rounds == []
 
 
 def test_counts_go_on_over_matches_which_each_have_an_evaluator() -> None:

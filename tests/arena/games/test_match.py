@@ -478,3 +478,32 @@ def test_J2_whatever_a_strategy_raises_is_a_crash_of_its_seat(where: str) -> Non
     assert (ended.kind, ended.seat) == (Ending.CRASH, 1)
     assert ended.text.startswith(f"seat 2 raised KeyError: '{where}' at ")
     assert "test_match.py" in ended.text
+
+
+def test_nothing_is_said_of_where_but_in_the_code_of_its_author() -> None:
+    bot = Honest()
+    bot.decide = 5  # type: ignore[assignment, method-assign]
+    match = deal("AK")
+    drive(match, (bot, Honest()))
+
+    ended = match.result().termination
+    assert (ended.seat, ended.text) == (0, "seat 1 raised TypeError: 'int' object is not callable")
+
+
+def test_ctrl_c_is_no_crash() -> None:
+    class Interrupted(Honest):
+        def hear(self, news: News) -> None:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        drive(deal("AK"), (Interrupted(), Honest()))
+
+
+def test_J3_out_are_the_offender_and_who_was_not_here_either() -> None:
+    match = deal("AK")
+    match.end(Ending.ABSENT, 1, "why")
+    result = match.result()
+
+    assert result.out == (1,)
+    assert msgspec.structs.replace(result, also_out=(0,)).out == (1, 0)
+    assert finish(deal("AK")).result().out == ()

@@ -25,12 +25,15 @@ from arena.games.statistics import (
     error_of_sum,
     mean_of,
     normal_sequence,
+    plural,
     share_of,
+    signed,
     student,
     student_quantile,
     time_of,
     wider,
     wilson,
+    with_interval,
 )
 from tests.support.not_none import not_none
 
@@ -247,3 +250,21 @@ def test_sums_of_many_values_are_the_values_themselves(first: list[int], second:
 def test_a_time_names_its_zone(zone: Callable[[str], None], name: str, shown: str) -> None:
     zone(name)
     assert time_of(datetime(2026, 10, 25, 0, 30, tzinfo=UTC).timestamp()) == f"2026-10-25 {shown}"
+
+
+@pytest.mark.parametrize(
+    ("written", "text"),
+    [
+        (plural(1, "match"), "1 match"),
+        (plural(2000, "match"), "2,000 matches"),
+        (plural(0, "hand"), "0 hands"),
+        (signed(12), "+12"),
+        (signed(-3.26, 1), "-3.3"),
+        (signed(-0.04, 1), "0.0"),
+        (signed(None), "–"),
+        (with_interval("0.6", Interval(0.5, 0.7, "x"), "{:.2f}".format), "0.6 [0.50, 0.70]"),
+        (with_interval("0.6", None, str), "0.6 [–]"),
+    ],
+)
+def test_figures_are_written_for_people(written: str, text: str) -> None:
+    assert written == text

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from scipy.stats import chi2_contingency, fisher_exact  # type: ignore[import-untyped]
+from scipy.stats import binom, chi2_contingency, fisher_exact  # type: ignore[import-untyped]
 
 import arena
 from arena.games.ace_king_queen.analysis import (
@@ -350,6 +350,14 @@ def test_decks_are_all_deals_equally_often_in_both_roles() -> None:
 
 
 # ---- Bands
+
+
+@pytest.mark.parametrize("done", [1, 19])
+def test_at_the_ends_of_an_interval_the_count_is_as_rare_as_may_be(done: int) -> None:
+    ((low, high),) = box([(done, 20)], 5)
+
+    assert binom.sf(done - 1, 20, low) == pytest.approx(0.005)
+    assert binom.cdf(done, 20, high) == pytest.approx(0.005)
 
 
 def test_what_was_never_seen_may_be_anything() -> None:
