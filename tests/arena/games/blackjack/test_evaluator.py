@@ -42,12 +42,16 @@ UNIFORM = BlackjackSettings(bankroll=1000, hands=2, shuffle="uniform")
 # ---- Decisions
 
 
-def judged(match: SeatMatch) -> list[tuple[Draw, str, Judgement]]:
+def judged(match: SeatMatch, first: int = 0) -> list[tuple[Draw, str, Judgement]]:
+    """What is said of the decisions, from this one on."""
     judge = JUDGING.judge(match.settings, match.seat)
     found = []
-    for decision in match.decisions:
+    for number, decision in enumerate(match.decisions):
         for news in decision.news:
             judge.heard(news)
+        if number < first:
+            judge.decided(decision.question, decision.answer)
+            continue
         judgement = judge.judged(decision.question, decision.answer)
         judge.decided(decision.question, decision.answer)
         if type(decision.question) is Draw:
@@ -83,10 +87,13 @@ def test_a_stand_costs_what_the_hit_would_have_brought_more_times_the_bet() -> N
     assert judgement.cost == pytest.approx(40 * (hits - stands), abs=1e-10)
     assert judgement.cost > 0
     assert (judgement.best, judgement.unit, judgement.error) == ("hit", "chips", None)
+    # So it is a small mistake, whatever the bet.
+    assert judgement.grade == sum(hits - stands > least for least in (0.02, 0.1, 0.3)) < 3
 
 
 def test_the_cards_that_a_hit_brings_count_as_seen() -> None:
-    first, second = judged(played("2s Th 4s 2c 5s 9s", [10, "hit", "stand"]))
+    match = played("2s Th 4s 2c 5s 9s", [10, "hit", "stand"])
+    first, second = judged(match)
     deck = unseen_of("2s", "Th", "4s", "5s")
     stands, hits, _ = worths(deck, 11, False, 10)
 
@@ -95,6 +102,7 @@ def test_the_cards_that_a_hit_brings_count_as_seen() -> None:
     assert second[2].cost == pytest.approx(10 * (hits - stood(deck, 11, 10)), abs=1e-10)
     assert (second[2].best, second[2].grade) == ("hit", 3)
     assert stands < hits
+    assert judged(match, first=2) == [second], "whatever else was judged"
 
 
 def test_earlier_cards_count_as_seen_and_a_hole_card_that_was_never_shown_does_not() -> None:
