@@ -491,12 +491,12 @@ def test_nothing_is_said_of_where_but_in_the_code_of_its_author() -> None:
 
 
 def test_ctrl_c_is_no_crash() -> None:
-    class Interrupted(Honest):
+    class PressesCtrlC(Honest):
         def hear(self, news: News) -> None:
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        drive(deal("AK"), (Interrupted(), Honest()))
+        drive(deal("AK"), (PressesCtrlC(), Honest()))
 
 
 def test_J3_out_are_the_offender_and_who_was_not_here_either() -> None:
