@@ -11,7 +11,7 @@ import pytest
 import arena
 from arena.games.analysis import Judgement
 from arena.games.catalogue import GAMES
-from arena.games.gin_rummy import judge as gin_rummy_judge
+from arena.games.gin_rummy import evaluator as gin_rummy_evaluator
 from arena.games.match import Record
 from arena.records.mistakes import JudgedSeat, JudgedUnit, judged, mistakes_of
 from arena.records.seat_document import seat_match
@@ -24,14 +24,14 @@ GIN = not_none(GAMES["gin_rummy"].judging)
 
 @pytest.fixture(autouse=True)
 def _few_samples(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(gin_rummy_judge, "CHOOSE", 40)
-    monkeypatch.setattr(gin_rummy_judge, "MEASURE", 40)
+    monkeypatch.setattr(gin_rummy_evaluator, "CHOOSE", 40)
+    monkeypatch.setattr(gin_rummy_evaluator, "MEASURE", 40)
 
 
 def test_a_mistake_that_is_shown_costs_something_looked_at_again(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(gin_rummy_judge, "MEASURE", 120)
+    monkeypatch.setattr(gin_rummy_evaluator, "MEASURE", 120)
     bots = [find("gin_rummy", "simple")() for _ in range(2)]
     for seat, bot in enumerate(bots):
         bot.seed(str(seat))
@@ -79,7 +79,7 @@ def test_cards_that_the_seat_does_not_know_change_no_judgement() -> None:
 
 def test_order_and_choice_change_no_judgement(monkeypatch: pytest.MonkeyPatch) -> None:
     for samples in "CHOOSE", "MEASURE":
-        monkeypatch.setattr(gin_rummy_judge, samples, 4)
+        monkeypatch.setattr(gin_rummy_evaluator, samples, 4)
     bots = [find("gin_rummy", "simple")() for _ in range(2)]
     for seat, bot in enumerate(bots):
         bot.seed(str(seat))
@@ -100,7 +100,7 @@ def test_what_else_was_judged_in_a_round_changes_no_judgement(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     for samples in "CHOOSE", "MEASURE":
-        monkeypatch.setattr(gin_rummy_judge, samples, 4)
+        monkeypatch.setattr(gin_rummy_evaluator, samples, 4)
     bots = [find("gin_rummy", "simple")() for _ in range(2)]
     for seat, bot in enumerate(bots):
         bot.seed(str(seat))

@@ -13,8 +13,7 @@ from typing import Any
 
 import msgspec
 
-from arena.games.drive import drive, place_of
-from arena.games.match import MatchState, Record
+from arena.games.match import MatchState, Record, drive, place_of
 from arena.games.replay import CardsDealt, Event, MatchOver, SeatAnswered
 from arena.games.rules import AskSeat, Game, Rules, Scoreboard, TellSeat
 from arena.games.shuffle import seed_from_int

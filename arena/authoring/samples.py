@@ -18,8 +18,7 @@ from fnmatch import fnmatchcase
 from typing import Any
 
 from arena.authoring.playout import random_record, seeded
-from arena.games.drive import drive
-from arena.games.match import MatchState
+from arena.games.match import MatchState, drive
 from arena.games.rules import Game
 from arena.games.shuffle import seed_from_int
 from arena.records.transcript import Side, conversation

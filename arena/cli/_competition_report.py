@@ -18,9 +18,8 @@ from arena.formats.intervals import with_interval
 from arena.formats.settled import settled_note
 from arena.formats.spec import Form
 from arena.games.catalogue import game_named, game_title
-from arena.games.figures import plural, signed
-from arena.games.interval import Bounds
 from arena.games.names import versioned
+from arena.games.statistics import Bounds, plural, signed
 from arena.sandbox.bot_spec import some
 from arena.storage.models import CompetitionReport
 from protocol import messages

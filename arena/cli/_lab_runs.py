@@ -24,8 +24,8 @@ from arena.cli import _output as output
 from arena.cli._limit_options import limits_options
 from arena.cli._signals import ending_at_ctrl_c, stops_at_sigterm
 from arena.games.catalogue import competition_settings
-from arena.games.interval import FEWEST, Interval
 from arena.games.rules import Game
+from arena.games.statistics import FEWEST, Interval
 from arena.lab.crosstable import CrossTable
 from arena.lab.in_process import Entrant, entrant, play_parts
 from arena.lab.intervals import sampled_unit

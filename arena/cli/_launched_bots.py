@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING
 from arena.cli._competition_report import Board
 from arena.competitions.listener import Listener
 from arena.formats.schedule import Pairing
-from arena.games.figures import SECONDS, signed, time_of
 from arena.games.match import Result
+from arena.games.statistics import SECONDS, signed, time_of
 from arena.sandbox.bot_spec import BotSpec
 from protocol.errors import ArenaError, UsageError, error_line, one_line
 from protocol.messages import Ending, Verdict

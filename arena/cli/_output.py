@@ -13,8 +13,7 @@ import click
 import msgspec
 
 from arena.cli import Interrupted
-from arena.games.figures import TOO_FEW, plural, several, signed, with_interval
-from arena.games.interval import LEVEL, Interval
+from arena.games.statistics import LEVEL, TOO_FEW, Interval, plural, several, signed, with_interval
 from protocol.errors import ArenaError, UsageError, one_line
 
 if TYPE_CHECKING:

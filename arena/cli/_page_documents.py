@@ -20,7 +20,7 @@ from arena.formats.schedule import RankingPlace
 from arena.formats.settled import SettledLeagueRow, SettledRow, settled_note
 from arena.formats.spec import Form, Take
 from arena.formats.standings import LeagueRow, Row
-from arena.games.figures import plural, time_of
+from arena.games.statistics import plural, time_of
 from arena.storage.models import CompetitionReport, CompetitionState
 from arena.web.documents import CompetitionLine, Competitions, Overview
 from protocol.errors import ArenaError, Unreachable, UsageError

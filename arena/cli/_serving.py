@@ -34,8 +34,8 @@ from arena.competitions.live_arena import LiveArena
 from arena.competitions.process_pool import ProcessPool, SeatBot
 from arena.competitions.scheduler import OpenGame, Scheduler
 from arena.games.catalogue import game_named
-from arena.games.figures import plural, time_of
 from arena.games.names import alike
+from arena.games.statistics import plural, time_of
 from arena.hosts.bus import ARENA_USER, BusDown
 from arena.hosts.directory import HostDirectory
 from arena.hosts.host_links import HostLinks

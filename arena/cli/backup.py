@@ -10,7 +10,7 @@ import msgspec
 
 from arena.cli import _options as options
 from arena.cli._results import Found, result_command
-from arena.games.figures import plural
+from arena.games.statistics import plural
 from protocol.errors import UsageError
 
 __all__ = ["command"]

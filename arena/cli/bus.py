@@ -10,7 +10,7 @@ import msgspec
 
 from arena.cli._bus_options import needs_nats
 from arena.cli._results import Found, ResultCommand
-from arena.games.figures import plural
+from arena.games.statistics import plural
 from arena.hosts.bus import ARENA_USER
 from protocol.errors import UsageError
 

@@ -15,7 +15,7 @@ from arena.cli._bus_options import no_bus_options
 from arena.cli._lab_runs import OffenceFound, SeriesFound, SeriesOptions, SeriesPlan
 from arena.cli._limit_options import LimitsCommand
 from arena.cli._results import Found, result_command
-from arena.games.interval import Interval
+from arena.games.statistics import Interval
 from arena.lab import intervals
 from arena.lab.crosstable import BotScore, CrossTable, check_entrants, table_seeds
 from arena.lab.matches import unit

@@ -12,7 +12,7 @@ from arena.cli import _options as options
 from arena.cli import _output as output
 from arena.cli._results import Found, result_command
 from arena.games.analysis import Chart
-from arena.games.figures import plural
+from arena.games.statistics import plural
 from arena.records.habits import Habits, habits_of
 from protocol.errors import UsageError
 

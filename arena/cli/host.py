@@ -20,7 +20,7 @@ import click
 import msgspec
 
 from arena.cli._bus_options import BusAddress, bus_options, check_address, needs_nats
-from arena.games.figures import plural
+from arena.games.statistics import plural
 from arena.hosts.bus import BusDown, checked_host, secret_files
 from protocol.errors import Unreachable, UsageError
 

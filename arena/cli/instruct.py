@@ -24,7 +24,7 @@ from arena.cli._arena_connection import connected_to, instructed
 from arena.cli._results import Found, ResultCommand, as_json, result_command
 from arena.competitions.planned_run import MOST_MATCHES
 from arena.formats.spec import Form
-from arena.games.figures import SECONDS, plural, time_of
+from arena.games.statistics import SECONDS, plural, time_of
 from arena.sandbox.bot_spec import some
 from protocol.errors import ArenaError, Unreachable, UsageError
 from protocol.instructions import TimedVerdict, Unplayed

@@ -16,10 +16,9 @@ from arena.cli import _options as options
 from arena.cli import _output as output
 from arena.cli._arena_pages import pages_options
 from arena.cli._results import Found, as_json, result_command
-from arena.games.figures import plural, several, signed
-from arena.games.interval import LEVEL
 from arena.games.match import Record
 from arena.games.rules import Game
+from arena.games.statistics import LEVEL, plural, several, signed
 from arena.records.luck import luck_of
 from arena.records.mistakes import (
     JudgedDecision,

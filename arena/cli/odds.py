@@ -13,8 +13,8 @@ import msgspec
 from arena.cli import _options as options
 from arena.cli import _output as output
 from arena.cli._results import Found, result_command
-from arena.games.interval import wilson
 from arena.games.rules import Game
+from arena.games.statistics import wilson
 from arena.games.three_card_poker.rules import GAME
 from arena.lab.odds import exact_counts, odds
 from arena.sandbox.worker_pool import usable_cores

@@ -14,9 +14,9 @@ import msgspec
 from arena.cli import _options as options
 from arena.cli import _output as output
 from arena.cli._arena_pages import pages_options
-from arena.games.figures import plural
 from arena.games.names import versioned
 from arena.games.rules import Game
+from arena.games.statistics import plural
 from protocol.errors import ArenaError, UsageError, one_line
 from protocol.vocabulary import Question
 

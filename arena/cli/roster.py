@@ -17,8 +17,8 @@ from arena.cli import _options as options
 from arena.cli import _output as output
 from arena.cli._arena_connection import connected_to, instructed
 from arena.cli._results import Found, ResultCommand
-from arena.games.figures import time_of
 from arena.games.names import spelled
+from arena.games.statistics import time_of
 from arena.sandbox.bot_spec import some
 from arena.storage.models import Imported, Issued, Member
 from protocol.errors import ArenaError, Unreachable, UsageError

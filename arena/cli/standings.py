@@ -17,7 +17,7 @@ from arena.cli._arena_pages import check_database, pages_asked_for, pages_option
 from arena.cli._results import Found, as_json, result_command
 from arena.formats.intervals import with_interval
 from arena.formats.settled import settled_note
-from arena.games.figures import plural, several, signed, time_of
+from arena.games.statistics import plural, several, signed, time_of
 from arena.results.luck_table import LuckLine, LuckTable
 from arena.storage.models import CompetitionReport
 from protocol.errors import UsageError

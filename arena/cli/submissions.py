@@ -17,7 +17,7 @@ from arena.cli._arena_connection import (
     submitter_options,
 )
 from arena.cli._results import Found, ResultCommand, ResultGroup, as_json
-from arena.games.figures import time_of
+from arena.games.statistics import time_of
 from protocol.errors import UsageError, one_line
 from protocol.submitting import (
     Disable,

@@ -15,8 +15,8 @@ from arena.cli import _options as options
 from arena.cli import _output as output
 from arena.cli._arena_pages import is_database_named, pages_asked_for, pages_options
 from arena.cli._results import Found, as_json, result_command
-from arena.games.figures import plural
 from arena.games.match import Record
+from arena.games.statistics import plural
 from arena.records import document as sheet
 from arena.records import verify
 from arena.records.document import UNREADABLE, MatchDocument

@@ -28,9 +28,9 @@ from arena.formats.elimination import saved
 from arena.formats.eta import Workload
 from arena.formats.schedule import Outcomes, Pairing
 from arena.formats.spec import WAIT_S, Form
-from arena.games.figures import time_of
 from arena.games.match import MatchResult, MatchState, Result
 from arena.games.names import is_process
+from arena.games.statistics import time_of
 from arena.games.verdict import UNCOUNTED, Finding, advice
 from arena.referee.bot_session import BotSession, LiveMatch
 from arena.referee.referee import FAULT, MOST_VOIDS

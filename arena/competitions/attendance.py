@@ -12,8 +12,8 @@ import msgspec
 
 from arena.competitions.planned_run import Participants, PlannedRun
 from arena.formats.spec import Form, Take
-from arena.games.figures import time_of
 from arena.games.names import Spellings, alike, owner_of
+from arena.games.statistics import time_of
 from arena.sandbox.bot_spec import some
 
 __all__ = ["SHOWN", "Attendance", "MissingVersions", "Upcoming", "Wait", "attendance"]

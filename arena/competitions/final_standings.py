@@ -10,8 +10,7 @@ from arena.formats.ladder import LadderRow
 from arena.formats.settled import SettledRow
 from arena.formats.standings import LeagueRow
 from arena.games.catalogue import game_named
-from arena.games.figures import plural, signed
-from arena.games.interval import Bounds
+from arena.games.statistics import Bounds, plural, signed
 from arena.storage.models import CompetitionReport, CompetitionState
 from protocol.messages import FinalStanding
 

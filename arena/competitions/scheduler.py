@@ -38,8 +38,8 @@ from arena.competitions.storage_watch import read_again
 from arena.formats.spec import HOUSE_TABLES, Form, Plan, Take
 from arena.formats.timetable import LATEST_S, due
 from arena.games.catalogue import GAMES, game_named, other_rules
-from arena.games.figures import time_of
 from arena.games.names import alike, owner_of
+from arena.games.statistics import time_of
 from arena.sandbox.bot_spec import some
 from arena.server.background import BackgroundTasks
 from arena.storage.models import CompetitionReport

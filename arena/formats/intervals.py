@@ -14,21 +14,22 @@ from math import floor, log10, sqrt
 import msgspec
 
 from arena.formats.spec import Plan
-from arena.games.interval import (
+from arena.games.match import Result
+from arena.games.rules import Game
+from arena.games.statistics import (
     FEWEST,
     Bounds,
     Interval,
     MeanPart,
+    Sample,
     SharePart,
+    UnitSums,
     mean_of,
     share_of,
     student,
     wider,
     wilson,
 )
-from arena.games.match import Result
-from arena.games.rules import Game
-from arena.games.statistics import Sample, UnitSums
 
 __all__ = [
     "ENOUGH",

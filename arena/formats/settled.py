@@ -39,9 +39,9 @@ from arena.formats.standings import (
     league_value,
     ranked,
 )
-from arena.games.interval import SharePart, share_of
 from arena.games.match import Result
 from arena.games.settle import LeagueRace, Mark, Meeting, PairRace, block_size
+from arena.games.statistics import SharePart, share_of
 
 __all__ = [
     "MARKS_NOTE",

@@ -24,10 +24,9 @@ from arena.formats.intervals import (
     interval_of_league,
 )
 from arena.formats.schedule import Outcome
-from arena.games.interval import Bounds, Interval
 from arena.games.match import Result
 from arena.games.rules import Measure
-from arena.games.statistics import Sample, UnitSums, error_of_sum
+from arena.games.statistics import Bounds, Interval, Sample, UnitSums, error_of_sum
 from protocol.messages import Ending, Termination
 from protocol.vocabulary import Settings
 

@@ -11,12 +11,15 @@ A game describes its own analysis with these types, in files beside its rules, a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterable, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from enum import StrEnum
-from typing import Any, Protocol, TypeAlias
+from importlib.util import find_spec
+from typing import Any, Protocol, TypeAlias, TypeVar
 
 import msgspec
 
+from arena.games.statistics import wilson
+from protocol.errors import UsageError
 from protocol.strategy import Strategy
 from protocol.vocabulary import News, Question, Settings
 
@@ -37,8 +40,15 @@ __all__ = [
     "SeatDecision",
     "SeatMatch",
     "Weakness",
+    "counted_cell",
+    "drawn",
+    "has_analysis",
     "heard_by",
+    "need_analysis",
 ]
+
+_Row = TypeVar("_Row")
+_Column = TypeVar("_Column")
 
 
 class Certainty(StrEnum):
@@ -114,6 +124,39 @@ class Chart(msgspec.Struct, frozen=True, kw_only=True):
     line: int | None = None
     cost_unit: str = ""
     note: str = ""
+
+
+def counted_cell(
+    count: int, of: int, *, mark: float | None = None, cost: float | None = None
+) -> ChartCell:
+    """What a bot did `count` of `of` times; "not seen" if it was never asked."""
+    if not of:
+        return ChartCell(mark=mark)
+    low, high = wilson(count / of, of).bounds
+    return ChartCell(share=count / of, count=count, of=of, low=low, high=high, mark=mark, cost=cost)
+
+
+def drawn(
+    title: str,
+    what: str,
+    rows: Mapping[str, _Row],
+    columns: Mapping[str, _Column],
+    cell: Callable[[_Row, _Column], ChartCell | None],
+    **more: Any,
+) -> Chart:
+    """A chart whose cells are made from what its rows and columns, by label, stand for; with `more`
+    fields of it.
+    """
+    return Chart(
+        title=title,
+        what=what,
+        rows=tuple(rows),
+        columns=tuple(columns),
+        cells=tuple(
+            tuple(cell(row, column) for column in columns.values()) for row in rows.values()
+        ),
+        **more,
+    )
 
 
 class Weakness(msgspec.Struct, frozen=True, kw_only=True):
@@ -328,3 +371,18 @@ def heard_by(match: SeatMatch, meter: HabitMeter) -> None:
         meter.decided(decision.question, decision.answer)
     for news in match.news:
         meter.heard(news)
+
+
+_EXTRA = ("numpy", "scipy")
+_NOT_INSTALLED = "numpy and scipy are not installed: pip install 'card-arena[analysis]'"
+
+
+def has_analysis() -> bool:
+    """Whether numpy and scipy are there."""
+    return all(find_spec(package) is not None for package in _EXTRA)
+
+
+def need_analysis() -> None:
+    """Raise `UsageError` unless numpy and scipy are there; call it before they are imported."""
+    if not has_analysis():
+        raise UsageError(_NOT_INSTALLED)

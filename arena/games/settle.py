@@ -3,7 +3,7 @@
 Matches come in blocks, and a race hears one whole block after the other. It says at any moment what
 is sure so far, and what is still open, so that only that is played on (K6). Everybody may look
 after every block and stop when it suits: all that is said here follows from confidence sequences
-(`arena/games/interval.py`).
+(`arena/games/statistics.py`).
 
 Two promises, for bots that do not change while they play: each mark of a pairing is ever wrong with
 a probability of at most 1 in 20; and all rank ranges together are right, all the time, in at least
@@ -21,8 +21,14 @@ from typing import TypeAlias
 
 import msgspec
 
-from arena.games.interval import LEVEL, Interval, beta_refuses, beta_sequence, normal_sequence
-from arena.games.statistics import Sample
+from arena.games.statistics import (
+    LEVEL,
+    Interval,
+    Sample,
+    beta_refuses,
+    beta_sequence,
+    normal_sequence,
+)
 
 __all__ = ["Goal", "LeagueRace", "Mark", "Meeting", "PairRace", "Race", "RankRange", "block_size"]
 

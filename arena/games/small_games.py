@@ -13,9 +13,8 @@ from typing import Any
 
 import msgspec
 
-from arena.games.analysis import Judgement, Judging
+from arena.games.analysis import Judgement, Judging, need_analysis
 from arena.games.equilibrium import Equilibrium
-from arena.games.extra import need_analysis
 from arena.games.game_tree import GameTree, Leaf, View, Views, number_of
 from arena.games.rules import Game
 from protocol.errors import ArenaError, NoAnalysis

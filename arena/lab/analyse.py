@@ -8,9 +8,8 @@ from typing import Any
 
 import msgspec
 
-from arena.games.analysis import Analyser, Analysis, Figure, SeatMatch, heard_by
+from arena.games.analysis import Analyser, Analysis, Figure, SeatMatch, heard_by, need_analysis
 from arena.games.catalogue import competition_settings, game_named
-from arena.games.extra import need_analysis
 from arena.games.rules import Game
 from arena.lab.estimate import estimated
 from arena.lab.in_process import entrant, seeded

@@ -1,6 +1,6 @@
 """Decides which of two bots is better: takes values one by one, and has a verdict after each.
 
-The sequences of `arena/games/interval.py` hold however often one looks, so that a comparison may
+The sequences of `arena/games/statistics.py` hold however often one looks, so that a comparison may
 end as soon as its verdict is there.
 """
 
@@ -9,9 +9,16 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from enum import StrEnum
 
-from arena.games.figures import plural, several, with_interval
-from arena.games.interval import LEVEL, Interval, beta_sequence, normal_sequence
-from arena.games.statistics import Sample
+from arena.games.statistics import (
+    LEVEL,
+    Interval,
+    Sample,
+    beta_sequence,
+    normal_sequence,
+    plural,
+    several,
+    with_interval,
+)
 from arena.lab.compare import Matchup, MatchupPart
 from arena.lab.matches import Offence, unit
 from arena.lab.recent_matches import LabMatches

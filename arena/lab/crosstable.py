@@ -10,10 +10,8 @@ from itertools import combinations, combinations_with_replacement
 
 import msgspec
 
-from arena.games.figures import plural, with_interval
-from arena.games.interval import Interval
 from arena.games.rules import Game
-from arena.games.statistics import error_of_sum
+from arena.games.statistics import Interval, error_of_sum, plural, with_interval
 from arena.lab import intervals
 from arena.lab.in_process import derived_seed
 from arena.lab.matches import Offence, unit

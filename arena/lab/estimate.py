@@ -17,10 +17,9 @@ from arena.games.analysis import (
     SeatMatch,
     Weakness,
 )
-from arena.games.interval import MeanPart, mean_of
 from arena.games.match import Record
 from arena.games.rules import Game
-from arena.games.statistics import Sample
+from arena.games.statistics import MeanPart, Sample, mean_of
 from arena.lab.in_process import derived_seed, entrant
 from arena.lab.probe import begin
 from arena.records.habits import habits_of

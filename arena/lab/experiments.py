@@ -15,9 +15,8 @@ from typing import TypeAlias
 import msgspec
 
 from arena.games.catalogue import competition_settings, game_named
-from arena.games.figures import plural, with_interval
-from arena.games.interval import Interval
 from arena.games.rules import Game
+from arena.games.statistics import Interval, plural, with_interval
 from arena.lab.compare import Matchup
 from arena.lab.comparison import LEVEL_WITHIN, Comparison, Standpoint
 from arena.lab.crosstable import BotScore, CrossTable, check_entrants, table_seeds

@@ -13,8 +13,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from arena.games.catalogue import game_named
-from arena.games.drive import drive
-from arena.games.match import MatchResult, MatchState
+from arena.games.match import MatchResult, MatchState, drive
 from arena.games.rules import Game
 from arena.games.shuffle import seed_from_int
 from arena.lab.matches import Experiment, SampledGame, Summed

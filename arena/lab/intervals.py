@@ -10,7 +10,8 @@ from collections.abc import Sequence
 from itertools import combinations
 from math import sqrt
 
-from arena.games.interval import (
+from arena.games.rules import Game
+from arena.games.statistics import (
     FEWEST,
     LEVEL,
     Interval,
@@ -21,7 +22,6 @@ from arena.games.interval import (
     student,
     wilson,
 )
-from arena.games.rules import Game
 from arena.lab.matches import unit
 from arena.lab.sittings import Sitting
 

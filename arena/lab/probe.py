@@ -11,8 +11,7 @@ from typing import Any, TypeAlias
 import msgspec
 
 from arena.games.analysis import Analyser, Analysis, ProbedMatch, ProbeMatch, SeatDecision
-from arena.games.drive import drive
-from arena.games.match import MatchState
+from arena.games.match import MatchState, drive
 from arena.games.rules import Game
 from arena.games.shuffle import seed_from_int
 from protocol.errors import NoAnalysis

@@ -15,9 +15,9 @@ from typing import Any, Literal, get_args
 import msgspec
 
 from arena.games.catalogue import GAMES, game_named
-from arena.games.interval import Interval, wilson
 from arena.games.rules import AskSeat, Game, Scoreboard, TellSeat
 from arena.games.shuffle import match_key, seed_from_int
+from arena.games.statistics import Interval, wilson
 from arena.lab.matches import Experiment, MatchSpec, Offence, PlayedMatch, watched
 from protocol.errors import UsageError
 from protocol.messages import Termination

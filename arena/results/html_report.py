@@ -20,8 +20,8 @@ from arena.formats.settled import SettledCell, settled_note
 from arena.formats.spec import Form
 from arena.formats.standings import Cell
 from arena.games.catalogue import game_title
-from arena.games.figures import time_of
 from arena.games.names import versioned
+from arena.games.statistics import time_of
 from arena.storage.live_results import Summary
 
 __all__ = ["WIDEST", "page"]

@@ -12,8 +12,7 @@ from collections.abc import Collection, Iterable, Mapping
 
 import msgspec
 
-from arena.games.interval import Bounds, MeanPart, mean_of, wider
-from arena.games.statistics import Sample
+from arena.games.statistics import Bounds, MeanPart, Sample, mean_of, wider
 from arena.records.luck import LuckSums
 
 __all__ = ["LuckLine", "LuckTable"]

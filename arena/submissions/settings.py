@@ -6,7 +6,7 @@ from typing import Annotated
 
 from msgspec import Meta, Struct
 
-from arena.games.figures import time_of
+from arena.games.statistics import time_of
 
 __all__ = ["SubmissionSettings"]
 

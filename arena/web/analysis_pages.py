@@ -15,9 +15,8 @@ from itertools import takewhile
 import msgspec
 
 from arena.formats.spec import Form
-from arena.games.analysis import Analysis, SeatMatch
+from arena.games.analysis import Analysis, SeatMatch, need_analysis
 from arena.games.catalogue import game_named
-from arena.games.extra import need_analysis
 from arena.games.match import Record
 from arena.games.rules import Game
 from arena.records.habits import habits_of

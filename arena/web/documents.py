@@ -16,8 +16,8 @@ import msgspec
 from arena.formats.intervals import IntervalUnit
 from arena.formats.spec import Settling
 from arena.games.analysis import Analysis, Chart
-from arena.games.interval import Bounds
 from arena.games.match import Result
+from arena.games.statistics import Bounds
 from arena.records.mistakes import UnitTotal
 from arena.results.luck_table import LuckLine
 from arena.storage.models import Act

@@ -19,8 +19,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from arena.games.catalogue import GAMES
-from arena.games.drive import drive
-from arena.games.match import MatchState, Record
+from arena.games.match import MatchState, Record, drive
 from bots.strategy import BaseStrategy
 from protocol.messages import CLOSE_RESTART, Ending
 from protocol.strategy import find

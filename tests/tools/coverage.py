@@ -25,9 +25,8 @@ from arena.formats.intervals import UnitKind
 from arena.formats.schedule import Outcome, Pairing
 from arena.formats.standings import Cell, League, RoundRobin
 from arena.games.catalogue import GAMES, competition_settings
-from arena.games.interval import Bounds, wilson
 from arena.games.match import MatchResult, Result
-from arena.games.statistics import UnitSums
+from arena.games.statistics import Bounds, UnitSums, wilson
 from protocol.messages import Ending, Termination
 from protocol.strategy import house_bots
 

@@ -5,7 +5,7 @@ standard error, how many of those that is from 0, and which share of the varianc
 gain without luck: per hand, per game in gin rummy, per match in high-low. For tables of two bots it adds how many of them tell the bots apart (5 %, power 80 %), with luck and without.
 The exit status is 1 if a mean is more than 3.5 standard errors from 0. It takes some minutes, with
 two processes. `--fit` plays other games instead and prints the weights of
-`arena/games/gin_rummy/luck.py`.
+`arena/games/gin_rummy/evaluator.py`.
 """
 
 from __future__ import annotations
@@ -17,17 +17,18 @@ from concurrent.futures import ProcessPoolExecutor
 from functools import partial
 from itertools import combinations_with_replacement
 from math import sqrt
+from operator import add
 from random import Random
 from statistics import NormalDist, fmean, stdev, variance
 
 import msgspec
 
 from arena.games.catalogue import game_named
-from arena.games.drive import drive
-from arena.games.gin_rummy.luck import TERMS, GinRummyMeter
-from arena.games.match import MatchState, Record
-from arena.games.replay import events_of
-from arena.games.rules import LuckMeter
+from arena.games.evaluator import Answered
+from arena.games.gin_rummy.evaluator import TERMS, GinRummyEvaluator
+from arena.games.match import MatchState, Record, drive
+from arena.games.replay import SeatAnswered, events_of
+from arena.games.rules import AskSeat, LuckMeter, TellSeat
 from arena.games.shuffle import seed_from_int
 from arena.lab.in_process import entrant
 from arena.records.luck import measure
@@ -196,9 +197,20 @@ def lines(
 
 def terms_of_match(table: MeasuredTable, seed: int) -> list[tuple[float, tuple[float, ...]]]:
     """Of each game, what seat 0 gained, and the sums of its terms."""
-    meter = meter_of(played(table, seed))
-    assert isinstance(meter, GinRummyMeter), "only there weights are fitted"
-    return [(one.gains[0], terms) for one, terms in zip(meter.rounds, meter.terms, strict=True)]
+    record = played(table, seed)
+    settings = game_named(record.game).vocabulary.read_settings(record.settings)
+    evaluator = GinRummyEvaluator(settings)  # type: ignore[arg-type]  # only there they are fitted
+    games, sums = list[tuple[float, tuple[float, ...]]](), [0.0] * len(TERMS)
+    for event in events_of(record):
+        if isinstance(event, SeatAnswered):
+            evaluator.heard(Answered(event.seat, event.question, event.value))
+        elif isinstance(event, TellSeat | AskSeat):
+            sums = [*map(add, sums, evaluator.terms(event) or [0.0] * len(TERMS))]
+            evaluator.heard(event)
+            if isinstance(event, TellSeat) and (gains := evaluator.gains(event.news)) is not None:
+                games.append((float(gains[0]), tuple(sums)))
+                sums = [0.0] * len(TERMS)
+    return games
 
 
 def fitted(games: Sequence[Sequence[tuple[float, tuple[float, ...]]]]) -> list[float]:

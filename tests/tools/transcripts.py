@@ -28,8 +28,7 @@ from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed
 
 from arena.games.catalogue import GAMES
-from arena.games.drive import drive
-from arena.games.match import MatchResult, MatchState
+from arena.games.match import MatchResult, MatchState, drive
 from arena.records.seat_document import seat_match
 from arena.records.transcript import Event, Line, Side, Transcript, canonical, heading_of
 from arena.referee.referee import Referee

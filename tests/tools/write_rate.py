@@ -21,8 +21,7 @@ import msgspec
 
 from arena.formats.spec import Form, Plan
 from arena.games.catalogue import GAMES, competition_settings
-from arena.games.drive import drive
-from arena.games.match import MatchResult, MatchState
+from arena.games.match import MatchResult, MatchState, drive
 from arena.storage.schema import compressed
 from arena.storage.store import Store, new_id
 from protocol.strategy import find, house_bots

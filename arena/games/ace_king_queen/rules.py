@@ -3,24 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, cast
+from typing import cast
 
-from arena.games.analysis import (
-    Analyser,
-    Analysing,
-    Analysis,
-    HabitMeter,
-    Judge,
-    Judging,
-    SeatMatch,
-)
+from arena.games.analysis import Analysing, Judging
+from arena.games.evaluator import Evaluated
 from arena.games.rules import (
     EVERYONE,
     AskSeat,
     Choice,
     Game,
     Luck,
-    LuckMeter,
     Rules,
     Scoreboard,
     TellSeat,
@@ -97,35 +89,9 @@ def stacked(settings: AceKingQueenSettings, decks: Iterable[Sequence[str]]) -> I
         yield cast(Deck, tuple(deck))
 
 
-def _luck_meter(settings: AceKingQueenSettings) -> LuckMeter:
-    from arena.games.ace_king_queen.luck import AceKingQueenLuckMeter  # only where luck is measured
-
-    return AceKingQueenLuckMeter(settings)
-
-
-def _probe(settings: Any, seed: int, against: Sequence[str]) -> Analyser:
-    from arena.games.ace_king_queen.analysis import probe  # only where bots are analysed
-
-    return probe(settings, seed, against)
-
-
-def _watch(matches: Iterable[SeatMatch]) -> Analysis:
-    from arena.games.ace_king_queen.analysis import watch
-
-    return watch(matches)
-
-
-def _judge(settings: AceKingQueenSettings, seat: int) -> Judge:
-    from arena.games.ace_king_queen.judge import AceKingQueenJudge
-
-    return AceKingQueenJudge(settings, seat)
-
-
-def _habits() -> HabitMeter:
-    from arena.games.ace_king_queen.habits import AceKingQueenHabits
-
-    return AceKingQueenHabits()
-
+_EVALUATOR = Evaluated(
+    f"{__package__}.evaluator:AceKingQueenEvaluator", analysis=f"{__package__}.analysis"
+)
 
 GAME = Game(
     vocabulary=VOCABULARY,
@@ -143,9 +109,9 @@ GAME = Game(
     unit=Unit("hand", "hands", HandOver, lambda news: news.payoffs, block=50),
     splits_by="hands",
     meets_itself=True,
-    luck=Luck("chip", _luck_meter),
-    analysing=Analysing(version=1, probe=_probe, watch=_watch),
-    judging=Judging(version=1, judge=_judge),
-    habits=_habits,
+    luck=Luck("chip", _EVALUATOR.meter),
+    analysing=Analysing(version=1, probe=_EVALUATOR.probe, watch=_EVALUATOR.watch),
+    judging=Judging(version=1, judge=_EVALUATOR.judge),
+    habits=_EVALUATOR.habits,
     view="view.js",
 )

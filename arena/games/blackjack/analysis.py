@@ -3,48 +3,76 @@
 What a bot does from a fresh deck is asked for every hand that it may reach, and for the likeliest
 again in another order and from another bankroll. If it then does something else, it is asked to
 play hands as they come, and what it loses against the best play is averaged.
+
+From a fresh deck and in whole matches are two quantities. From a fresh deck every hand begins with
+all 52 cards. In a match the deck is dealt down until fewer than 20 are left, and more hands are
+dealt from it if its low cards come first, which are bad for the player: the cut-card effect. So one
+is never to be taken for the other.
 """
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from math import comb, sqrt
 from random import Random
-from typing import TypeAlias
+from statistics import fmean, stdev
+from typing import Any, NamedTuple, TypeAlias
 
 import msgspec
 import numpy as np
+from scipy.special import stdtrit  # type: ignore[import-untyped]
 
 from arena.games.analysis import (
     Analyser,
     Analysis,
     Certainty,
+    Chart,
+    ChartCell,
     Figure,
     ProbedMatch,
     ProbeMatch,
     SeatMatch,
+    Weakness,
     heard_by,
 )
-from arena.games.blackjack.adapting import differing, found_adapting, is_mixed
-from arena.games.blackjack.charts import Chartable
-from arena.games.blackjack.figures import (
-    at_bet,
-    best_and_given,
-    from_fresh,
-    in_matches,
-    mean_of,
-    not_seen,
+from arena.games.blackjack.evaluator import COLUMNS, BlackjackEvaluator, ChartPlace, laid_out
+from arena.games.blackjack.rules import RESHUFFLE_BELOW, match, payoff
+from arena.games.blackjack.values import (
+    COST_NOTE,
+    COST_UNIT,
+    FULL,
+    UPCARDS,
+    FreshDeck,
+    FreshPlay,
+    Hands,
+    Place,
+    counted,
+    fresh_deck,
 )
-from arena.games.blackjack.habits import BlackjackHabits
-from arena.games.blackjack.luck import BlackjackLuckMeter
-from arena.games.blackjack.probe import FreshHands, HandAnswer, WholeMatches, starts
-from arena.games.blackjack.values import FreshDeck, FreshPlay, Hands, Place, fresh_deck
-from arena.games.rules import AskSeat, TellSeat
-from protocol.blackjack import Bet, BlackjackSettings
+from arena.games.evaluator import CellMeter, ChanceMeter, Tally
+from arena.games.rules import AskSeat, Rules, Scoreboard, TellSeat
+from protocol.blackjack import MINIMUM, NEW_DECK, POINTS, Bet, BlackjackSettings, Draw
+from protocol.cards import Card
 from protocol.errors import NoAnalysis
 
-__all__ = ["probe", "watch"]
+__all__ = [
+    "FreshHands",
+    "HandAnswer",
+    "Path",
+    "WholeMatches",
+    "differing",
+    "found_adapting",
+    "is_mixed",
+    "mean_of",
+    "probe",
+    "starts",
+    "watch",
+]
 
-_Answers: TypeAlias = Mapping[Place, Sequence[HandAnswer]]
+Path: TypeAlias = tuple[int, ...]
+"""The points of the up-card and of the player's cards as they are dealt; empty for any cards."""
+Answers: TypeAlias = Mapping[Place, Sequence["HandAnswer"]]
 _Asking: TypeAlias = Generator[ProbeMatch, ProbedMatch, None]
 
 _AGAIN = 3  # hands of so many cards are asked again
@@ -58,13 +86,47 @@ _OTHERWISE = (
     "another bankroll."
 )
 
+_VALUE = "value from a fresh deck"
+_OF_BET = "% of the bet"
+_CHIPS = "chips a hand"
+_EVEN = "For even bets; at odd ones a natural is rounded down (B8)."
+_BLOCK = 50  # hands that are one value of a sample
+_FEWEST = 20  # such values
+_TAIL = 0.025
+
+ALARM = 0.01  # how often a bot that mixes may be said to adapt
+_OF = {
+    "is_rich": "its bankroll",
+    "is_late": "how long the match has gone on",
+    "after_loss": "whether it lost the hand before",
+    "is_raised": "its bet",
+}
+
+
+class HandAnswer(NamedTuple):
+    """What a bot did with a hand, and how it stood then.
+
+    Attributes:
+        hits: whether it hit.
+        is_rich: whether it was asked from another bankroll.
+        is_late: whether a quarter of the longest match was over.
+        after_loss: whether it had lost the hand before.
+        is_raised: whether it had bet more than was the least.
+    """
+
+    hits: bool
+    is_rich: bool
+    is_late: bool
+    after_loss: bool
+    is_raised: bool
+
 
 def probe(settings: BlackjackSettings, seed: int, opponents: Sequence[str]) -> Analyser:
     """Ask a bot what it does with every hand, and let it play whole matches."""
     if opponents:
         raise NoAnalysis("blackjack is played against the dealer alone: analyse each bot by itself")
     random, fresh = Random(seed), fresh_deck()
-    hands, chartable = fresh.hands, Chartable(fresh)
+    hands = fresh.hands
     fair = msgspec.structs.replace(settings, shuffle="uniform")
     long = msgspec.structs.replace(fair, hands=max(settings.hands, _LEAST_HANDS))
     rich = msgspec.structs.replace(long, bankroll=min(settings.bankroll * _RICHER, _RICHEST))
@@ -92,7 +154,7 @@ def probe(settings: BlackjackSettings, seed: int, opponents: Sequence[str]) -> A
         mixes = is_mixed(_together(first, *further))
         is_same = not mixes
     if is_same:
-        answers: _Answers = first.answers
+        answers: Answers = first.answers
         adapts, play = "", _as_answered(fresh, answers)
         value = from_fresh(fresh.value(play.shares))
     else:
@@ -107,8 +169,8 @@ def probe(settings: BlackjackSettings, seed: int, opponents: Sequence[str]) -> A
             at_bet(fresh, value, bet),
             in_matches(matches.won, matches.bets, _differs(first, matches, bet, is_same)),
         ),
-        weaknesses=chartable.weaknesses(play),
-        charts=chartable.charts(play, chartable.counted(answers), is_exact=is_same),
+        weaknesses=_weaknesses(fresh, play),
+        charts=_charts(fresh.cells(play, _counted(hands, answers), is_exact=is_same)),
         adapts=adapts,
         asked=matches.asked + sum(part.asked for part in (first, second, *further)),
     )
@@ -131,7 +193,7 @@ def _as_they_come(
     return parts
 
 
-def _together(*parts: FreshHands) -> _Answers:
+def _together(*parts: FreshHands) -> Answers:
     found: dict[Place, list[HandAnswer]] = {}
     for part in parts:
         for place, of in part.answers.items():
@@ -139,7 +201,7 @@ def _together(*parts: FreshHands) -> _Answers:
     return found
 
 
-def _as_answered(fresh: FreshDeck, answers: _Answers) -> FreshPlay:
+def _as_answered(fresh: FreshDeck, answers: Answers) -> FreshPlay:
     """The play of a bot that always answers the same."""
     shares = fresh.best.copy()
     for (upcard, hand), of in answers.items():
@@ -186,28 +248,28 @@ def _differs(first: FreshHands, matches: WholeMatches, bet: int, is_same: bool) 
 
 def watch(matches: Iterable[SeatMatch]) -> Analysis:
     """What can be said of a bot from matches that it has played."""
-    habits = BlackjackHabits()
+    habits = CellMeter(BlackjackEvaluator)
     won: list[float] = []
     bets: list[int] = []
     asked = 0
-    for match in matches:
-        heard_by(match, habits)
-        settings = match.settings
+    for seen in matches:
+        heard_by(seen, habits)
+        settings = seen.settings
         assert isinstance(settings, BlackjackSettings), "they are matches of blackjack"
         if settings.shuffle == "uniform":
-            won += _without_luck(settings, match)
-            bets += (each.answer for each in match.decisions if type(each.question) is Bet)
-        asked += len(match.decisions)
-    if not habits.asked:
+            won += _without_luck(settings, seen)
+            bets += (each.answer for each in seen.decisions if type(each.question) is Bet)
+        asked += len(seen.decisions)
+    tally = habits.tally
+    if not tally.asked:
         raise NoAnalysis("it was never asked whether to hit")
     fresh = fresh_deck()
-    chartable = Chartable(fresh)
-    play = fresh.played(chartable.seen(habits.asked))
-    missing = len(chartable.reachable(play) - habits.asked.keys())
+    play = fresh.played(fresh.seen(tally))
+    missing = len(fresh.reachable(play) - tally.asked.keys())
     if missing:
         value, further = not_seen(missing), " Places that were not seen count as played best."
     else:
-        band = chartable.band(habits.asked)
+        band = fresh.band(tally)
         value, further = from_fresh(fresh.value(play.shares), Certainty.PROBED, band), ""
     return Analysis(
         figures=(
@@ -215,19 +277,407 @@ def watch(matches: Iterable[SeatMatch]) -> Analysis:
             *best_and_given(fresh, float(play.losses.sum()), value, further),
             in_matches(won, bets, ""),
         ),
-        weaknesses=chartable.weaknesses(play),
-        charts=chartable.charts(play, habits.asked),
+        weaknesses=_weaknesses(fresh, play),
+        charts=_charts(fresh.cells(play, tally)),
         asked=asked,
     )
 
 
-def _without_luck(settings: BlackjackSettings, match: SeatMatch) -> list[float]:
+def _without_luck(settings: BlackjackSettings, seen: SeatMatch) -> list[float]:
     """What each hand brought without luck; all that measures it, the seat was told."""
-    meter = BlackjackLuckMeter(settings)
-    for decision in match.decisions:
+    meter = ChanceMeter(BlackjackEvaluator(settings))
+    for decision in seen.decisions:
         for news in decision.news:
             meter.told(TellSeat(0, news))
         meter.answered(AskSeat(0, decision.question), decision.answer)
-    for news in match.news:
+    for news in seen.news:
         meter.told(TellSeat(0, news))
     return [each.gains[0] - each.luck[0] for each in meter.rounds]
+
+
+# ---- Charts and figures
+
+
+def _charts(cell: Callable[[ChartPlace], ChartCell]) -> tuple[Chart, ...]:
+    return laid_out(cell, COST_UNIT, COST_NOTE)
+
+
+def _counted(hands: Hands, answers: Answers) -> Tally:
+    """The answers with hands, by cell."""
+    tally = Tally()
+    for (upcard, hand), of in answers.items():
+        for each in of:
+            tally.add((hands.soft[hand], hands.totals[hand], upcard), each.hits)
+    return tally
+
+
+def _weaknesses(fresh: FreshDeck, play: FreshPlay) -> tuple[Weakness, ...]:
+    """The cells that lose anything, the dearest first."""
+    shares, reached, losses = play
+    best = fresh.best
+    found = []
+    for (is_soft, total), hands in fresh.rows.items():
+        for label, upcard in COLUMNS.items():
+            at = np.ix_([upcard - 1], hands)
+            cost = float(losses[at].sum())
+            if cost > 0:
+                weight = reached[at] / reached[at].sum()
+                kind = "soft" if is_soft else "hard"
+                found.append(
+                    Weakness(
+                        spot=f"{kind} {total} against {label}",
+                        played=_in_words(float((weight * shares[at]).sum())),
+                        best=_in_words(float((weight * best[at]).sum()), ", by its cards"),
+                        cost=100 * cost,
+                    )
+                )
+    return tuple(sorted(found, key=lambda weakness: -weakness.cost))
+
+
+def _in_words(share: float, more: str = "") -> str:
+    """What is done in a cell."""
+    percent = f"{share:.1%}"
+    return {"0.0%": "stands", "100.0%": "hits"}.get(percent, f"hits {percent}{more}")
+
+
+def mean_of(values: Sequence[float]) -> tuple[float, float, float] | None:
+    """The mean over hands and its 95 % interval, by blocks; None if they are too few."""
+    blocks = [fmean(values[at : at + _BLOCK]) for at in range(0, len(values) - _BLOCK + 1, _BLOCK)]
+    if len(blocks) < _FEWEST:
+        return None
+    mean = fmean(blocks)
+    width = float(stdtrit(len(blocks) - 1, 1 - _TAIL)) * stdev(blocks) / sqrt(len(blocks))
+    return mean, mean - width, mean + width
+
+
+def from_fresh(
+    value: float, certainty: Certainty = Certainty.EXACT, band: tuple[float, float] | None = None
+) -> Figure:
+    """What a bot wins, from what a chip brings."""
+    low, high = (None, None) if band is None else (100 * band[0], 100 * band[1])
+    return Figure(
+        name=_VALUE,
+        value=100 * value,
+        unit=_OF_BET,
+        certainty=certainty,
+        low=low,
+        high=high,
+        remark=_EVEN,
+    )
+
+
+def not_seen(cells: int) -> Figure:
+    """Why there is no value of a bot that was not asked everywhere."""
+    return Figure(
+        name=_VALUE,
+        value=None,
+        unit=_OF_BET,
+        certainty=Certainty.PROBED,
+        remark=f"It was never asked in {cells} places of the chart that it may come to (not seen).",
+    )
+
+
+def best_and_given(
+    fresh: FreshDeck, lost: float, value: Figure, further: str = ""
+) -> tuple[Figure, Figure]:
+    """The best play, and how far a bot of this value is from it, which loses so much of a chip."""
+    best = 100 * fresh.value(fresh.best)
+    return (
+        Figure(name="best play from a fresh deck", value=best, unit=_OF_BET, remark=_EVEN),
+        Figure(
+            name="given away from a fresh deck",
+            value=100 * lost,
+            unit=_OF_BET,
+            certainty=value.certainty,
+            low=None if value.high is None else max(0.0, best - value.high),
+            high=None if value.low is None else best - value.low,
+            remark=f"The distance from the best play; the costs of mistakes sum to it.{further}",
+        ),
+    )
+
+
+def at_bet(fresh: FreshDeck, figure: Figure, bet: int) -> Figure:
+    """A value in per cent of the bet, as chips with a real bet."""
+    less = fresh.naturals * (payoff("natural", bet) - bet * payoff("natural", 2) / 2)
+    chips = [
+        None if percent is None else bet * percent / 100 + less
+        for percent in (figure.value, figure.low, figure.high)
+    ]
+    return msgspec.structs.replace(
+        figure,
+        name=f"{_VALUE}, with a bet of {bet}",
+        unit=_CHIPS,
+        value=chips[0],
+        low=chips[1],
+        high=chips[2],
+        remark=f"Its usual bet from a fresh deck; a natural pays {payoff('natural', bet)}.",
+    )
+
+
+def in_matches(won: Sequence[float], bets: Sequence[int], further: str) -> Figure:
+    """What hands of whole matches brought without luck."""
+    name = "won in whole matches, without luck"
+    found = mean_of(won)
+    if found is None:
+        return Figure(
+            name=name,
+            value=None,
+            unit=_CHIPS,
+            remark=f"{len(won)} hands after fair shuffles are too few to say; it takes "
+            f"{_BLOCK * _FEWEST}.",
+        )
+    mean, low, high = found
+    return Figure(
+        name=name,
+        value=mean,
+        unit=_CHIPS,
+        certainty=Certainty.ESTIMATE,
+        low=low,
+        high=high,
+        remark=f"Decks are dealt down to {RESHUFFLE_BELOW} cards, so this is not the value from a "
+        f"fresh deck (cut-card effect). Bets were {min(bets)} to {max(bets)}, {fmean(bets):.1f} on "
+        f"average.{further}",
+    )
+
+
+# ---- Whether it mixes or adapts
+
+
+def is_mixed(answers: Answers) -> bool:
+    """Whether a bot did different things with one hand."""
+    return any(len({answer.hits for answer in of}) > 1 for of in answers.values())
+
+
+def differing(first: Answers, second: Answers) -> tuple[int, int]:
+    """With how many hands a bot did something else when it was asked again, and of how many."""
+    both = [(of, second[place]) for place, of in first.items() if place in second]
+    return sum({a.hits for a in of} != {b.hits for b in others} for of, others in both), len(both)
+
+
+def found_adapting(fresh: FreshDeck, answers: Answers) -> str:
+    """What a bot's hits depend on beside the hand; empty for one that only mixes.
+
+    In every cell of the chart hits are counted with and without some condition, hand by hand. If it
+    does not matter, they fall on the two sides by chance; Bonferroni's correction is for all tests.
+    """
+    cells: dict[ChartPlace, list[Sequence[HandAnswer]]] = {}
+    for (upcard, hand), of in answers.items():
+        cell = fresh.hands.soft[hand], fresh.hands.totals[hand], upcard
+        cells.setdefault(cell, []).append(of)
+    tests = len(cells) * len(_OF)
+    for condition, words in _OF.items():
+        if any(_chance(cell, condition) * tests < ALARM for cell in cells.values()):
+            return f"How often it hits depends on {words}."
+    return ""
+
+
+def _chance(hands: Sequence[Sequence[HandAnswer]], condition: str) -> float:
+    """How likely chance alone gives hits so unevenly; exactly, with as many of each hand."""
+    hits, likely = 0, np.ones(1)
+    for of in hands:
+        under = [answer.hits for answer in of if getattr(answer, condition)]
+        every = sum(answer.hits for answer in of)
+        hits += sum(under)
+        likely = np.convolve(likely, [*_hypergeometric(len(under), every, len(of))])
+    return float(likely[likely <= likely[hits] * (1 + 1e-9)].sum())
+
+
+def _hypergeometric(drawn: int, marked: int, of: int) -> Iterator[float]:
+    for each in range(min(drawn, marked) + 1):
+        yield comb(marked, each) * comb(of - marked, drawn - each) / comb(of, drawn)
+
+
+# ---- What is asked
+
+
+def starts(hands: Hands) -> list[Path]:
+    """All hands of two cards, but naturals, against all up-cards."""
+    return [
+        (upcard, first, second)
+        for upcard in UPCARDS
+        for first in UPCARDS
+        for second in range(first, 11)
+        if (first, second) != (1, 10)
+    ]
+
+
+class FreshHands:
+    """Asks a bot what it does with certain hands, each from a deck that was just shuffled.
+
+    With `is_exploring` it goes on to the hands that the bot's hits make of them, until it has asked
+    them all. `is_rich` is noted with every answer.
+
+    Attributes:
+        answers: what the bot did, by hand, every time that it was asked.
+        played: whether it hit, for one dealt hand after another.
+        bets: what it bet.
+    """
+
+    def __init__(
+        self,
+        hands: Hands,
+        paths: Iterable[Path],
+        random: Random,
+        *,
+        is_exploring: bool = False,
+        is_rich: bool = False,
+    ) -> None:
+        self.answers: dict[Place, list[HandAnswer]] = {}
+        self.played: list[list[tuple[Place, bool]]] = []
+        self.bets: Counter[int] = Counter()
+        self._hands = hands
+        self._after: list[list[int]] = hands.after.tolist()
+        self._counts = list(hands.index)
+        self._random, self._is_exploring, self._is_rich = random, is_exploring, is_rich
+        self._state = False, False, False
+        self._todo = list(paths)
+        random.shuffle(self._todo)
+
+    @property
+    def asked(self) -> int:
+        """How many questions were answered."""
+        return self.bets.total() + sum(map(len, self.answers.values()))
+
+    @property
+    def is_done(self) -> bool:
+        """Whether everything was asked."""
+        if self._is_exploring:
+            while self._todo and self._place(self._todo[-1]) in self.answers:
+                self._todo.pop()
+        return not self._todo
+
+    def rules(self, settings: BlackjackSettings, deals: Iterator[Any], board: Scoreboard) -> Rules:
+        """A match of such hands, until they are all asked."""
+        bankroll, paid = settings.bankroll, 0
+        for number in range(1, settings.hands + 1):
+            if bankroll < MINIMUM or self.is_done:
+                break
+            self.played.append([])
+            self._state = self._is_rich, number > settings.hands // 4, paid < 0
+            one = msgspec.structs.replace(settings, bankroll=bankroll, hands=1, shuffle="uniform")
+            hand = Scoreboard(1)
+            yield from self._noted(match(one, iter([self._deck(self._todo.pop())]), hand), number)
+            paid = hand.scores[0]
+            bankroll += paid
+            board.scores[0] = bankroll - settings.bankroll
+
+    def _noted(self, rules: Rules, number: int) -> Rules:
+        """Play one hand, which is this one of the match."""
+        bet = 0
+        for step in rules:
+            while type(step) is AskSeat:
+                question = step.question
+                if type(question) is Bet:
+                    question = msgspec.structs.replace(question, round=number)
+                answer = yield AskSeat(step.seat, question)
+                if type(question) is Bet:
+                    bet = answer
+                    self.bets[bet] += 1
+                else:
+                    assert type(question) is Draw, "rules B ask nothing else"
+                    self._note(question, HandAnswer(answer == "hit", *self._state, bet > MINIMUM))
+                step = rules.send(answer)
+            yield step
+
+    def _note(self, question: Draw, answer: HandAnswer) -> None:
+        upcard = POINTS[question.upcard]
+        place = upcard, self._hands.index[counted(question.hand)]
+        self.answers.setdefault(place, []).append(answer)
+        self.played[-1].append((place, answer.hits))
+        if answer.hits and self._is_exploring:
+            path = (upcard, *(POINTS[card] for card in question.hand))
+            self._todo += [(*path, card) for card, _ in self._unasked(place)]
+
+    def _unasked(self, place: Place) -> list[tuple[int, Place]]:
+        """The cards that make a hand of this one that was not asked yet."""
+        upcard, hand = place
+        counts, after = self._counts[hand], self._after[hand]
+        return [
+            (card, (upcard, after[card - 1]))
+            for card in UPCARDS
+            if after[card - 1] < len(self._after)
+            and counts[card - 1] + (card == upcard) < FULL[card - 1]
+            and (upcard, after[card - 1]) not in self.answers
+        ]
+
+    def _place(self, path: Path) -> Place:
+        hand = 0
+        for card in path[1:]:
+            hand = self._after[hand][card - 1]
+        return path[0], hand
+
+    def _deck(self, path: Path) -> list[Card]:
+        """A deck that deals this hand, and after it cards that make hands that were not asked."""
+        rest = list(NEW_DECK)
+        self._random.shuffle(rest)
+        if not path:
+            return rest
+        upcard, *player = path
+        if self._random.random() < 0.5:
+            player[:2] = player[1::-1]
+        if self._is_exploring:
+            more, place = [(0, (0, 0))], self._place(path)
+            while more := self._unasked(place):
+                card, place = self._random.choice(more)
+                player.append(card)
+        front = [_taken(rest, points) for points in (player[0], upcard, *player[1:])]
+        front.insert(3, rest.pop())
+        return front + rest
+
+
+def _taken(cards: list[Card], points: int) -> Card:
+    return cards.pop(next(at for at, card in enumerate(cards) if POINTS[card] == points))
+
+
+class WholeMatches:
+    """Plays whole matches with fair shuffles, and measures the luck of the cards.
+
+    No match is played further than `most` hands of all of them.
+
+    Attributes:
+        won: what each hand brought without luck, in chips.
+        bets: of each hand.
+        answers: whether the bot hit, by hand.
+    """
+
+    def __init__(self, hands: Hands, most: int) -> None:
+        self.won: list[float] = []
+        self.bets: list[int] = []
+        self.answers: list[tuple[Place, bool]] = []
+        self._hands, self._most = hands, most
+
+    @property
+    def asked(self) -> int:
+        """How many questions were answered."""
+        return len(self.bets) + len(self.answers)
+
+    def surprises(self, answers: Mapping[Place, Sequence[HandAnswer]]) -> int:
+        """How often the bot did something else than what it first did with that hand."""
+        return sum(hits != answers[at][0].hits for at, hits in self.answers if at in answers)
+
+    def rules(self, settings: BlackjackSettings, deals: Iterator[Any], board: Scoreboard) -> Rules:
+        """One such match."""
+        meter = ChanceMeter(BlackjackEvaluator(settings))
+        for step in (rules := match(settings, deals, board)):
+            while type(step) is AskSeat:
+                if type(step.question) is Bet and len(self.bets) == self._most:
+                    self._measured(meter)
+                    return
+                answer = yield step
+                meter.answered(step, answer)
+                self._note(step.question, answer)
+                step = rules.send(answer)
+            assert type(step) is TellSeat, "rules yield nothing else"
+            meter.told(step)
+            yield step
+        self._measured(meter)
+
+    def _measured(self, meter: ChanceMeter) -> None:
+        self.won += (each.gains[0] - each.luck[0] for each in meter.rounds)
+
+    def _note(self, question: Any, answer: Any) -> None:
+        if type(question) is Bet:
+            self.bets.append(answer)
+        else:
+            place = POINTS[question.upcard], self._hands.index[counted(question.hand)]
+            self.answers.append((place, answer == "hit"))

@@ -5,23 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
-from arena.games.analysis import (
-    Analyser,
-    Analysing,
-    Analysis,
-    HabitMeter,
-    Judge,
-    Judging,
-    SeatMatch,
-)
+from arena.games.analysis import Analysing, Judging
 from arena.games.blackjack.script import BlackjackScript
-from arena.games.extra import need_analysis
+from arena.games.evaluator import Evaluated
 from arena.games.rules import (
     AskSeat,
     Choice,
     Game,
     Luck,
-    LuckMeter,
     Measure,
     Purse,
     Rules,
@@ -218,41 +209,16 @@ def stacked(settings: BlackjackSettings, decks: Iterable[Any]) -> Iterator[Deal]
             yield tuple(deal)
 
 
-def _luck_meter(settings: BlackjackSettings) -> LuckMeter:
-    from arena.games.blackjack.luck import BlackjackLuckMeter  # only where luck is measured
-
-    return BlackjackLuckMeter(settings)
-
-
 def _refuses_luck(settings: BlackjackSettings) -> str | None:
     if settings.shuffle == "uniform":
         return None
     return "a riffle of a known deck is not fair chance (B14): who works it out would seem lucky"
 
 
-def _probe(settings: Any, seed: int, opponents: Sequence[str]) -> Analyser:
-    from arena.games.blackjack.analysis import probe  # these need the extra `analysis`
-
-    return probe(settings, seed, opponents)
-
-
-def _watch(matches: Iterable[SeatMatch]) -> Analysis:
-    from arena.games.blackjack.analysis import watch
-
-    return watch(matches)
-
-
 def _refuses_analysis(settings: BlackjackSettings) -> str | None:
     if settings.bankroll >= MINIMUM and settings.hands:
         return None
     return f"no hand is played: it takes a bankroll of {MINIMUM} and a hand"
-
-
-def _judge(settings: BlackjackSettings, seat: int) -> Judge:
-    need_analysis()
-    from arena.games.blackjack.judge import BlackjackJudge
-
-    return BlackjackJudge(settings, seat)
 
 
 def _refuses_judging(settings: BlackjackSettings) -> str | None:
@@ -264,12 +230,9 @@ def _refuses_judging(settings: BlackjackSettings) -> str | None:
     )
 
 
-def _habits() -> HabitMeter:
-    from arena.games.blackjack.habits import BlackjackHabits
-
-    return BlackjackHabits()
-
-
+_EVALUATOR = Evaluated(
+    f"{__package__}.evaluator:BlackjackEvaluator", analysis=f"{__package__}.analysis"
+)
 _UNIFORM: Mapping[str, object] = {"shuffle": "uniform"}
 
 GAME = Game(
@@ -301,9 +264,11 @@ GAME = Game(
     purse=Purse("bankroll", "hands", MINIMUM),
     measure=Measure("final bankroll", lambda settings, score: settings.bankroll + score),
     script=BlackjackScript,
-    luck=Luck("chip", _luck_meter, _refuses_luck),
-    analysing=Analysing(version=1, probe=_probe, watch=_watch, refuses=_refuses_analysis),
-    judging=Judging(version=1, judge=_judge, is_slow=True, refuses=_refuses_judging),
-    habits=_habits,
+    luck=Luck("chip", _EVALUATOR.meter, _refuses_luck),
+    analysing=Analysing(
+        version=1, probe=_EVALUATOR.probe, watch=_EVALUATOR.watch, refuses=_refuses_analysis
+    ),
+    judging=Judging(version=1, judge=_EVALUATOR.judge, is_slow=True, refuses=_refuses_judging),
+    habits=_EVALUATOR.habits,
     view="view.js",
 )

@@ -60,16 +60,19 @@ def drive(
             BadDeck, OutOfDecks, UsageError); after the first shuffle they are raised at their line.
         IllegalAnswer: the strategy gave one, at its line.
     """
-    from arena.games.blackjack.rules import GAME  # its `script` is the class below
+    from arena.games.catalogue import game_named  # which loads the rules, and they the class below
 
-    settings = VOCABULARY.read_settings({"bankroll": bankroll, "hands": hands})
+    game, settings = (
+        game_named("blackjack"),
+        VOCABULARY.read_settings({"bankroll": bankroll, "hands": hands}),
+    )
     assert isinstance(settings, BlackjackSettings), "the vocabulary's own"
     if cuts is None:
         seed_bytes = secrets.token_bytes(32) if seed is None else seed_from_int(seed)
-        cuts = GAME.deals(settings, Stream(match_key(seed_bytes)))
+        cuts = game.deals(settings, Stream(match_key(seed_bytes)))
     elif seed is not None:
         raise UsageError("expected cuts or a seed, got both")
-    match = MatchState(GAME, settings, decks=cuts, tells_deals=True)
+    match = MatchState(game, settings, decks=cuts, tells_deals=True)
     strategy.reset()
     return _lines(match, BlackjackScript(settings), strategy)
 

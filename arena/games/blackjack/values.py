@@ -9,17 +9,22 @@ The arrays are by up-card, then by hand, then by card, each card at its points l
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
-from typing import NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
+from arena.games.analysis import ChartCell
 from arena.games.blackjack.rules import DEALER_STANDS, outcome, payoff
+from arena.games.evaluator import Cell, Tally
+from arena.games.statistics import LEVEL, clopper_pearson
 from protocol.blackjack import NEW_DECK, POINTS
 
 __all__ = [
+    "COST_NOTE",
+    "COST_UNIT",
     "FULL",
     "UPCARDS",
     "Counts",
@@ -43,6 +48,12 @@ Place: TypeAlias = tuple[int, int]
 UPCARDS = range(1, 11)
 FULL: Counts = tuple(sum(POINTS[card] == points for card in NEW_DECK) for points in UPCARDS)
 
+COST_UNIT = "% of the bet"
+COST_NOTE = (
+    "Costs are in % of the bet for every hand that is dealt, from a fresh deck; they sum to the "
+    "distance from the best play."
+)
+_PER_CENT = 100.0
 _BUST = 22
 _NATURAL = payoff("natural", 2) / 2
 _NEVER = -2.0  # less than any hand is worth: what must be hit is hit
@@ -228,6 +239,12 @@ class FreshDeck:
         is_asked: which hands are asked at all.
         likely: how likely each hand is if all are hit that may be.
         naturals: how likely a natural is.
+        rows: by whether it is soft and the total, the numbers of the hands that are asked. With an
+            up-card such a row is a cell of a chart.
+
+    What a cell loses is how often its hands come to somebody who plays like that, times what the
+    play loses against the best. So the losses of all cells sum to the distance from the best play.
+    A bot that counts may rightly differ from it further into the deck.
     """
 
     def __init__(self) -> None:
@@ -248,6 +265,10 @@ class FreshDeck:
         self.is_asked[:, self.natural] = self.is_asked[:, self.hands.cards < 2] = False
         self.likely = self.reached(np.where(self.is_asked, 1.0, self.best))
         self.naturals = float(self.likely[:, self.natural].sum())
+        self.rows: dict[tuple[bool, int], list[int]] = {}
+        for number, row in enumerate(zip(self.hands.soft, self.hands.totals, strict=True)):
+            if self.is_asked[0, number]:
+                self.rows.setdefault(row, []).append(number)
 
     def value(self, shares: Floats) -> float:
         """What a chip brings on average."""
@@ -278,6 +299,67 @@ class FreshDeck:
         """The play of somebody who hits in these shares."""
         reached = self.reached(shares)
         return FreshPlay(shares, reached, reached * np.abs(shares - self.best) * self.regret)
+
+    # ---- The cells of a chart
+
+    def spread(self, cells: Mapping[Any, float]) -> Floats:
+        """The shares by hand of somebody who hits so often in these cells, and else plays best."""
+        shares = self.best.copy()
+        for (is_soft, total, upcard), share in cells.items():
+            shares[upcard - 1, self.rows[is_soft, total]] = share
+        return shares
+
+    def seen(self, tally: Tally) -> Floats:
+        """The shares by hand of a bot that was seen to do this, and else plays best."""
+        return self.spread({cell: tally.done[cell] / of for cell, of in tally.asked.items()})
+
+    def reachable(self, play: FreshPlay) -> set[Cell]:
+        """The cells that somebody who plays like this may come to."""
+        return {
+            (*row, upcard)
+            for row, hands in self.rows.items()
+            for upcard in UPCARDS
+            if play.reached[upcard - 1, hands].sum() > 0
+        }
+
+    def band(self, tally: Tally) -> tuple[float, float]:
+        """The 95 % interval of what a chip brings a bot that was seen to do this."""
+        cells = [(*row, upcard) for row in self.rows for upcard in UPCARDS]
+        level = 1 - (1 - LEVEL) / len(tally.asked)
+        bounds = {
+            cell: clopper_pearson(*tally.count(cell), level) if cell in tally.asked else (0.0, 1.0)
+            for cell in cells
+        }
+        low, high = (
+            self.spread({cell: both[side] for cell, both in bounds.items()}) for side in (0, 1)
+        )
+        return self.bounds(low, high)
+
+    def cells(
+        self, play: FreshPlay, tally: Tally, *, is_exact: bool = False
+    ) -> Callable[[tuple[bool, int, int]], ChartCell]:
+        """The cells of the charts of a bot that plays like this, as far as it was asked.
+
+        If `is_exact` it is known what it does with every hand: shares are by how likely the hands
+        of a cell are, however often each was asked, and have no interval.
+        """
+        shares, reached, losses = play
+        likely, best = self.likely, self.best
+
+        def cell(place: tuple[bool, int, int]) -> ChartCell:
+            is_soft, total, upcard = place
+            at = np.ix_([upcard - 1], self.rows[is_soft, total])
+            mark = float((likely[at] * best[at]).sum() / likely[at].sum())
+            hits, of = tally.count(place)
+            if not of:
+                return ChartCell(mark=mark)
+            cost = _PER_CENT * float(losses[at].sum())
+            if is_exact:
+                share = float((reached[at] * shares[at]).sum() / reached[at].sum())
+                return ChartCell(share=share, count=hits, of=of, mark=mark, cost=cost)
+            return tally.cell(place, mark=mark, cost=cost)
+
+        return cell
 
 
 def _without(card: int) -> Counts:

@@ -7,13 +7,14 @@ from typing import Any
 
 import msgspec
 
-from arena.games.analysis import HabitMeter, Judge, Judging
-from arena.games.gin_rummy.luck import LUCK
+from arena.games.analysis import Judging
+from arena.games.evaluator import Evaluated
 from arena.games.rules import (
     EVERYONE,
     AskSeat,
     Choice,
     Game,
+    Luck,
     Rules,
     Scoreboard,
     TellSeat,
@@ -307,25 +308,7 @@ def may_knock(deal: Any, seat: int) -> bool:
     return mask_deadwood(card_mask(hand)) <= KNOCK_LIMIT
 
 
-# Loaded only where a match is judged, or what a bot did is counted.
-
-
-def _judge(settings: GinRummySettings, seat: int) -> Judge:
-    from arena.games.gin_rummy.judge import GinRummyJudge
-
-    return GinRummyJudge(settings, seat)
-
-
-def _refuses_judging(settings: GinRummySettings) -> str | None:
-    from arena.games.gin_rummy.judge import refuses
-
-    return refuses(settings)
-
-
-def _habits() -> HabitMeter:
-    from arena.games.gin_rummy.habits import GinRummyHabits
-
-    return GinRummyHabits()
+_EVALUATOR = Evaluated(f"{__package__}.evaluator:GinRummyEvaluator")
 
 
 GAME = Game(
@@ -369,8 +352,10 @@ GAME = Game(
     is_count=True,
     points="points of gin, in all",
     splits_by="games",
-    luck=LUCK,
-    judging=Judging(version=2, judge=_judge, most=5, is_slow=True, refuses=_refuses_judging),
-    habits=_habits,
+    luck=Luck("game", _EVALUATOR.meter),
+    judging=Judging(
+        version=2, judge=_EVALUATOR.judge, most=5, is_slow=True, refuses=_EVALUATOR.refuses
+    ),
+    habits=_EVALUATOR.habits,
     view="view.js",
 )

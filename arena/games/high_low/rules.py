@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, cast
 
-from arena.games.analysis import Analyser, Analysing, HabitMeter, Judge, Judging
-from arena.games.high_low.luck import HighLowMeter
+from arena.games.analysis import Analyser, Analysing, Judging
+from arena.games.evaluator import Evaluated
 from arena.games.rules import (
     EVERYONE,
     AskSeat,
@@ -170,22 +170,11 @@ def _refuse(settings: Any, seed: int, against: Sequence[str]) -> Analyser:
     raise NoAnalysis(_NO_VALUE)
 
 
-def _judge(settings: HighLowSettings, seat: int) -> Judge:
-    from arena.games.high_low.judge import HighLowJudge  # only where bots are judged
-
-    return HighLowJudge(settings, seat)
-
-
-def _habits() -> HabitMeter:
-    from arena.games.high_low.habits import HighLowHabits
-
-    return HighLowHabits()
-
-
 _NO_VALUE = (
     "a bot has no value at a table of four: what it wins depends on how the other three play; "
     "`arena habits` shows what it does, and `arena mistakes` what that costs"
 )
+_EVALUATOR = Evaluated(f"{__package__}.evaluator:HighLowEvaluator")
 _NEVER = 1_000_000_000  # a gap that no match can reach
 
 GAME = Game(
@@ -207,9 +196,9 @@ GAME = Game(
     bench=Trial({"gap": _NEVER, "max_shuffles": 50}),
     advancing=2,
     survivors=survivors,
-    luck=Luck("point", lambda settings: HighLowMeter(settings, payoffs)),
+    luck=Luck("point", _EVALUATOR.meter),
     analysing=Analysing(version=1, probe=_refuse, refuses=lambda settings: _NO_VALUE),
-    judging=Judging(version=2, judge=_judge),
-    habits=_habits,
+    judging=Judging(version=2, judge=_EVALUATOR.judge),
+    habits=_EVALUATOR.habits,
     view="view.js",
 )

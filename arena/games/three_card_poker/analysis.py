@@ -1,41 +1,87 @@
 """How good a bot of three card poker is: what its play is worth, and how likely it reaches a goal.
 
+It is put to every hand twice, and to every cash at least as often. An asking is a match in which
+each of the 22,100 hands is dealt once, in any order, against a hand drawn at random and with a cash
+chosen from all below the goal. The bot hears what came of each round, so one that remembers has
+something to remember. Two askings differ in all of that.
+
 A bot that decides by its hand alone is worth an exact share of the ante. If its ante depends on the
-cash alone, the probability of reaching the goal is exact, too. Where a bot draws lots, how often it
-plays a hand is estimated from two answers.
+cash alone, the probability of reaching the goal is exact, too: without a limit of rounds, which is
+the chain's own, and within the rounds of the settings, which is what a league counts. Elsewhere the
+second is estimated from matches. Where a bot draws lots, how often it plays a hand is estimated
+from two answers. This module needs numpy and scipy.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from fractions import Fraction
+from itertools import combinations, islice, permutations
 from math import sqrt
+from random import Random
 from statistics import NormalDist
+from typing import TypeAlias
 
 import msgspec
+from scipy.special import bdtr  # type: ignore[import-untyped]
 
 from arena.games.analysis import (
     Analyser,
     Analysis,
     Certainty,
     Figure,
+    ProbedMatch,
     ProbeMatch,
     SeatMatch,
     heard_by,
 )
-from arena.games.interval import FEWEST
-from arena.games.three_card_poker.habits import UNIT, HandTally, ThreeCardPokerHabitMeter
-from arena.games.three_card_poker.luck import DEALERS_HANDS, HANDS
-from arena.games.three_card_poker.rules import league_goal, reached_goal
-from arena.games.three_card_poker.table import HandClass, class_of, hand_classes
+from arena.games.evaluator import CellMeter, Tally
+from arena.games.rules import Rules, Scoreboard
+from arena.games.statistics import FEWEST, wilson
+from arena.games.three_card_poker.chain import GoalChain, best_for_goal, play_odds, round_odds
+from arena.games.three_card_poker.evaluator import (
+    BEST,
+    MOST_FOR_BEST,
+    UNIT,
+    ThreeCardPokerEvaluator,
+    given_away,
+    hand_cells,
+    played_chart,
+    weaknesses,
+)
+from arena.games.three_card_poker.rules import Deck, league_goal, play_round, reached_goal
+from arena.games.three_card_poker.table import (
+    CLASSES,
+    DEALERS_HANDS,
+    HANDS,
+    HandClass,
+    class_of,
+    hand_classes,
+)
+from protocol.cards import PACK
 from protocol.errors import NoAnalysis
-from protocol.three_card_poker import ThreeCardPokerSettings
+from protocol.three_card_poker import (
+    FOLDED,
+    LEAST_CASH,
+    Hand,
+    ThreeCardPokerSettings,
+    outcome_of_play,
+)
 
-__all__ = ["BEST", "probe", "watch"]
+__all__ = [
+    "MOST_CASHES",
+    "Asking",
+    "best_figures",
+    "chain_figures",
+    "dependence",
+    "differing",
+    "no_chain",
+    "probe",
+    "tried_figures",
+    "watch",
+]
 
-BEST = Fraction(-100 * 35_253_012, HANDS * DEALERS_HANDS)
-"""What a round brings who plays best, in % of the ante."""
-
+_BEST = 100 * BEST  # in `UNIT`
+_OF_MATCHES, _IN_TIME = "% of matches", "reaches the goal in time"
 _MATCHES = 100  # played where no chain can be solved; at most 1 s of CPU in this process
 _MOST_ASKED = 1_000_000  # then no further match is played: where rounds and goal are huge
 _Z = NormalDist().inv_cdf(0.975)
@@ -45,22 +91,15 @@ def probe(settings: ThreeCardPokerSettings, seed: int, against: Sequence[str]) -
     """Ask a bot all hands twice; raises `NoAnalysis` if it is to be analysed against others."""
     if against:
         raise NoAnalysis("it is played against the dealer: no other bot changes what one is worth")
-    from arena.games.three_card_poker.asking import Asking, dependence, differing
-    from arena.games.three_card_poker.goal import (
-        best_figures,
-        chain_figures,
-        no_chain,
-        tried_figures,
-    )
-
     goal = league_goal(settings.stake) if settings.goal is None else settings.goal
     settings = msgspec.structs.replace(settings, goal=goal)
     askings = Asking(settings, 1, seed), Asking(settings, 2, seed)
-    tally, classes = HandTally(), hand_classes(settings.pair_kicker)
+    tally, classes = Tally(), hand_classes(settings.pair_kicker)
     for asking in askings:
         asking.note((yield asking.match()))
         for hand, plays in asking.plays.items():
-            tally.add(classes, hand, "play" if plays else "fold")
+            for cell, done in hand_cells(classes, hand, "play" if plays else "fold"):
+                tally.add(cell, done)
     unsure = [class_of(hand) for hand in differing(*askings)]
     figures = [*_worth(tally, [classes[number] for number in unsure])]
     adapts, asked = dependence(*askings), 4 * HANDS
@@ -77,24 +116,24 @@ def probe(settings: ThreeCardPokerSettings, seed: int, against: Sequence[str]) -
         figures += chain_figures(settings, askings[0], tally, unsure)
     return Analysis(
         figures=(*figures, *best_figures(settings)),
-        weaknesses=tally.weaknesses(),
-        charts=(tally.chart(is_sample=False),),
+        weaknesses=weaknesses(tally),
+        charts=(played_chart(tally, is_sample=False),),
         adapts=adapts,
         asked=asked,
     )
 
 
-def _worth(tally: HandTally, unsure: Sequence[HandClass]) -> Iterator[Figure]:
+def _worth(tally: Tally, unsure: Sequence[HandClass]) -> Iterator[Figure]:
     """What the play is worth, and what is lost against the best play.
 
     The variance of the mean of two answers is the square of half their difference, on average.
     """
-    lost = tally.given_away
+    lost = given_away(tally)
     half = _Z * 50 * sqrt(sum(one.gain**2 for one in unsure)) / (HANDS * DEALERS_HANDS)
     least, most = max(0.0, float(lost) - half), float(lost) + half  # nobody is better than the best
-    best = float(BEST)
+    best = float(_BEST)
     bands = (best - most, best - least), (least, most)
-    values = ("value", BEST - lost), ("given away", lost)
+    values = ("value", _BEST - lost), ("given away", lost)
     for (name, value), band in zip(values, bands, strict=True):
         yield Figure(
             name=name,
@@ -109,35 +148,38 @@ def _worth(tally: HandTally, unsure: Sequence[HandClass]) -> Iterator[Figure]:
 
 
 _REMARKS = {
-    "value": f"on average in a round; the best play is worth −{-float(BEST):.4f} %",
+    "value": f"on average in a round; the best play is worth −{-float(_BEST):.4f} %",
     "given away": "the distance from the best play",
 }
 
 
 def watch(matches: Iterable[SeatMatch]) -> Analysis:
     """What can be said from matches that were played; raises `NoAnalysis` if there is no hand."""
-    meter, asked = ThreeCardPokerHabitMeter(), 0
+    meter, asked = CellMeter(ThreeCardPokerEvaluator), 0
+    classes: Sequence[HandClass] = ()
     for match in matches:
         heard_by(match, meter)
+        classes = hand_classes(match.settings.pair_kicker)  # type: ignore[attr-defined]  # ours
         asked += len(match.decisions)
-    if not meter.tally.hands:
+    tally = meter.tally
+    if not tally.asked["cost"]:
         raise NoAnalysis("it was dealt no hand in these matches")
     return Analysis(
-        figures=(_seen(meter), _estimated(meter.tally)),
-        weaknesses=meter.tally.weaknesses(),
+        figures=(_seen(tally, classes), _estimated(tally)),
+        weaknesses=weaknesses(tally),
         charts=meter.charts(),
         asked=asked,
     )
 
 
-def _seen(meter: ThreeCardPokerHabitMeter) -> Figure:
+def _seen(tally: Tally, classes: Sequence[HandClass]) -> Figure:
     """The value by what was done with each class, weighted by how often it is dealt."""
-    tally = meter.tally
-    if unseen := tally.asked.count(0):
-        remark = f"{unseen:,} of {len(tally.asked):,} kinds of hands were not seen"
+    if unseen := sum(not tally.asked[number] for number in range(CLASSES)):
+        remark = f"{unseen:,} of {CLASSES:,} kinds of hands were not seen"
         return Figure(name="value", value=None, unit=UNIT, remark=remark)
     value, variance = -1.0, 0.0
-    for one, played, asked in zip(meter.classes, tally.played, tally.asked, strict=True):
+    for number, one in enumerate(classes):
+        played, asked = tally.count(number)
         weight = one.size * one.gain / (HANDS * DEALERS_HANDS)
         likely = (played + 1) / (asked + 2)  # 0 of 1 does not prove that it never does
         value += weight * played / asked
@@ -154,13 +196,16 @@ def _seen(meter: ThreeCardPokerHabitMeter) -> Figure:
     )
 
 
-def _estimated(tally: HandTally) -> Figure:
+def _estimated(tally: Tally) -> Figure:
     """What was lost on average; without a mistake nothing tells how sure that is."""
     name, certainty = "given away", Certainty.ESTIMATE
-    if tally.hands < FEWEST:
-        remark = f"too few hands to say, {tally.hands}; it takes {FEWEST}"
+    hands = tally.asked["cost"]
+    if hands < FEWEST:
+        remark = f"too few hands to say, {hands}; it takes {FEWEST}"
         return Figure(name=name, value=None, unit=UNIT, certainty=certainty, remark=remark)
-    lost, half = float(tally.given_away), _Z * tally.error
+    lost = float(given_away(tally))
+    square = 100**2 * tally.done["square"] / (DEALERS_HANDS**2 * hands)
+    half = _Z * sqrt(max(0.0, square - lost * lost) / hands)
     return Figure(
         name=name,
         value=lost,
@@ -170,3 +215,247 @@ def _estimated(tally: HandTally) -> Figure:
         high=lost + half if half else None,
         remark="the mean over the hands that were dealt; the rest of what was lost is the dealer's",
     )
+
+
+# ---- What is asked
+
+MOST_CASHES = 20_000
+"""A match of all hands can ask for no more; of more, some are chosen."""
+
+_SURE = 0.01  # how likely a bot that draws lots may be said to adapt
+_RECENT = 5  # rounds
+_ALL: tuple[Hand, ...] = tuple(combinations(PACK, 3))
+_ORDERS = tuple(permutations(range(3)))
+
+
+class Asking:
+    """One asking, and its answers as soon as they are noted.
+
+    Attributes:
+        cashes, decks: by round; a hand comes first in its deck.
+        antes: the antes that were named, by cash.
+        plays: whether each hand was played; its cards are in the order of the pack.
+    """
+
+    def __init__(self, settings: ThreeCardPokerSettings, number: int, seed: int) -> None:
+        random = Random(f"{seed}:{number}")
+        self._number = number
+        self._settings = msgspec.structs.replace(settings, rounds=HANDS)
+        self._hands = random.sample(_ALL, HANDS)
+        self.decks = [_deck(hand, random) for hand in self._hands]
+        cashes = _cashes(max(settings.goal or 0, settings.stake + 1), random)
+        self.cashes = [settings.stake, *islice(cashes, HANDS - 1)]
+        self.antes: dict[int, set[int]] = {}
+        self.plays: dict[Hand, bool] = {}
+
+    def match(self) -> ProbeMatch:
+        """What is put to the bot."""
+        return ProbeMatch(settings=self._settings, decks=self.decks, rules=self._rules)
+
+    def note(self, probed: ProbedMatch) -> None:
+        """Note the answers to a whole match."""
+        self._named: Sequence[int] = probed.answers[::2]
+        self._played = [answer == "play" for answer in probed.answers[1::2]]
+        self.plays = dict(zip(self._hands, self._played, strict=True))
+        for cash, ante in zip(self.cashes, self._named, strict=True):
+            self.antes.setdefault(cash, set()).add(ante)
+
+    def moments(self) -> dict[Hand, Moment]:
+        """What was the case when each hand was asked."""
+        found: dict[Hand, Moment] = {}
+        outcomes = [0]
+        for number, hand in enumerate(self._hands):
+            now = self._number, number, self.cashes[number], self._named[number]
+            follows_play = number > 0 and self._played[number - 1]
+            found[hand] = (*now, outcomes[-1], sum(outcomes[-_RECENT:]), follows_play)
+            outcomes.append(self._outcome(number))
+        return found
+
+    def _outcome(self, number: int) -> int:
+        if not self._played[number]:
+            return FOLDED
+        deck = self.decks[number]
+        return outcome_of_play(deck[:3], deck[3:], self._settings.pair_kicker)
+
+    def _rules(
+        self, settings: ThreeCardPokerSettings, decks: Iterator[Deck], board: Scoreboard
+    ) -> Rules:
+        """Rounds whose cash is chosen, so that no more than one round hangs together."""
+        for number, cash in enumerate(self.cashes, start=1):
+            yield from play_round(number, cash, next(decks), settings, board)
+
+
+Moment: TypeAlias = tuple[float, ...]
+"""What was the case when a hand was asked, in the order of `_SIDES`."""
+
+_SIDES = (
+    ("when it is asked again", "when it is asked first"),
+    ("late in a match", "early in a match"),
+    ("with more cash", "with less cash"),
+    ("at a higher ante", "at a lower ante"),
+    ("after a better round", "after a worse round"),
+    ("after better rounds", "after worse rounds"),
+    ("after a hand that it played", "after a hand that it folded"),
+)
+
+
+def differing(first: Asking, second: Asking) -> list[Hand]:
+    """The hands that were answered differently."""
+    return [hand for hand, plays in first.plays.items() if plays != second.plays[hand]]
+
+
+def dependence(first: Asking, second: Asking) -> str:
+    """What the answers depend on besides the hand, a sentence; empty if nothing is found.
+
+    A bot that draws lots plays a hand that it answers differently in either asking, equally likely,
+    whatever else was the case. So a sign test needs no assumption about how often it plays it.
+    """
+    hands = differing(first, second)
+    if not hands:
+        return ""
+    one, other = first.moments(), second.moments()
+    pairs = [
+        (one[hand], other[hand]) if first.plays[hand] else (other[hand], one[hand])
+        for hand in hands
+    ]
+    chances = [_sign_test(pairs, at) for at in range(len(_SIDES))]
+    least = min(chances, key=lambda chance: chance[0])
+    if least[0] >= _SURE / len(_SIDES):
+        return ""
+    side = _SIDES[chances.index(least)][0 if least[1] else 1]
+    return f"it answers {len(hands):,} hands differently when asked again: it plays more {side}"
+
+
+def _sign_test(pairs: Sequence[tuple[Moment, Moment]], at: int) -> tuple[float, bool]:
+    """How likely lots are so uneven, and whether more is played where this is greater."""
+    more = sum(played[at] > folded[at] for played, folded in pairs)
+    less = sum(played[at] < folded[at] for played, folded in pairs)
+    return min(1.0, 2 * float(bdtr(min(more, less), more + less, 0.5))), more > less
+
+
+def _deck(hand: Hand, random: Random) -> Deck:
+    """A hand in any order, and one for the dealer."""
+    a, b, c = _ORDERS[int(random.random() * len(_ORDERS))]
+    while True:
+        dealer = _ALL[int(random.random() * HANDS)]
+        if not {*hand} & {*dealer}:
+            return hand[a], hand[b], hand[c], *dealer
+
+
+def _cashes(goal: int, random: Random) -> Iterator[int]:
+    """All cashes from the least to the goal, or `MOST_CASHES` of them, in any order, repeatedly."""
+    levels = range(LEAST_CASH, goal, -(-(goal - LEAST_CASH) // MOST_CASHES))
+    while True:
+        yield from random.sample(levels, len(levels))
+
+
+# ---- The goal
+
+
+def no_chain(settings: ThreeCardPokerSettings, askings: Sequence[Asking], adapts: str) -> str:
+    """Why there is no chain to the goal of the settings; empty if there is one."""
+    stake, goal = settings.stake, goal_of(settings)
+    if goal <= stake:
+        return f"a stake of {stake:,} has reached the goal of {goal:,} already"
+    if goal - LEAST_CASH > MOST_CASHES:
+        return f"there are more than {MOST_CASHES:,} cashes below the goal of {goal:,}"
+    if adapts:
+        return "its plays depend on more than its hand"
+    first, second = (asking.antes for asking in askings)
+    several = [cash for cash in first if len(first[cash] | second[cash]) > 1]
+    if several:
+        cash = min(several, key=lambda cash: abs(cash - stake))
+        one, other = sorted(first[cash] | second[cash])[:2]
+        return (
+            f"its ante depends on more than its cash: with {cash:,} it antes {one:,} as well as "
+            f"{other:,}"
+        )
+    return ""
+
+
+def goal_of(settings: ThreeCardPokerSettings) -> int:
+    assert settings.goal is not None, "it was filled in"
+    return settings.goal
+
+
+def chain_figures(
+    settings: ThreeCardPokerSettings, asking: Asking, tally: Tally, unsure: Sequence[int]
+) -> Iterator[Figure]:
+    """The probability without a limit of rounds and, if no lots are drawn, with the settings'.
+
+    Args:
+        settings: with a goal.
+        asking: one of them, with its answers.
+        tally: of all answers.
+        unsure: the classes of the hands that were answered differently.
+    """
+    goal = goal_of(settings)
+    stake = settings.stake
+    antes = [0] * LEAST_CASH + [min(asking.antes[cash]) for cash in range(LEAST_CASH, goal)]
+    shares = [tally.done[number] / tally.asked[number] for number in range(CLASSES)]
+    chain = GoalChain(goal, antes, round_odds(shares, settings.pair_kicker))
+    value = 100 * float(chain.values()[stake])
+    low = high = None
+    if unsure:
+        changes = play_odds(settings.pair_kicker)[unsure] @ chain.slopes(stake)
+        half = 100 * _Z * sqrt(float(changes @ changes)) / 2
+        low, high = max(0.0, value - half), min(100.0, value + half)
+    yield Figure(
+        name="reaches the goal",
+        value=value,
+        unit=_OF_MATCHES,
+        certainty=Certainty.PROBED if unsure else Certainty.EXACT,
+        low=low,
+        high=high,
+        remark=f"{_way(settings)}, without a limit of rounds",
+    )
+    if not unsure:
+        yield Figure(
+            name=_IN_TIME,
+            value=100 * float(chain.within(settings.rounds)[stake]),
+            unit=_OF_MATCHES,
+            remark=_in_time(settings),
+        )
+
+
+def tried_figures(settings: ThreeCardPokerSettings, why: str, won: Sequence[float]) -> list[Figure]:
+    """Why there is no chain, and the share of the matches that were won if any were played."""
+    figures = [Figure(name="reaches the goal", value=None, unit=_OF_MATCHES, remark=why)]
+    if won:
+        share = sum(won) / len(won)
+        low, high = wilson(share, len(won)).scaled(100).bounds
+        matches = "1 match" if len(won) == 1 else f"{len(won)} matches"
+        figures.append(
+            Figure(
+                name=_IN_TIME,
+                value=100 * share,
+                unit=_OF_MATCHES,
+                certainty=Certainty.ESTIMATE,
+                low=low,
+                high=high,
+                remark=f"{_in_time(settings)}, in {matches}",
+            )
+        )
+    return figures
+
+
+def best_figures(settings: ThreeCardPokerSettings) -> Iterator[Figure]:
+    """What the best play reaches, unless it takes too long to find out."""
+    stake, goal = settings.stake, goal_of(settings)
+    if stake < goal <= MOST_FOR_BEST:
+        best = best_for_goal(goal, settings.pair_kicker)
+        yield Figure(
+            name="best possible for the goal",
+            value=100 * float(best.values[stake]),
+            unit=_OF_MATCHES,
+            remark=f"{_way(settings)}, by the best antes and plays for it, without a limit of "
+            f"rounds; a best first ante is {best.antes[stake]:,}",
+        )
+
+
+def _way(settings: ThreeCardPokerSettings) -> str:
+    return f"from {settings.stake:,} to {settings.goal:,}"
+
+
+def _in_time(settings: ThreeCardPokerSettings) -> str:
+    return f"{_way(settings)} in at most {settings.rounds:,} rounds"

@@ -15,8 +15,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array, eye_array  # type: ignore[import-untyped]
 from scipy.sparse.linalg import splu  # type: ignore[import-untyped]
 
-from arena.games.three_card_poker.luck import DEALERS_HANDS, HANDS
-from arena.games.three_card_poker.table import hand_classes
+from arena.games.three_card_poker.table import DEALERS_HANDS, HANDS, hand_classes
 from protocol.three_card_poker import LEAST_CASH
 
 __all__ = [

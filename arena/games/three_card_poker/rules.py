@@ -3,23 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any
 
-from arena.games.analysis import (
-    Analyser,
-    Analysing,
-    Analysis,
-    HabitMeter,
-    Judge,
-    Judging,
-    SeatMatch,
-)
+from arena.games.analysis import Analysing, Judging
+from arena.games.evaluator import Evaluated
 from arena.games.rules import (
     AskSeat,
     Choice,
     Game,
     Luck,
-    LuckMeter,
     Measure,
     Purse,
     Rules,
@@ -108,43 +99,15 @@ def league_goal(stake: int) -> int:
     return stake + max(1, stake // 8)
 
 
-# What follows is loaded where it is asked for.
-
-
-def _luck_meter(settings: ThreeCardPokerSettings) -> LuckMeter:
-    from arena.games.three_card_poker.luck import ThreeCardPokerLuckMeter
-
-    return ThreeCardPokerLuckMeter(settings)
-
-
-def _probe(settings: Any, seed: int, against: Sequence[str]) -> Analyser:
-    from arena.games.three_card_poker.analysis import probe
-
-    return probe(settings, seed, against)
-
-
-def _watch(matches: Iterable[SeatMatch]) -> Analysis:
-    from arena.games.three_card_poker.analysis import watch
-
-    return watch(matches)
+_EVALUATOR = Evaluated(
+    f"{__package__}.evaluator:ThreeCardPokerEvaluator", analysis=f"{__package__}.analysis"
+)
 
 
 def _unplayable(settings: ThreeCardPokerSettings) -> str | None:
     if settings.stake < LEAST_CASH:
         return f"with a stake of {settings.stake} no round can be played"
     return None
-
-
-def _judge(settings: ThreeCardPokerSettings, seat: int) -> Judge:
-    from arena.games.three_card_poker.judge import ThreeCardPokerJudge
-
-    return ThreeCardPokerJudge(settings)
-
-
-def _habit_meter() -> HabitMeter:
-    from arena.games.three_card_poker.habits import ThreeCardPokerHabitMeter
-
-    return ThreeCardPokerHabitMeter()
 
 
 GAME = Game(
@@ -176,9 +139,11 @@ GAME = Game(
     stake=lambda settings: int(settings.stake),
     purse=Purse("stake", "rounds", LEAST_CASH, "goal"),
     measure=Measure("reached the goal", reached_goal, is_share=True),
-    luck=Luck("ante", _luck_meter),
-    analysing=Analysing(version=1, probe=_probe, watch=_watch, refuses=_unplayable),
-    judging=Judging(version=1, judge=_judge),
-    habits=_habit_meter,
+    luck=Luck("ante", _EVALUATOR.meter),
+    analysing=Analysing(
+        version=1, probe=_EVALUATOR.probe, watch=_EVALUATOR.watch, refuses=_unplayable
+    ),
+    judging=Judging(version=1, judge=_EVALUATOR.judge),
+    habits=_EVALUATOR.habits,
     view="view.js",
 )

@@ -15,13 +15,14 @@ from itertools import combinations
 
 import msgspec
 
-from arena.games.three_card_poker.luck import DEALERS_HANDS
 from protocol.cards import PACK, RANKS, Card
 from protocol.three_card_poker import Hand, strength
 
 __all__ = [
     "CLASSES",
+    "DEALERS_HANDS",
     "GROUPS",
+    "HANDS",
     "LINE",
     "OUTCOMES",
     "TABLE_FILE",
@@ -32,6 +33,10 @@ __all__ = [
     "members",
 ]
 
+DEALERS_HANDS = 18_424
+"""How many hands the dealer may have, given the player's: 49 cards, 3 of them."""
+HANDS = 22_100
+"""How many hands the player may have."""
 CLASSES = 1755
 OUTCOMES = (-2, 0, 1, 2)
 """What a hand that is played may bring, in antes (T6), in the order of the counts."""
@@ -81,6 +86,11 @@ class HandClass(msgspec.Struct, frozen=True):
         """What playing brings more than folding, in antes, in sum over the dealer's hands (T6)."""
         two_lost, _, won, two_won = self.counts
         return DEALERS_HANDS - 2 * two_lost + won + 2 * two_won
+
+    @property
+    def mean(self) -> float:
+        """What playing brings on average, in antes."""
+        return (self.gain - DEALERS_HANDS) / DEALERS_HANDS
 
     @property
     def cost_of(self) -> tuple[int, int]:

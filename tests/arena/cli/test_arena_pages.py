@@ -14,7 +14,7 @@ import pytest
 
 from arena.cli._arena_pages import ArenaPages
 from arena.cli._page_documents import next_runs
-from arena.games.figures import time_of
+from arena.games.statistics import time_of
 from protocol.errors import TOKEN_NEEDED
 from tests.support.in_process import Run
 

@@ -12,7 +12,7 @@ from arena.formats.schedule import RankingPlace
 from arena.formats.settled import SettledRow
 from arena.formats.spec import Form
 from arena.formats.standings import LeagueRow, Row
-from arena.games.interval import Bounds
+from arena.games.statistics import Bounds
 from arena.storage.models import CompetitionReport, CompetitionState
 from protocol.messages import Ending, Termination
 

@@ -18,9 +18,8 @@ from arena.formats.schedule import Outcome, Pairing
 from arena.formats.spec import plan_of
 from arena.formats.standings import League, LeagueRow, RoundRobin, Row
 from arena.games.catalogue import GAMES
-from arena.games.interval import FEWEST, Bounds, Interval, student, wilson
 from arena.games.match import Result
-from arena.games.statistics import Sample, UnitSums
+from arena.games.statistics import FEWEST, Bounds, Interval, Sample, UnitSums, student, wilson
 from protocol.messages import Ending, Termination
 from tests.support.long import sized
 from tests.tools import coverage

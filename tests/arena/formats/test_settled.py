@@ -18,9 +18,9 @@ from arena.formats.scorebook import ScheduleRun, Scorebook
 from arena.formats.settled import SettledRoundRobin
 from arena.formats.spec import Form, Plan, Settling, plan_of
 from arena.games.catalogue import game_named
-from arena.games.interval import SharePart, share_of
 from arena.games.match import Result
 from arena.games.settle import Goal, Mark
+from arena.games.statistics import SharePart, share_of
 from protocol.errors import UsageError
 from protocol.messages import Ending, Termination
 from tests.arena.formats.test_schedule import result, seated

@@ -39,6 +39,7 @@ POKER = GAMES["three_card_poker"]
 
 def test_the_games_are_those_of_the_vocabularies() -> None:
     assert list(GAMES) == list(VOCABULARIES)
+    assert [game.vocabulary for game in GAMES.values()] == list(VOCABULARIES.values())
 
 
 @pytest.mark.parametrize("game", GAMES.values(), ids=lambda game: str(game.name))

@@ -13,8 +13,7 @@ import arena.games.catalogue
 from arena.authoring.playout import AnyLegal
 from arena.games.blackjack.script import BlackjackScript
 from arena.games.catalogue import GAMES, competition_settings, style_path
-from arena.games.drive import drive
-from arena.games.match import MatchState
+from arena.games.match import MatchState, drive
 from arena.games.replay import Event, SeatAnswered, events_of
 from arena.games.rules import EVERYONE, NOBODY, AskSeat, TellSeat, Variation
 from arena.games.shuffle import seed_from_int

@@ -13,15 +13,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as some
 
 from arena.games.catalogue import GAMES
-from arena.games.match import MatchResult, MatchState, Record
+from arena.games.match import MatchResult, MatchState, Record, drive
 from arena.games.replay import replay
 from arena.games.rules import EVERYONE, AskSeat, TellSeat
 from arena.games.statistics import UnitSums
+from bots.ace_king_queen import Honest
 from bots.strategy import choose
 from protocol.ace_king_queen import HandOver, Open
 from protocol.errors import BadDeck, IllegalAnswer
 from protocol.messages import Ending, Termination
-from protocol.vocabulary import News
+from protocol.vocabulary import News, Question
 from tests.support.sample_database import from_outside
 
 SEED = bytes(32)
@@ -439,3 +440,70 @@ def test_the_repr_of_a_result_is_a_line_without_the_record() -> None:
     assert repr(whole) == f"MatchResult({record.game}, scores 3 -3, completed)"
     assert repr(broken).startswith(f"MatchResult({record.game}, scores 0 0, crash: seat 1 raised")
     assert len(repr(broken)) < 200
+
+
+# ---- Driving strategies
+
+
+class Raising(Honest):
+    """Raises in one of its methods."""
+
+    def __init__(self, where: str) -> None:
+        self.where = where
+
+    def _raise_in(self, method: str) -> None:
+        if method == self.where:
+            raise KeyError(method)
+
+    def reset(self) -> None:
+        self._raise_in("reset")
+        super().reset()
+
+    def decide(self, question: Question[object]) -> object:
+        self._raise_in("decide")
+        return super().decide(question)
+
+    def hear(self, news: News) -> None:
+        self._raise_in("hear")
+        super().hear(news)
+
+
+@pytest.mark.parametrize("where", ["reset", "decide", "hear"])
+def test_J2_whatever_a_strategy_raises_is_a_crash_of_its_seat(where: str) -> None:
+    game = GAMES["ace_king_queen"]
+    match = MatchState(game, game.vocabulary.read_settings({"hands": 4}), seed=b"seed")
+    drive(match, (Honest(), Raising(where)))
+
+    ended = match.result().termination
+    assert (ended.kind, ended.seat) == (Ending.CRASH, 1)
+    assert ended.text.startswith(f"seat 2 raised KeyError: '{where}' at ")
+    assert "test_match.py" in ended.text
+
+
+def test_nothing_is_said_of_where_but_in_the_code_of_its_author() -> None:
+    bot = Honest()
+    bot.decide = 5  # type: ignore[assignment, method-assign]
+    match = deal("AK")
+    drive(match, (bot, Honest()))
+
+    ended = match.result().termination
+    assert (ended.seat, ended.text) == (0, "seat 1 raised TypeError: 'int' object is not callable")
+
+
+def test_ctrl_c_is_no_crash() -> None:
+    class PressesCtrlC(Honest):
+        def hear(self, news: News) -> None:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        drive(deal("AK"), (PressesCtrlC(), Honest()))
+
+
+def test_J3_out_are_the_offender_and_who_was_not_here_either() -> None:
+    match = deal("AK")
+    match.end(Ending.ABSENT, 1, "why")
+    result = match.result()
+
+    assert result.out == (1,)
+    assert msgspec.structs.replace(result, also_out=(0,)).out == (1, 0)
+    assert finish(deal("AK")).result().out == ()

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from arena.games.catalogue import GAMES, game_named
-from arena.games.rules import EVERYONE, Game, Scoreboard, TellSeat
-from protocol.errors import UnknownGame
-from protocol.games import VOCABULARIES
+from arena.games.catalogue import GAMES
+from arena.games.rules import EVERYONE, Game, Scoreboard, TellSeat, Trial
 
 
 def test_a_scoreboard_starts_at_zero() -> None:
@@ -22,22 +20,16 @@ def test_everyone_is_no_seat() -> None:
 
 
 @pytest.mark.parametrize("game", GAMES.values(), ids=list(GAMES))
-def test_a_game_is_found_by_its_name_and_alias(game: Game) -> None:
-    assert game_named(game.name) is game
-    assert game_named(game.vocabulary.alias) is game
-
-
-def test_there_is_a_game_for_every_vocabulary() -> None:
-    assert list(GAMES) == list(VOCABULARIES)
-    assert [game.vocabulary for game in GAMES.values()] == list(VOCABULARIES.values())
-
-
-@pytest.mark.parametrize("game", GAMES.values(), ids=list(GAMES))
 def test_only_who_plays_against_the_dealer_has_a_stake_to_lose(game: Game) -> None:
     assert (game.stake is not None) == (game.seats == 1)
 
 
-@pytest.mark.parametrize("name", ["", "AKQ", "poker", None, 1, ["akq"]])
-def test_an_unknown_game_is_refused_with_those_there_are(name: str) -> None:
-    with pytest.raises(UnknownGame, match=r"expected one of: ace_king_queen, .*blackjack"):
-        game_named(name)
+def test_what_a_game_does_not_say_follows_from_its_rounds() -> None:
+    said = GAMES["ace_king_queen"]
+    unsaid = "short", "for_people", "cross", "demo", "bench", "unit"
+    fields = [field for field in Game.__struct_fields__ if field not in unsaid]
+    game = Game(**{field: getattr(said, field) for field in fields})
+
+    assert (game.short, game.for_people) == (said.rounds(6), said.rounds(20))
+    assert (game.cross, game.demo) == (Trial(matches=120), Trial(said.rounds(100)))
+    assert game.bench == Trial(said.rounds(1000))

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from arena.games.shuffle import Stream, commitment, match_key, seed_from_int
 from protocol.cards import PACK
+from protocol.errors import UsageError
 
 KEY = bytes(range(32))
 
@@ -70,6 +71,9 @@ def test_J6_vector_of_a_key() -> None:
 def test_J6_vector_of_a_seed_given_as_a_number() -> None:
     assert seed_from_int(7) == hashlib.sha256(b"7").digest()
     assert seed_from_int(-7) == hashlib.sha256(b"-7").digest()
+    for other in True, 7.0, "7":
+        with pytest.raises(UsageError, match="expected a whole number for a seed"):
+            seed_from_int(other)  # type: ignore[arg-type]
 
 
 def test_J6_a_commitment_is_the_hash_of_the_seed() -> None:

@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from arena.games import extra, game_tree, small_games
+from arena.games import analysis, game_tree, small_games
 from arena.games.analysis import Judge, Judgement, SeatDecision
 from arena.games.catalogue import GAMES
 from arena.games.game_tree import GameTree
@@ -253,7 +253,7 @@ def test_too_many_histories_are_refused_with_their_number(monkeypatch: pytest.Mo
 
 
 def test_two_need_the_extra_analysis_and_one_does_not(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(extra, "has_analysis", lambda: False)
+    monkeypatch.setattr(analysis, "has_analysis", lambda: False)
 
     assert str(refusal(LEDUC)).startswith("numpy and scipy are not installed")
     assert refusal(unit_game(rising, seats=1)) is None

@@ -5,7 +5,15 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from arena.games.verdict import Finding, advice, out_of_clock_time, out_of_time
+from arena.games.verdict import (
+    OUTAGE,
+    UNCOUNTED,
+    Finding,
+    advice,
+    out_of_clock_time,
+    out_of_time,
+    outage,
+)
 from protocol.messages import Ending, Limits, Mechanism, Verdict
 
 LIMITS = Limits(
@@ -160,3 +168,17 @@ def test_who_neither_computes_nor_answers_has_advice_of_its_own() -> None:
 )
 def test_a_headline_says_what_happened(kind: Ending, text: str, headline: str) -> None:
     assert verdict(kind, text).headline == headline
+
+
+def test_where_an_offence_was_noticed_may_know_better_what_to_do() -> None:
+    known = msgspec.structs.replace(found(Ending.CRASH), advice="look at line 3")
+
+    assert advice(known, LIMITS) == "look at line 3"
+
+
+@pytest.mark.parametrize(
+    ("names", "away"),
+    [(("ann",), "ann was away"), (("ann", "ben"), "ann and ben were away at once")],
+)
+def test_J9_an_outage_says_who_was_away(names: tuple[str, ...], away: str) -> None:
+    assert outage(names) == f"{OUTAGE}{away}{UNCOUNTED}"

@@ -14,10 +14,10 @@ import pytest
 
 import arena
 from arena.games.catalogue import GAMES
-from arena.games.interval import beta_sequence
 from arena.games.match import Record
 from arena.games.replay import replay
 from arena.games.rules import Game
+from arena.games.statistics import beta_sequence
 from arena.lab.compare import Matchup, MatchupPart
 from arena.lab.comparison import Comparison, Standpoint
 from arena.lab.in_process import Entrant, entrant, play_parts

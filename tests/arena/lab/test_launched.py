@@ -10,8 +10,7 @@ from typing import Any, cast
 import pytest
 
 from arena.games.catalogue import GAMES
-from arena.games.drive import drive
-from arena.games.match import MatchState
+from arena.games.match import MatchState, drive
 from arena.games.rules import Game
 from arena.lab.in_process import Entrant, play_parts
 from arena.lab.launched import BotPool, PartPlayer

@@ -11,8 +11,7 @@ import msgspec
 import pytest
 
 from arena.games.catalogue import GAMES, game_named
-from arena.games.drive import drive
-from arena.games.match import MatchResult, MatchState
+from arena.games.match import MatchResult, MatchState, drive
 from arena.lab.in_process import Entrant, entrant, play_parts
 from arena.lab.matches import Offence, PlayedMatch
 from arena.lab.odds import exact_counts, odds

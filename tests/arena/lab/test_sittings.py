@@ -15,10 +15,9 @@ import msgspec
 import pytest
 
 from arena.games.catalogue import GAMES
-from arena.games.drive import drive
-from arena.games.interval import student_quantile, wilson
-from arena.games.match import MatchResult, MatchState
+from arena.games.match import MatchResult, MatchState, drive
 from arena.games.rules import Game
+from arena.games.statistics import student_quantile, wilson
 from arena.lab import sittings
 from arena.lab.in_process import Entrant, play_parts
 from arena.lab.intervals import ahead, is_ahead_for_sure, of_mean, sampled_unit

@@ -20,7 +20,7 @@ from msgspec.structs import replace
 
 from arena.games.analysis import SeatMatch
 from arena.games.catalogue import GAMES
-from arena.games.gin_rummy import judge as gin_rummy_judge
+from arena.games.gin_rummy import evaluator as gin_rummy_evaluator
 from arena.games.match import MatchState, Record
 from arena.games.replay import Playback, reopened
 from arena.games.rules import AskSeat, TellSeat
@@ -32,7 +32,7 @@ from bots.strategy import choose
 from protocol.cards import PACK
 from protocol.errors import ArenaError, OutOfDecks
 from protocol.messages import Ending
-from tests.arena.games.gin_rummy.test_judge import FakeAppraiser
+from tests.support.fake_appraiser import FakeAppraiser
 from tests.support.random_matches import SETTINGS
 
 MORE: dict[str, dict[str, object]] = {
@@ -59,9 +59,9 @@ class ListeningAppraiser(FakeAppraiser):
 def _quick_judge() -> Iterator[None]:
     """The house bot that judges takes seconds, and hears what this one hears."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(gin_rummy_judge, "find", lambda game, name: ListeningAppraiser)
+        patch.setattr(gin_rummy_evaluator, "find", lambda game, name: ListeningAppraiser)
         patch.setattr(
-            gin_rummy_judge, "house_bots", lambda game, slow: {"master": ListeningAppraiser}
+            gin_rummy_evaluator, "house_bots", lambda game, slow: {"master": ListeningAppraiser}
         )
         yield
 

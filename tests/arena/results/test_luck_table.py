@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from arena.games.interval import Bounds, Interval, MeanPart, mean_of
-from arena.games.statistics import UnitSums
+from arena.games.statistics import Bounds, Interval, MeanPart, UnitSums, mean_of
 from arena.records.luck import LuckSums
 from arena.results.luck_table import LuckTable
 

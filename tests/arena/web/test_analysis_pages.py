@@ -197,7 +197,7 @@ def test_matches_that_were_taken_back_are_left_out(
 def test_without_the_packages_it_says_what_to_install_and_has_the_charts(
     file: Path, monkeypatch: pytest.MonkeyPatch, game: str
 ) -> None:
-    monkeypatch.setattr("arena.games.extra.find_spec", lambda name: None)
+    monkeypatch.setattr("arena.games.analysis.find_spec", lambda name: None)
     analysing = GAMES[game].analysing
     reader = AnalysisReader(write(file, [game]))
     status = reader.analysis(f"competitions/{game}-00000000/strength.json", bot="ann")

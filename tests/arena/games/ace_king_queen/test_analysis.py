@@ -7,15 +7,29 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from fractions import Fraction
+from itertools import product
+from random import Random
 from typing import Any
 
 import numpy as np
 import pytest
+from scipy.stats import binom, chi2_contingency, fisher_exact  # type: ignore[import-untyped]
 
 import arena
-from arena.games.ace_king_queen.analysis import HANDS, SCRIPTS, analysed, watch
-from arena.games.ace_king_queen.tally import Tally
-from arena.games.ace_king_queen.values import EQUILIBRIUM, exploitability, value
+from arena.games.ace_king_queen.analysis import (
+    HANDS,
+    SCRIPTS,
+    Box,
+    SpotCounts,
+    analysed,
+    box,
+    differs,
+    exploitability_band,
+    extremes,
+    halves_differ,
+    watch,
+)
+from arena.games.ace_king_queen.evaluator import EQUILIBRIUM, exploitability, value
 from arena.games.analysis import Analysis, Figure, SeatDecision, SeatMatch
 from arena.games.catalogue import GAMES
 from arena.lab.probe import analyse_here
@@ -156,11 +170,6 @@ def test_the_value_against_another_bot_is_exact_where_neither_mixes() -> None:
     assert high - low < 0.006
 
 
-@pytest.mark.stats
-def test_what_is_probed_is_the_same_with_the_same_seed() -> None:
-    assert analysed_anew(RandomBot) == analysis_of(RandomBot)
-
-
 # ---- Bots that adapt
 
 
@@ -210,9 +219,9 @@ def test_no_value_is_given_where_one_of_two_adapts(bots: Sequence[Any], remark: 
     assert found.remark.startswith(remark)
 
 
-def simulated(shares: Sequence[float], random: np.random.Generator) -> Tally:
+def simulated(shares: Sequence[float], random: np.random.Generator) -> SpotCounts:
     """What a probe of a bot with these shares brings, drawn at once."""
-    tally = Tally()
+    tally = SpotCounts()
     for title, script in SCRIPTS.items():
         asked = [HANDS // 6] * 3
         for mine in range(3):
@@ -321,7 +330,7 @@ def test_a_bot_that_differs_from_match_to_match_is_found() -> None:
 
 
 def test_a_chance_that_is_not_tiny_is_told() -> None:
-    tally = Tally()
+    tally = SpotCounts()
     none = [(0, 0)] * 5
     tally.note("in match 1", [(30, 100), *none], [(58, 100), *none])
 
@@ -338,3 +347,83 @@ def test_decks_are_all_deals_equally_often_in_both_roles() -> None:
         assert {of_role.count(deal) for deal in of_role} == {HANDS // 12}
         assert len(set(of_role)) == 6
         assert of_role != sorted(of_role)
+
+
+# ---- Bands
+
+
+@pytest.mark.parametrize("done", [1, 19])
+def test_at_the_ends_of_an_interval_the_count_is_as_rare_as_may_be(done: int) -> None:
+    ((low, high),) = box([(done, 20)], 5)
+
+    assert binom.sf(done - 1, 20, low) == pytest.approx(0.005)
+    assert binom.cdf(done, 20, high) == pytest.approx(0.005)
+
+
+def test_what_was_never_seen_may_be_anything() -> None:
+    assert box([(0, 0)], 6) == [(0.0, 1.0)]
+
+
+def test_extremes_are_found_at_corners() -> None:
+    assert extremes(lambda corner: corner[0] - corner[1], [(0.25, 0.5), (0.0, 1.0)]) == (-0.75, 0.5)
+
+
+def some_box(random: Random) -> Box:
+    low = [random.random() * 0.8 for _ in range(6)]
+    return [(least, least + random.random() * 0.2) for least in low]
+
+
+@pytest.mark.stats
+@pytest.mark.parametrize("seed", range(5))
+def test_no_strategy_in_a_box_is_outside_its_band(seed: int) -> None:
+    shares = some_box(Random(seed))
+    low, high = exploitability_band(shares)
+    # Of a finer and finer grid the least comes down to the least of all.
+    grid = [
+        exploitability(point) for point in product(*([a, a + (b - a) / 2, b] for a, b in shares))
+    ]
+
+    assert low - 1e-9 <= min(grid) < low + 0.02
+    assert max(grid) == pytest.approx(high)
+
+
+def test_a_box_with_the_equilibrium_in_it_begins_at_0() -> None:
+    around = [(max(0.0, float(e) - 0.1), min(1.0, float(e) + 0.1)) for e in EQUILIBRIUM]
+
+    low, high = exploitability_band(around)
+
+    assert low == pytest.approx(0, abs=1e-9)
+    assert high > 0.05
+
+
+def test_chi_square_is_that_of_scipy() -> None:
+    counts = [(20, 100), (40, 110), (60, 150)]
+    table = [[done, asked - done] for done, asked in counts]
+
+    assert differs(counts) == pytest.approx(chi2_contingency(table, correction=False).pvalue)
+
+
+def test_matches_with_too_few_answers_are_left_out() -> None:
+    counts = [(20, 100), (40, 110)]
+
+    assert differs([*counts, (3, 3), (0, 0)]) == pytest.approx(differs(counts), rel=0.1)
+
+
+@pytest.mark.parametrize(
+    "counts",
+    [[], [(0, 0)], [(3, 3), (5, 5)], [(0, 300), (1, 300)], [(50, 100)], [(90, 100), (1, 2)]],
+)
+def test_what_is_always_done_or_too_seldom_differs_in_nothing(
+    counts: list[tuple[int, int]],
+) -> None:
+    assert differs(counts) == 1.0
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [((3, 10), (8, 11)), ((0, 10), (10, 10)), ((300, 900), (350, 901)), ((0, 0), (2, 5))],
+)
+def test_fishers_test_is_that_of_scipy(first: tuple[int, int], second: tuple[int, int]) -> None:
+    table = [[done, asked - done] for done, asked in (first, second)]
+
+    assert halves_differ(first, second) == pytest.approx(fisher_exact(table).pvalue)

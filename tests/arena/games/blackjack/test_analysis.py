@@ -20,9 +20,7 @@ from arena.games.analysis import (
     SeatMatch,
 )
 from arena.games.blackjack import analysis as blackjack_analysis
-from arena.games.blackjack.adapting import found_adapting
-from arena.games.blackjack.analysis import watch
-from arena.games.blackjack.probe import FreshHands, HandAnswer, starts
+from arena.games.blackjack.analysis import FreshHands, HandAnswer, found_adapting, starts, watch
 from arena.games.blackjack.rules import GAME
 from arena.games.blackjack.values import Place, fresh_deck
 from arena.lab.probe import analyse_here

@@ -86,55 +86,23 @@ def test_B13_a_bust_has_its_total_and_no_hole_card() -> None:
     ]
 
 
-def test_B13_a_natural_prints_its_line_and_no_total() -> None:
-    assert transcript(cut_once(11), 5)[8:] == [
-        "Hand 1 bankroll 100",
-        "Player bets 5",
-        "Player dealt King of Spades",
-        "Dealer dealt Two of Spades",
-        "Player dealt Ace of Spades",
-        "Player dealt natural 21",
-        "Player has 107 after 1 hands",
-    ]
-
-
-def test_B13_player_wins() -> None:
-    assert transcript(cut_once(8), 5, "stand")[10:] == [
-        "Player dealt Ten of Spades",
-        "Dealer dealt Two of Spades",
-        "Player dealt Jack of Spades",
-        "Player's total is 20",
-        "Dealer's hole card is Three of Spades",
-        "Dealer dealt Queen of Spades",
-        "Dealer dealt Four of Spades",
-        "Dealer's total is 19",
-        "Player wins",
-        "Player has 105 after 1 hands",
-    ]
-
-
-def test_B13_dealer_busts() -> None:
-    assert transcript(cut_once(3), 5, "stand")[10:] == [
-        "Player dealt Five of Spades",
-        "Dealer dealt Two of Spades",
-        "Player dealt Six of Spades",
-        "Player's total is 11",
-        "Dealer's hole card is Three of Spades",
-        "Dealer dealt Seven of Spades",
-        "Dealer dealt Four of Spades",
-        "Dealer dealt Eight of Spades",
-        "Dealer's total is 24",
-        "Dealer busts",
-        "Player has 105 after 1 hands",
-    ]
-
-
-def test_B13_a_push() -> None:
-    assert transcript(cut_once(7), 5, "stand")[-3:] == [
-        "Dealer's total is 19",
-        "Push",
-        "Player has 100 after 1 hands",
-    ]
+@pytest.mark.parametrize(
+    ("cut", "answers", "last"),
+    [
+        (
+            11,
+            (5,),
+            "Player dealt Ace of Spades|Player dealt natural 21|Player has 107 after 1 hands",
+        ),
+        (8, (5, "stand"), "Dealer's total is 19|Player wins|Player has 105 after 1 hands"),
+        (3, (5, "stand"), "Dealer's total is 24|Dealer busts|Player has 105 after 1 hands"),
+        (7, (5, "stand"), "Dealer's total is 19|Push|Player has 100 after 1 hands"),
+    ],
+)
+def test_B13_a_hand_ends_by_its_outcome(
+    cut: int, answers: tuple[int | str, ...], last: str
+) -> None:
+    assert transcript(cut_once(cut), *answers)[-3:] == last.split("|")
 
 
 def test_B13_the_hands_line_comes_before_a_reshuffle() -> None:

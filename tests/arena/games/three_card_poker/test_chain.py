@@ -17,8 +17,14 @@ from arena.games.three_card_poker.chain import (
     play_odds,
     round_odds,
 )
-from arena.games.three_card_poker.luck import DEALERS_HANDS, HANDS
-from arena.games.three_card_poker.table import CLASSES, LINE, OUTCOMES, hand_classes
+from arena.games.three_card_poker.table import (
+    CLASSES,
+    DEALERS_HANDS,
+    HANDS,
+    LINE,
+    OUTCOMES,
+    hand_classes,
+)
 from bots.three_card_poker import Q64, Always
 from protocol.three_card_poker import ThreeCardPokerSettings
 from tests.tools.league_odds import chance, outcomes

@@ -1,19 +1,21 @@
-"""What bids in high-low cost, against all hidden cards one by one, and from what others did."""
+"""Bids, luck and counts of high-low: all hidden cards and rotations one by one, and by play."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from fractions import Fraction
-from itertools import permutations
+from itertools import chain, permutations
+from math import sqrt
+from random import Random as Generator
+from statistics import fmean, stdev, variance
 from typing import Any
 
 import pytest
 
-import arena
-from arena.games.analysis import Judge, Judgement
-from arena.games.catalogue import GAMES
-from arena.games.high_low.rules import payoffs
-from arena.records.seat_document import seat_match
-from bots.high_low import Counter, Random
+from arena.games.analysis import Chart, ChartCell, Judge
+from arena.games.high_low.evaluator import TABLES, deal_luck
+from arena.games.high_low.rules import GAME, payoffs
+from arena.games.rules import EVERYONE, LuckMeter, TellSeat
 from protocol.cards import PACK, Card
 from protocol.errors import NoAnalysis
 from protocol.high_low import (
@@ -24,14 +26,173 @@ from protocol.high_low import (
     Cards,
     Dealt,
     HighLowSettings,
+    Points,
     RoundOver,
     Swap,
     Swapped,
     legal_bids,
 )
+from tests.support.long import sized
 from tests.support.not_none import not_none
+from tests.tools.luck_tables import LuckOfSeat, MeasuredTable, samples
 
-GAME = GAMES["high_low"]
+NEVER = 1_000_000_000
+
+
+def new_meter(gap: int = 100, **more: int) -> LuckMeter:
+    return not_none(GAME.luck).meter(HighLowSettings(gap=gap, **more))
+
+
+def round_of(
+    meter: LuckMeter,
+    cards: Sequence[str],
+    paid: Points,
+    *,
+    scores: Points = (0, 0, 0, 0),
+    starter: int = 0,
+) -> tuple[float, ...]:
+    """The luck of a round with these five cards."""
+    for seat, card in enumerate(cards[:4]):
+        meter.told(TellSeat(seat, Dealt(1, 1, starter, card, cards[4])))
+    meter.told(TellSeat(EVERYONE, RoundOver((None, None, None, None), None, paid, scores)))
+    return meter.rounds[-1].luck
+
+
+def meter_after(rounds: int, *, gap: int = 100) -> LuckMeter:
+    """A meter that has heard so many rounds, in which the seats did not gain alike."""
+    meter = new_meter(gap)
+    scores = [0, 0, 0, 0]
+    for number in range(rounds):
+        cards = Generator(number).sample(PACK, 5)
+        paid: Points = ((10, -10, -6, 6), (3, -1, -1, -1), (-5, 8, -1, -2))[number % 3]
+        scores = [score + one for score, one in zip(scores, paid, strict=True)]
+        one, two, three, four = scores
+        round_of(meter, cards, paid, scores=(one, two, three, four), starter=number % 4)
+    return meter
+
+
+def rotations(five: Sequence[str]) -> list[list[str]]:
+    """The four ways in which the cards may go round the table."""
+    *cards, dealer_card = five
+    return [[*cards[by:], *cards[:by], dealer_card] for by in range(4)]
+
+
+# ---- Each mean is the true one
+
+
+@pytest.mark.parametrize("starter", range(4))
+@pytest.mark.parametrize("seed", range(10))
+def test_a_table_gives_each_seat_0_in_the_mean_over_the_rotations(seed: int, starter: int) -> None:
+    five = Generator(seed).sample(PACK, 5)
+    tables = [deal_luck(each[:4], each[4], starter) for each in rotations(five)]
+
+    for seat in range(4):
+        for table in range(len(TABLES)):
+            assert sum(each[seat][table] for each in tables) == pytest.approx(0, abs=1e-12)
+
+
+@pytest.mark.parametrize("rounds", [0, 1, 47])
+@pytest.mark.parametrize("gap", [100, 10, NEVER])
+def test_luck_is_0_in_the_mean_over_the_rotations_whatever_has_been(rounds: int, gap: int) -> None:
+    five = Generator(99).sample(PACK, 5)
+    lucks = [
+        round_of(meter_after(rounds, gap=gap), cards, (2, 2, -2, -2)) for cards in rotations(five)
+    ]
+
+    assert len(set(lucks)) == 4
+    for seat in range(4):
+        assert fmean(luck[seat] for luck in lucks) == pytest.approx(0, abs=1e-12)
+
+
+def test_luck_does_not_depend_on_what_the_round_brought() -> None:
+    cards = Generator(5).sample(PACK, 5)
+
+    assert round_of(meter_after(20), cards, (30, -10, -10, -10)) == round_of(
+        meter_after(20), cards, (-2, -2, -2, 6)
+    )
+
+
+@pytest.mark.parametrize("rounds", [0, 30])
+def test_luck_is_0_in_sum_although_every_seat_has_its_own_weights(rounds: int) -> None:
+    luck = round_of(meter_after(rounds), Generator(1).sample(PACK, 5), (0, 0, 0, 0))
+
+    assert sum(luck) == pytest.approx(0, abs=1e-12)
+    assert max(luck) > 0.5
+
+
+# ---- What is luck
+
+
+def test_where_nobody_quits_the_highest_and_the_lowest_card_win() -> None:
+    luck = deal_luck(["As", "2c", "7h", "8d"], "8c", 0)
+
+    assert [one for one, _ in luck] == [10, 10, -10, -10]  # +10 or -10, and 0 in the mean
+
+
+def test_the_other_table_stays_with_extreme_cards_alone() -> None:
+    luck = deal_luck(["As", "6h", "7h", "8d"], "8c", 0)
+
+    assert [two for _, two in luck] == [6, -2, -2, -2]
+
+
+def test_a_seat_that_follows_no_table_is_soon_left_with_little_luck() -> None:
+    five = ["As", "2c", "7h", "8d", "8c"]
+    meters = [new_meter(NEVER) for _ in range(2)]
+    random = Generator(3)
+    for _ in range(300):
+        cards = random.sample(PACK, 5)
+        round_of(meters[0], cards, (-2, -2, -2, -2))
+        paid = [round(table[0]) for table in deal_luck(cards[:4], cards[4], 0)]
+        one, two, three, four = paid
+        round_of(meters[1], cards, (one, two, three, four))
+
+    indifferent, bold = (round_of(meter, five, (0, 0, 0, 0))[0] for meter in meters)
+
+    assert abs(indifferent) < 0.2
+    assert bold == pytest.approx(10, rel=0.1)
+
+
+def test_luck_between_second_and_third_shortens_the_match_for_a_seat_that_loses() -> None:
+    def heard(gap: int, **more: int) -> LuckMeter:
+        meter = new_meter(gap, **more)
+        for number in range(200):
+            random = Generator(number)
+            round_of(meter, random.sample(PACK, 5), (3, 1, 1, -5), scores=(600, 60, 59, -719))
+        return meter
+
+    five = ["7h", "As", "8d", "9d", "8c"]  # the second seat is lucky
+    ends, lasts = round_of(heard(100), five, (0,) * 4), round_of(heard(NEVER), five, (0,) * 4)
+
+    assert lasts[1] > lasts[2]
+    assert ends[3] > lasts[3]
+    assert ends[0] < lasts[0]
+    # After the last round that may be played it is over anyhow.
+    assert round_of(heard(20, max_shuffles=20), five, (0,) * 4) == lasts
+    assert round_of(heard(20, max_shuffles=50), five, (0,) * 4) != lasts
+
+
+# ---- Matches
+
+
+def values_of(table: MeasuredTable, seeds: range) -> list[tuple[LuckOfSeat, ...]]:
+    return list(chain.from_iterable(samples(table, seed) for seed in seeds))
+
+
+@pytest.mark.stats
+def test_luck_is_0_in_the_mean_and_half_of_what_bold_bots_gain() -> None:
+    """100 matches of four shuffles."""
+    settings = {"gap": NEVER, "max_shuffles": 4}
+    table = MeasuredTable("high_low", ("bold", "bold", "timid", "timid"), settings)
+    values = values_of(table, range(sized(100, 25)))
+
+    for place in range(4):
+        luck = [value[place].luck for value in values]
+        assert abs(fmean(luck)) < 3.5 * stdev(luck) / sqrt(len(luck))
+        without = variance([value[place].without for value in values])
+        assert without < 0.8 * variance([value[place].gain for value in values])
+
+
+# ---- Bids
 
 
 def new_judge(seat: int) -> Judge:
@@ -243,36 +404,6 @@ def test_the_last_speaker_makes_no_mistake_that_the_cards_shown_before_deny() ->
 # ---- Whole matches
 
 
-def judged(seat: int) -> list[Judgement]:
-    bots = [Counter(), Random(), Counter(), Random()]
-    for number, bot in enumerate(bots):
-        bot.seed(number)
-    match = arena.play("high_low", bots, settings={"max_shuffles": 15, "gap": 10_000}, seed=4)
-    seen = seat_match(match.record, seat)
-    judge = new_judge(seat)
-    judgements = []
-    for decision in seen.decisions:
-        for news in decision.news:
-            judge.heard(news)
-        judgements.append(judge.judged(decision.question, decision.answer))
-    return [judgement for judgement in judgements if judgement is not None]
-
-
-@pytest.mark.stats
-def test_a_bot_that_counts_gives_away_less_than_one_that_plays_at_random() -> None:
-    counter, random = judged(0), judged(1)
-
-    assert judged(1) == random  # always alike, in spite of what is drawn
-    lost = [
-        sum(judgement.cost for judgement in judgements if not judgement.is_level)
-        for judgements in (counter, random)
-    ]
-
-    assert min(len(counter), len(random)) > 40
-    assert all(judgement.cost >= 0 for judgement in counter + random)
-    assert lost[0] < lost[1] / 5
-
-
 def test_a_bot_has_no_value_among_four() -> None:
     analysing = not_none(GAME.analysing)
     reason = not_none(analysing.refuses(HighLowSettings()))
@@ -280,3 +411,40 @@ def test_a_bot_has_no_value_among_four() -> None:
     assert reason.startswith("a bot has no value at a table of four")
     with pytest.raises(NoAnalysis, match="at a table of four"):
         analysing.probe(HighLowSettings(), 1, [])
+
+
+# ---- Charts
+
+
+def cell(chart: Chart, row: str, column: str) -> ChartCell:
+    return not_none(chart.cells[chart.rows.index(row)][chart.columns.index(column)])
+
+
+def counted() -> tuple[Chart, Chart]:
+    meter = not_none(GAME.habits)()
+    meter.begin(HighLowSettings(), 2)
+    meter.heard(Dealt(1, 1, 0, "Tc", "As"))
+    meter.decided(Swap("Tc", "As"), "swap")
+    meter.decided(Swap("Th", "2d"), "keep")
+    meter.decided(Swap("Th", "8c"), "keep")
+    for bid in "quit", 4, 4, 10:
+        meter.decided(Bid("Kd", "8c", (None,) * 4, ("quit", 2, 4, 6, 8, 10)), bid)
+    swaps, bids = meter.charts()
+    return swaps, bids
+
+
+def test_swaps_are_counted_by_card_and_by_what_there_is_to_take() -> None:
+    swaps, _ = counted()
+    nearer, other = swaps.columns
+
+    assert (cell(swaps, "10", nearer).count, cell(swaps, "10", nearer).of) == (1, 2)
+    assert (cell(swaps, "10", other).count, cell(swaps, "10", other).of) == (0, 1)
+
+
+def test_bids_are_counted_by_card() -> None:
+    _, bids = counted()
+    king = {column: cell(bids, "K", column).share for column in bids.columns}
+
+    assert king == {"quit": 0.25, "2": 0, "4": 0.5, "6": 0, "8": 0, "10": 0.25}
+    assert cell(bids, "K", "4").of == 4
+    assert cell(bids, "A", "4") == ChartCell()

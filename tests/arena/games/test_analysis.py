@@ -1,4 +1,4 @@
-"""The extra `[analysis]` is there, or one line says what to install."""
+"""Cells of charts, and the one line that says what an analysis takes."""
 
 from __future__ import annotations
 
@@ -6,8 +6,18 @@ import sys
 
 import pytest
 
-from arena.games.extra import need_analysis
+from arena.games.analysis import ChartCell, counted_cell, need_analysis
+from arena.games.statistics import wilson
 from protocol.errors import UsageError
+
+
+def test_a_share_has_its_count_and_its_interval() -> None:
+    low, high = wilson(0.25, 8).bounds
+
+    assert counted_cell(2, 8, mark=0.5, cost=1.5) == ChartCell(
+        share=0.25, count=2, of=8, low=low, high=high, mark=0.5, cost=1.5
+    )
+    assert counted_cell(0, 0, mark=0.5, cost=1.5) == ChartCell(mark=0.5)
 
 
 @pytest.mark.parametrize("package", ["numpy", "scipy"])

@@ -1,0 +1,258 @@
+"""What hits, stands and the luck of cards are worth in blackjack (rulebook, section B).
+
+A decision is judged exactly, by the cards that the seat had seen since the shuffle. How much to bet
+is not: there is no goal that a bet could miss.
+
+A card's luck is what the hand is worth with it, less the mean of that over all unseen cards. What a
+hand is worth stands in a table for a deck without end; the mean is over the unseen cards of the
+real one, so it is exact and the luck is fair whatever the table says. The hole card is unseen until
+it is turned over. After a natural or a bust it never is, and stays among the unseen until the next
+shuffle: of these, each is as likely as any other to come next.
+
+Points count an ace as 1; a hand is its points and whether it has an ace (B4). Values are per chip
+of the bet, and luck is in chips: the bet is a decision like any other. It is made before the cards
+come, so the luck of a match is 0 on average also where that may end broke. Here is no numpy: what
+takes it is in `values`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from functools import cache
+from operator import mul
+from typing import Any, TypeAlias
+
+from arena.games.analysis import Chart, ChartCell, drawn, has_analysis, need_analysis
+from arena.games.blackjack.rules import DEALER_STANDS, outcome, payoff
+from arena.games.evaluator import Answered, Evaluator, Tally, Worths
+from arena.games.rules import AskSeat, TellSeat
+from protocol.blackjack import (
+    NEW_DECK,
+    POINTS,
+    Bet,
+    BlackjackSettings,
+    Draw,
+    Exposed,
+    HandOver,
+    Shuffled,
+)
+from protocol.vocabulary import News, Question
+
+__all__ = [
+    "COLUMNS",
+    "BlackjackEvaluator",
+    "ChartPlace",
+    "dealers_row",
+    "hit_row",
+    "laid_out",
+    "played_worth",
+]
+
+ChartPlace: TypeAlias = tuple[bool, int, int]
+"""Whether it is soft, the total, the points of the up-card."""
+
+COLUMNS = {"A" if card == 1 else str(card): card for card in (*range(2, 11), 1)}
+"""The points of the up-cards by their labels, in the charts' order."""
+_HARD, _SOFT = range(4, 22), range(12, 22)
+
+_GRADES = 0.02, 0.1, 0.3  # of the bet: what the worst one, two and three of ten mistakes lose
+_LEVEL = 1e-9  # of the bet; rounding is less
+
+_ACE, _TEN = 1, 10
+_POINTS = range(_ACE, _TEN + 1)
+_FULL = [sum(POINTS[card] == points for card in NEW_DECK) for points in range(11)]
+_CHANCES = [count / len(NEW_DECK) for count in _FULL]
+_NEVER = 0.0  # of the points that no card has
+
+Row: TypeAlias = tuple[float, ...]
+"""What a hand is worth with one more card, by the card's points, 1 to 10; index 0 is no card."""
+
+
+def _row(worth: Callable[[int], float]) -> Row:
+    return (_NEVER, *(worth(card) for card in _POINTS))
+
+
+def _mean(row: Row) -> float:
+    return sum(worth * chance for worth, chance in zip(row, _CHANCES, strict=True))
+
+
+def _total(points: int, has_ace: bool) -> int:
+    return points + 10 if has_ace and points <= 11 else points
+
+
+# What a hand is worth to who plays it best with a deck without end, at every stage. A natural is
+# left out, as what it pays depends on the bet (B8): before the second card the chance of one times
+# its pay is to be added.
+
+
+@cache
+def played_worth(upcard: int, points: int, has_ace: bool) -> float:
+    """The better of hitting and standing; a bust is lost (B9)."""
+    if points > 21:
+        return -1.0
+    stand = _mean(dealers_row(_total(points, has_ace), upcard, upcard == _ACE))
+    return max(stand, _mean(hit_row(upcard, points, has_ace)))
+
+
+@cache
+def hit_row(upcard: int, points: int, has_ace: bool) -> Row:
+    """The row of the player's next card after a hit."""
+    return _row(lambda card: played_worth(upcard, points + card, has_ace or card == _ACE))
+
+
+@cache
+def dealers_row(total: int, points: int, has_ace: bool) -> Row:
+    """The row of the dealer's next card, when the player stands on a total (B10)."""
+
+    def stood(card: int) -> float:
+        now, ace = points + card, has_ace or card == _ACE
+        dealers = _total(now, ace)
+        if dealers >= DEALER_STANDS:
+            return float(payoff(outcome(total, dealers), 1))
+        return _mean(dealers_row(total, now, ace))
+
+    return _row(stood)
+
+
+@cache
+def _second_row(first: int, upcard: int) -> Row:
+    """The row of the player's second card."""
+    return _row(
+        lambda second: (
+            0.0
+            if {first, second} == {_ACE, _TEN}
+            else played_worth(upcard, first + second, _ACE in (first, second))
+        )
+    )
+
+
+@cache
+def _upcard_row(first: int) -> Row:
+    return _row(lambda upcard: _mean(_second_row(first, upcard)))
+
+
+@cache
+def _first_row() -> Row:
+    return _row(lambda first: _mean(_upcard_row(first)))
+
+
+_NATURALS = _row(lambda card: _CHANCES[11 - card] if card in (_ACE, _TEN) else 0.0)
+"""By the player's first card: the chance of a natural."""
+
+
+class BlackjackEvaluator(Evaluator):
+    """A match of blackjack."""
+
+    def __init__(self, settings: BlackjackSettings, seat: int | None = None) -> None:
+        super().__init__(settings, seat)
+        self._unseen = list(_FULL)
+        self._begin(0)
+
+    def _begin(self, bet: int) -> None:
+        """Begin a hand."""
+        self._bet = bet
+        self._natural = payoff("natural", bet) / bet if bet else 0.0
+        self._player: list[int] = []
+        self._dealer: list[int] = []
+        self._judged: tuple[str, ...] = ()  # the cards with which it was judged first
+        self._worths: dict[tuple[int, ...], tuple[float, float]] = {}  # by those that came since
+
+    def prepare(self) -> None:
+        need_analysis()
+
+    def heard(self, event: TellSeat | AskSeat | Answered) -> None:
+        if type(event) is Answered and type(event.question) is Bet:
+            self._begin(event.answer)
+        elif type(event) is TellSeat and type(news := event.news) is Exposed:
+            points = POINTS[news.card]
+            self._unseen[points] -= 1  # every card that is seen (B11)
+            (self._player if news.to == "player" else self._dealer).append(points)
+        elif type(event) is TellSeat and type(event.news) is Shuffled:
+            self._unseen = list(_FULL)
+
+    def worths(self, question: Question[Any], answer: Any) -> Worths | None:
+        if type(question) is Bet:
+            return None
+        assert type(question) is Draw, "rules B ask nothing else"
+        from arena.games.blackjack.values import best_play, counted
+
+        if not self._worths:
+            self._judged = question.hand
+            upcard, unseen = POINTS[question.upcard], tuple(self._unseen[1:])
+            self._worths = best_play(upcard, counted(question.hand), unseen)
+        stand, hit = self._worths[counted(question.hand[len(self._judged) :])]
+        return Worths(
+            values={"stand": (self._bet * stand,), "hit": (self._bet * hit,)},
+            unit="chips",
+            grades=_GRADES,
+            scale=self._bet,
+            least=self._bet * _LEVEL if abs(hit - stand) < _LEVEL else None,
+        )
+
+    def luck(self, event: TellSeat | AskSeat) -> Sequence[float] | None:
+        if type(event) is not TellSeat or type(news := event.news) is not Exposed:
+            return None
+        row = self._players_row() if news.to == "player" else self._dealers_row()
+        mean = sum(map(mul, row, self._unseen)) / sum(self._unseen)
+        return (self._bet * (row[POINTS[news.card]] - mean),)
+
+    def gains(self, news: News) -> Sequence[float] | None:
+        return (news.payoff,) if type(news) is HandOver else None
+
+    def _players_row(self) -> Row:
+        player, pay = self._player, self._natural
+        if not player:
+            return tuple(
+                worth + chance * pay for worth, chance in zip(_first_row(), _NATURALS, strict=True)
+            )
+        upcard = self._dealer[0]
+        if len(player) > 1:
+            return hit_row(upcard, sum(player), _ACE in player)
+        row = _second_row(player[0], upcard)
+        if player[0] not in (_ACE, _TEN):
+            return row
+        other = 11 - player[0]
+        return (*row[:other], pay, *row[other + 1 :])
+
+    def _dealers_row(self) -> Row:
+        player, dealer = self._player, self._dealer
+        if not dealer:
+            return _upcard_row(player[0])
+        total = _total(sum(player), _ACE in player)
+        return dealers_row(total, sum(dealer), _ACE in dealer)
+
+    def cells(self, event: TellSeat | Answered) -> Iterable[tuple[ChartPlace, bool]]:
+        if type(event) is Answered and type(draw := event.question) is Draw:
+            return [((draw.soft, draw.total, POINTS[draw.upcard]), event.answer == "hit")]
+        return ()
+
+    @staticmethod
+    def charts(tally: Tally) -> tuple[Chart, ...]:
+        """Hard and soft hands; a cell that was not seen counts as played best. Without numpy and
+        scipy there are no costs.
+        """
+        if not has_analysis():
+            return laid_out(tally.cell)
+        from arena.games.blackjack.values import COST_NOTE, COST_UNIT, fresh_deck
+
+        fresh = fresh_deck()
+        cell = fresh.cells(fresh.played(fresh.seen(tally)), tally)
+        return laid_out(cell, COST_UNIT, COST_NOTE)
+
+
+def laid_out(
+    cell: Callable[[ChartPlace], ChartCell], cost_unit: str = "", note: str = ""
+) -> tuple[Chart, ...]:
+    """The charts of hard and soft hands, of these cells."""
+    return tuple(
+        drawn(
+            title,
+            "hits",
+            {str(total): total for total in totals},
+            COLUMNS,
+            lambda total, upcard, is_soft=is_soft: cell((is_soft, total, upcard)),  # type: ignore[misc]
+            cost_unit=cost_unit,
+            note=note,
+        )
+        for title, is_soft, totals in (("Hard hands", False, _HARD), ("Soft hands", True, _SOFT))
+    )

@@ -1,0 +1,336 @@
+"""What a game says of answers and of chance: one `Evaluator` a game, and all that follows from it.
+
+An evaluator follows one match and hears what a viewer hears: one seat, or everybody. It says what
+the answers to a question are worth (`worths`), what a chance event gave each seat (`luck`) and
+where an event counts in the charts (`cells`). Marks, luck round by round and counts are made of
+that here, for all games alike.
+
+`Evaluated` names a game's evaluator by its module, which is loaded when something is asked of it:
+rules that are only played load neither it nor numpy.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from importlib import import_module
+from math import inf, sqrt
+from operator import add
+from statistics import fmean, variance
+from typing import Any, TypeAlias
+
+import msgspec
+
+from arena.games.analysis import (
+    Analyser,
+    Analysis,
+    Chart,
+    ChartCell,
+    HabitMeter,
+    Judge,
+    Judgement,
+    SeatMatch,
+    counted_cell,
+)
+from arena.games.rules import AskSeat, LuckMeter, LuckRound, TellSeat
+from protocol.vocabulary import News, Question
+
+__all__ = [
+    "Answered",
+    "Cell",
+    "CellMeter",
+    "ChanceMeter",
+    "Evaluated",
+    "Evaluator",
+    "Tally",
+    "Worths",
+    "judgement",
+]
+
+_ROUNDING = 1e-9
+_SUSPECT = 0.5  # standard errors: an answer so little behind the best is not looked at again
+_SURE = 2.5  # standard errors from which a difference is told from 0
+
+Cell: TypeAlias = Hashable
+"""A place of a game's charts."""
+
+
+class Answered(msgspec.Struct, frozen=True, gc=False):
+    """A seat has answered a question."""
+
+    seat: int
+    question: Question[Any]
+    answer: Any
+
+
+class Worths(msgspec.Struct, frozen=True, kw_only=True):
+    """What the answers to a question are worth.
+
+    Attributes:
+        values: by answer: its exact worth, or samples, of which the first of each have the same
+            hidden cards, the second, and so on, so that their differences say most.
+        unit: what they are in.
+        grades: a mistake that costs more than these times `scale` is a `?!`, a `?`, a `??`.
+        scale: what `grades` count in, such as the bet.
+        least: a cost of no more is level, even none; None if even the least one is a mistake.
+        seen: from how few observations samples are drawn, by answer; without it from endless ones.
+        again: worths by other means, which are asked for where the answer is not the best; None if
+            they cannot be had. Of estimates the first choose the best answer and these measure what
+            it brings more, as the best of several is too good on average. If the first are exact,
+            a mistake that these deny is level.
+    """
+
+    values: Mapping[Any, Sequence[float]]
+    unit: str
+    grades: Sequence[float]
+    scale: float = 1.0
+    least: float | None = None
+    seen: Mapping[Any, int] = {}
+    again: Callable[[], Worths | None] | None = None
+
+    @property
+    def is_exact(self) -> bool:
+        return all(len(values) == 1 for values in self.values.values())
+
+    def gap(self, one: Any, other: Any) -> tuple[float, float]:
+        """How much better one answer is by its samples, and the standard error of that.
+
+        The error cannot be more than if all chance were in the observations of the answer of which
+        the fewest are known (Hoeffding's decomposition), and in the samples. As if one observation
+        more had brought no difference, it is never 0 where observations are few.
+        """
+        gaps = [a - b for a, b in zip(self.values[one], self.values[other], strict=True)]
+        mean, seen = fmean(gaps), min(self.seen.get(one, inf), self.seen.get(other, inf))
+        unseen = mean / (seen + 1)
+        return mean, sqrt(variance(gaps) * (1 / seen + 1 / len(gaps)) + unseen * unseen)
+
+
+def judgement(worths: Worths, answer: Any) -> Judgement | None:
+    """What an answer costs, by what all are worth; None if its own worth is not known."""
+    if answer not in worths.values:
+        return None
+    means = {each: fmean(values) for each, values in worths.values.items()}
+    best = max(means, key=means.__getitem__)
+    error: float | None = None
+    if worths.is_exact:
+        cost = means[best] - means[answer]
+        cost = cost if cost > _ROUNDING else 0.0
+        is_level = worths.least is not None and cost <= worths.least
+        if not cost or is_level:
+            best = answer
+        elif worths.again is not None and (again := worths.again()) is not None:
+            is_level = again.gap(best, answer)[0] <= 0
+    else:
+        best, cost, error = _estimated(worths, means, best, answer)
+        is_level = best != answer and (cost <= _SURE * (error or 0.0) or cost < (worths.least or 0))
+    grade = 0 if is_level else sum(cost > least * worths.scale for least in worths.grades)
+    return Judgement(
+        cost=cost, best=best, unit=worths.unit, error=error, is_level=is_level, grade=grade
+    )
+
+
+def _estimated(
+    worths: Worths, means: Mapping[Any, float], best: Any, answer: Any
+) -> tuple[Any, float, float | None]:
+    """The best answer by samples, what it brings more, and the standard error of that."""
+    if worths.again is None:
+        best = answer if means[answer] == means[best] else best
+        # If it is the best, that is as sure as what it is better than the next one.
+        next_best = max((each for each in means if each != best), key=means.__getitem__)
+        cost, error = worths.gap(best, next_best if best == answer else answer)
+        return best, 0.0 if best == answer else cost, error
+    if best == answer:
+        return best, 0.0, None
+    cost, error = worths.gap(best, answer)
+    if cost > _SUSPECT * error and (again := worths.again()) is not None:
+        cost, error = again.gap(best, answer)
+    return best, max(cost, 0.0), error
+
+
+class Evaluator:
+    """Follows one match as a viewer hears it; a game overrides what it has something to say about.
+
+    `luck` and `cells` are asked about an event before it is `heard`, and `worths` about a question
+    before its answer is. What is asked changes nothing.
+
+    Args:
+        settings: of the match.
+        seat: whose view it is; None for everybody's, with all cards.
+    """
+
+    def __init__(self, settings: Any, seat: int | None = None) -> None:
+        self.settings, self.seat = settings, seat
+
+    @staticmethod
+    def refuses(settings: Any) -> str | None:
+        """Why decisions are not judged with these settings; None if they are."""
+
+    def prepare(self) -> None:
+        """Make ready for `worths`; raises `UsageError` if something must be installed for it."""
+
+    def heard(self, event: TellSeat | AskSeat | Answered) -> None:
+        """Follow the match."""
+
+    def worths(self, question: Question[Any], answer: Any) -> Worths | None:
+        """What the answers to a question of this seat are worth, the given one if it can be said
+        among them; None if nothing can be said.
+        """
+
+    def luck(self, event: TellSeat | AskSeat) -> Sequence[float] | None:
+        """What an event gave each seat beyond its mean over all that might have come in its place;
+        None if it is no chance. In sum it belongs to the round that is open.
+        """
+
+    def gains(self, news: News) -> Sequence[float] | None:
+        """What a round, or another stretch that luck is measured by, has brought each seat; None
+        for news that ends none.
+        """
+
+    def cells(self, event: TellSeat | Answered) -> Iterable[tuple[Cell, float]]:
+        """Where an event of this seat counts, and as how much; 0 or 1 where it is a share."""
+        return ()
+
+    @staticmethod
+    def charts(tally: Tally) -> tuple[Chart, ...]:
+        """What was counted of a bot; the same charts with the same labels for every bot."""
+        raise NotImplementedError
+
+
+class Tally:
+    """Counts what a bot did over any number of matches, by cell.
+
+    Attributes:
+        done: how often, or as how much in sum.
+        asked: how often it could.
+    """
+
+    def __init__(self) -> None:
+        self.done: Counter[Cell] = Counter()
+        self.asked: Counter[Cell] = Counter()
+
+    def add(self, cell: Cell, done: float) -> None:
+        self.asked[cell] += 1
+        self.done[cell] += done  # type: ignore[assignment]  # a sum of floats is one
+
+    def count(self, cell: Cell) -> tuple[int, int]:
+        """How often something was done, and how often it could be."""
+        return self.done[cell], self.asked[cell]
+
+    def cell(
+        self, cell: Cell, *, mark: float | None = None, cost: float | None = None
+    ) -> ChartCell:
+        """A cell of a chart, with the interval of its share."""
+        return counted_cell(*self.count(cell), mark=mark, cost=cost)
+
+
+class WorthJudge:
+    """A seat's decisions by an evaluator's worths (see `Judge`)."""
+
+    def __init__(self, evaluator: Evaluator, seat: int) -> None:
+        self._evaluator, self._seat = evaluator, seat
+
+    def heard(self, news: News) -> None:
+        self._evaluator.heard(TellSeat(self._seat, news))
+
+    def judged(self, question: Question[Any], answer: Any) -> Judgement | None:
+        worths = self._evaluator.worths(question, answer)
+        return None if worths is None else judgement(worths, answer)
+
+    def decided(self, question: Question[Any], answer: Any) -> None:
+        self._evaluator.heard(Answered(self._seat, question, answer))
+
+
+class ChanceMeter(LuckMeter):
+    """Adds up what an evaluator says of chance, until a round is over."""
+
+    def __init__(self, evaluator: Evaluator) -> None:
+        self.rounds: list[LuckRound] = []
+        self._evaluator = evaluator
+        self._luck: Sequence[float] = ()
+
+    def told(self, told: TellSeat) -> None:
+        self._happened(told)
+        if (gains := self._evaluator.gains(told.news)) is not None:
+            luck = tuple(self._luck) or (0.0,) * len(gains)
+            self.rounds.append(LuckRound(tuple(map(float, gains)), luck))
+            self._luck = ()
+
+    def asked(self, asked: AskSeat) -> None:
+        self._happened(asked)
+
+    def answered(self, asked: AskSeat, answer: Any) -> None:
+        self._evaluator.heard(Answered(asked.seat, asked.question, answer))
+
+    def _happened(self, event: TellSeat | AskSeat) -> None:
+        if (luck := self._evaluator.luck(event)) is not None:
+            self._luck = [*map(add, self._luck, luck)] if self._luck else luck
+        self._evaluator.heard(event)
+
+
+class CellMeter:
+    """Counts by an evaluator's cells (see `HabitMeter`)."""
+
+    def __init__(self, evaluator: type[Evaluator]) -> None:
+        self._class, self.tally = evaluator, Tally()
+
+    def begin(self, settings: Any, seat: int) -> None:
+        self._evaluator, self._seat = self._class(settings, seat), seat
+
+    def heard(self, news: News) -> None:
+        self._count(TellSeat(self._seat, news))
+
+    def decided(self, question: Question[Any], answer: Any) -> None:
+        self._count(Answered(self._seat, question, answer))
+
+    def charts(self) -> tuple[Chart, ...]:
+        return self._class.charts(self.tally)
+
+    def _count(self, event: TellSeat | Answered) -> None:
+        for cell, done in self._evaluator.cells(event):
+            self.tally.add(cell, done)
+        self._evaluator.heard(event)
+
+
+class Evaluated(msgspec.Struct, frozen=True):
+    """A game's evaluator by name, and what is made of it.
+
+    Attributes:
+        name: `package.module:Class`.
+        analysis: the module that has `probe` and `watch`, if bots are analysed.
+    """
+
+    name: str
+    analysis: str = ""
+
+    def _class(self) -> type[Evaluator]:
+        module, _, name = self.name.partition(":")
+        evaluator: type[Evaluator] = getattr(import_module(module), name)
+        return evaluator
+
+    def judge(self, settings: Any, seat: int) -> Judge:
+        """For `Judging`; raises `UsageError` if something must be installed for it."""
+        evaluator = self._class()(settings, seat)
+        evaluator.prepare()
+        return WorthJudge(evaluator, seat)
+
+    def refuses(self, settings: Any) -> str | None:
+        """For `Judging`."""
+        return self._class().refuses(settings)
+
+    def meter(self, settings: Any) -> LuckMeter:
+        """For `Luck`."""
+        return ChanceMeter(self._class()(settings))
+
+    def habits(self) -> HabitMeter:
+        """For `Game.habits`."""
+        return CellMeter(self._class())
+
+    def probe(self, settings: Any, seed: int, against: Sequence[str]) -> Analyser:
+        """For `Analysing`."""
+        analyser: Analyser = import_module(self.analysis).probe(settings, seed, against)
+        return analyser
+
+    def watch(self, matches: Iterable[SeatMatch]) -> Analysis:
+        """For `Analysing`."""
+        analysis: Analysis = import_module(self.analysis).watch(matches)
+        return analysis
