@@ -11,8 +11,8 @@ import pytest
 
 from arena.referee.sessions import BotSessions
 from arena.referee.transport import Wire
-from arena.server.admission import Admission
 from arena.server.admin_requests import AdminRequests
+from arena.server.admission import Admission
 from arena.storage.tokens import Access, hashed
 from protocol.errors import UsageError
 from protocol.messages import VERSION, Action, Done, Instruct, Limits, Refused
