@@ -206,6 +206,10 @@ ROWS = {
     "a tree is judged by its shares at two samples": (
         "11=140/130 12<11=140/130 watch x shares?2 x2 shares?4 > memory 260 MiB > 256 MiB (sampled)"
     ),
+    "also if nothing has run since the first": (
+        "clocks 11=140/130 12<11=10 watch x4 12<11=140/130 cpu12=1 x2 "
+        "> memory 260 MiB > 256 MiB (sampled)"
+    ),
     "what is in files counts once, however many have them open": (
         "11=20/15 12<11=20/15 files11=7:140 files12=7:140,8:100 machine=240 watch x2 "
         "> memory 270 MiB > 256 MiB (sampled)"
