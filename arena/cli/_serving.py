@@ -44,8 +44,8 @@ from arena.hosts.seat_programs import SeatPrograms
 from arena.referee.compute_gate import ComputeGate
 from arena.sandbox.bot_spec import BotSpec, some
 from arena.sandbox.command import Program
+from arena.sandbox.doctor import caveats, fitting_bots, unsafe_because
 from arena.sandbox.languages import LANGUAGES, Language
-from arena.sandbox.safety import caveats, fitting_bots, unsafe_because
 from arena.sandbox.worker_pool import usable_cores
 from arena.server.listener import Certificate
 from arena.storage.arena_contact import contact_file

@@ -88,7 +88,7 @@ def command(
     """
     from arena.hosts.host_machine import host_kind
     from arena.hosts.messages import HostReport
-    from arena.sandbox.safety import machine_mib
+    from arena.sandbox.doctor import machine_mib
     from arena.sandbox.worker_pool import usable_cores
 
     name = checked_host(name or _default_name(bus))
@@ -131,7 +131,7 @@ async def _run(
     from arena.hosts.host_machine import shortage
     from arena.hosts.hosted_bots import BotHost
     from arena.hosts.program_cache import ProgramCache
-    from arena.sandbox.safety import fitting_bots
+    from arena.sandbox.doctor import fitting_bots
     from arena.server.listener import allow_many_files
 
     allow_many_files()

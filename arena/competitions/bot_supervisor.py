@@ -275,7 +275,7 @@ class BotSupervisor:
         if (pipes := launched.pipes) is not None:
             address = f"stdio:{name}"
             self._admission.forget(name, keeps_name=True)
-            self._gateway.login.preauthenticate(address, (name, ours))
+            self._gateway.preauthenticate(address, (name, ours))
             try:
                 ours.pipe = await Pipe.open(
                     self._gateway, self.limits, self._gateway.timers, address, pipes

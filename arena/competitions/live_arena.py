@@ -32,10 +32,10 @@ from arena.hosts.directory import HostDirectory
 from arena.hosts.host_links import HostLinks
 from arena.referee.bot_session import BotSession
 from arena.referee.referee import Referee
+from arena.server.admin_requests import OnInstruct
 from arena.server.background import BackgroundTasks
 from arena.server.gateway import ArenaAddress, Gateway
 from arena.server.listener import allow_many_files
-from arena.server.login import OnInstruct
 from arena.server.origins import read_base_path
 from arena.storage import arena_contact
 from arena.storage.arena_contact import ArenaContact
@@ -134,7 +134,7 @@ class LiveArena:
             requires_token=requires_token,
             on_instruct=self._on_instruct,
         )
-        self.gateway.login.note = self._note_for
+        self.gateway.note = self._note_for
         self.supervisor = BotSupervisor(
             self.gateway,
             self.limits,

@@ -22,8 +22,7 @@ from arena.games.catalogue import GAMES, competition_settings
 from arena.games.match import MatchResult
 from arena.games.rules import Game
 from arena.referee.bot_session import LiveMatch
-from arena.sandbox.doctor import RESERVED_FILES
-from arena.sandbox.safety import fitting_bots
+from arena.sandbox.doctor import RESERVED_FILES, fitting_bots
 from arena.sandbox.supervisor import ends_with_this
 from arena.sandbox.worker_pool import usable_cores
 from arena.server.listener import most_files

@@ -24,14 +24,16 @@ from typing import BinaryIO
 from arena.sandbox.program_files import (
     ENVIRONMENT,
     MOST_UNPACKED,
+    CanonicalProgram,
     FileListing,
     Parts,
+    TarWriter,
     is_left_out,
     not_plain,
     parts_of,
     plain_mode,
+    tar_entries,
 )
-from arena.sandbox.program_tar import CanonicalProgram, TarWriter, tar_entries
 from protocol.errors import BadArchive, UsageError
 from protocol.vocabulary import shorten
 

@@ -25,8 +25,7 @@ from typing import BinaryIO
 import msgspec
 
 from arena.sandbox.command import SYSTEM, Program, find_program, holds_home, possible_paths, views
-from arena.sandbox.program_files import Parts
-from arena.sandbox.program_tar import TarWriter
+from arena.sandbox.program_files import Parts, TarWriter
 from arena.sandbox.workdir import with_companions
 from protocol.errors import BadArchive, UsageError
 from protocol.vocabulary import shorten

@@ -1,38 +1,55 @@
-"""What a program that is handed in may have in it: plain files and folders under plain names."""
+"""What a program that is handed in may have in it, and the tar that it is stored as.
+
+Plain files and folders under plain names are all that a program has. `TarFile` reads a header in
+one piece, however long it says it is, follows sparse files and global headers, and takes a tar that
+is cut off between two entries for whole. A hostile build may have written the tar, so only
+`TarInfo` is used to read it: a header is a block or a short name.
+"""
 
 from __future__ import annotations
 
+import hashlib
 import operator
 import re
 import stat
+import tarfile
 import unicodedata
-from typing import Generic, TypeVar
+from collections.abc import Iterator
+from typing import IO, BinaryIO, Generic, TypeVar
+
+from msgspec import Struct
 
 from protocol.errors import BadArchive
 from protocol.vocabulary import shorten
 
 __all__ = [
     "ENVIRONMENT",
-    "LONGEST_NAME",
-    "MOST_ENTRIES",
     "MOST_UNPACKED",
+    "CanonicalProgram",
     "FileListing",
     "Parts",
+    "TarWriter",
     "is_left_out",
     "not_plain",
     "parts_of",
     "plain_mode",
+    "tar_entries",
 ]
 
 MOST_UNPACKED = 200 << 20
-MOST_ENTRIES = 2_000  # files and folders
-LONGEST_NAME = 1_000  # bytes, with its folders: Linux takes 4,096 with what is above them
+_MOST_ENTRIES = 2_000  # files and folders
+_LONGEST_NAME = 1_000  # bytes, with its folders: Linux takes 4,096 with what is above them
 ENVIRONMENT = "pyvenv.cfg"
 """The file that a virtual environment of Python has: none of it is part of a program."""
 
 _LONGEST_PART = 255  # bytes, as Linux takes
 _MOST_AT_TOP = 1_000  # each is a mount: with more, bubblewrap is slow and then refuses
 _DEEPEST = 32  # folders in each other
+
+_BLOCK = tarfile.BLOCKSIZE
+_CHUNK = 1 << 16
+_MOST_HEADERS = 3 * _MOST_ENTRIES  # an entry may have one before it; a folder may come again
+_PLAIN = (tarfile.REGTYPE, tarfile.AREGTYPE, tarfile.DIRTYPE)
 
 _MADE_BY_TOOLS = frozenset({"__pycache__", "__MACOSX"})
 _DRIVE = re.compile(r"[A-Za-z]:")
@@ -90,7 +107,7 @@ class FileListing(Generic[_Source]):
         if spelled not in self._found:
             self._found[spelled] = parts, source
             self._at_top += len(parts) == 1
-            self._check_count(len(self._found), MOST_ENTRIES, "")
+            self._check_count(len(self._found), _MOST_ENTRIES, "")
             self._check_count(self._at_top, _MOST_AT_TOP, " at the top")
             return
         before, its_source = self._found[spelled]
@@ -128,9 +145,9 @@ def parts_of(name: str) -> Parts:
         fault = f"more than {_DEEPEST} folders in each other"
     elif (
         max(len(part.encode()) for part in parts) > _LONGEST_PART
-        or len(name.encode()) > LONGEST_NAME
+        or len(name.encode()) > _LONGEST_NAME
     ):
-        fault = f"more than {_LONGEST_PART} bytes, or {LONGEST_NAME:,} with its folders"
+        fault = f"more than {_LONGEST_PART} bytes, or {_LONGEST_NAME:,} with its folders"
     else:
         return parts
     raise BadArchive(
@@ -160,3 +177,119 @@ def not_plain(name: str, kind: int | str) -> BadArchive:
 def _folded(name: str) -> str:
     """The same for all names that some file system takes for one."""
     return unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", name).casefold())
+
+
+# ---- The tar
+
+
+class CanonicalProgram(Struct, frozen=True):
+    """What is known of a program that was taken: its tar's SHA-256 and size, and its entries."""
+
+    sha256: str
+    size: int
+    entries: int
+
+
+class TarWriter:
+    """Writes a tar that is the same for the same entries, if they come sorted."""
+
+    def __init__(self, into: BinaryIO) -> None:
+        self._into, self._hash = into, hashlib.sha256()
+        self._size = self._entries = 0
+
+    def add(self, parts: Parts, mode: int, source: IO[bytes], size: int) -> None:
+        """Write a file, `size` bytes of the source; raises `EOFError` if it has fewer."""
+        self._header(parts, tarfile.REGTYPE, plain_mode(mode), size)
+        left = size
+        while left:
+            piece = source.read(min(left, _CHUNK))
+            if not piece:
+                raise EOFError
+            left -= len(piece)
+            self._write(piece)
+        self._write(bytes(-size % _BLOCK))
+
+    def add_folder(self, parts: Parts) -> None:
+        self._header(parts, tarfile.DIRTYPE, plain_mode(0, is_folder=True), 0)
+
+    def add_link(self, parts: Parts, target: str) -> None:
+        self._header(parts, tarfile.SYMTYPE, 0o777, 0, target)
+
+    def close(self) -> CanonicalProgram:
+        """Write the end of the tar; `into` stays open."""
+        self._write(bytes(2 * _BLOCK))
+        return CanonicalProgram(self._hash.hexdigest(), self._size, self._entries)
+
+    def _header(self, parts: Parts, kind: bytes, mode: int, size: int, target: str = "") -> None:
+        info = tarfile.TarInfo("/".join(parts))
+        info.type, info.mode, info.size, info.linkname = kind, mode, size, target
+        self._write(info.tobuf(tarfile.GNU_FORMAT, "utf-8", "strict"))
+        self._entries += 1
+
+    def _write(self, data: bytes) -> None:
+        self._into.write(data)
+        self._hash.update(data)
+        self._size += len(data)
+
+
+def tar_entries(tar: BinaryIO) -> Iterator[tuple[Parts, tarfile.TarInfo, Iterator[bytes]]]:
+    """Each entry of a tar with its content, which must be read to its end before the next entry.
+
+    Names and long names are as GNU writes them. Raises `BadArchive` at the first entry that is no
+    plain file or folder, has a name that no program may have, or is more than a program may have.
+    """
+    listing = FileListing[bool]()
+    longer = ""  # the name of the next entry, if its header had no room for it
+    for _ in range(_MOST_HEADERS):
+        block = _exactly(tar, _BLOCK)
+        if not any(block):
+            return
+        try:
+            info = tarfile.TarInfo.frombuf(block, "utf-8", "strict")
+        except (tarfile.HeaderError, ValueError) as error:
+            raise _no_tar(str(error)) from None
+        if info.size < 0:
+            raise _no_tar("a negative size")
+        if info.type == tarfile.GNUTYPE_LONGNAME:
+            if longer or info.size > _LONGEST_NAME + 1:
+                raise _no_tar("a name that is too long, or a second one for the same entry")
+            long_name = b"".join(_content(tar, info.size)).removesuffix(b"\0")
+            longer = long_name.decode(
+                errors="surrogateescape"
+            )  # `parts_of` refuses what is no UTF-8
+            continue
+        name, longer = longer or info.name, ""
+        if info.type not in _PLAIN:
+            raise not_plain(name, "something else")
+        if info.isdir() and info.size:
+            raise not_plain(name, "a folder with data")
+        parts = parts_of(name.removesuffix("/"))
+        listing.add(parts, info.size, None if info.isdir() else True)
+        pieces = _content(tar, info.size)
+        yield parts, info, pieces
+        assert next(pieces, None) is None, "an entry is read to its end before the next one"
+    raise _no_tar("more headers than its files and folders need")
+
+
+def _content(tar: BinaryIO, size: int) -> Iterator[bytes]:
+    """The next `size` bytes, in pieces; what fills the last block is passed over."""
+    left = size
+    while left:
+        piece = _exactly(tar, min(left, _CHUNK))
+        left -= len(piece)
+        yield piece
+    _exactly(tar, -size % _BLOCK)
+
+
+def _exactly(tar: BinaryIO, size: int) -> bytes:
+    data = b""
+    while len(data) < size:  # a pipe gives what it has
+        piece = tar.read(size - len(data))
+        if not piece:
+            raise _no_tar("its end too early")
+        data += piece
+    return data
+
+
+def _no_tar(got: str) -> BadArchive:
+    return BadArchive(f"expected a whole tar of plain files and folders, got {got}")

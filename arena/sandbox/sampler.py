@@ -159,7 +159,7 @@ class Sampler:
             # Thread time, not wall time: waiting for a core must not lengthen the pause.
             began_s = time.thread_time()
             try:
-                self._sample()
+                self.sample()
             except Exception as error:  # our fault, not a bot's: log it once and go on (J5)
                 if scarcity.tell(error):
                     pause_s = PAUSE_S
@@ -169,7 +169,8 @@ class Sampler:
                 has_failed = True
             pause_s = max(INTERVAL_S, SHARE * (time.thread_time() - began_s))
 
-    def _sample(self) -> None:
+    def sample(self) -> None:
+        """Look at all bots once, as the thread does."""
         bots = self._bots
         if bots:
             # A process that is new in the list has a parent whose clock has moved on since.

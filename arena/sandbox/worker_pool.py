@@ -101,8 +101,7 @@ def work_through(
     Args:
         jobs: it never starts more than four processes per core.
         units: how many times the task will report a unit, for all items together.
-        report: gets the number of units since its last call; it is negative for an item that is
-            begun again in another process.
+        report: gets the number of units since its last call.
         wanted: whether an item still counts when its turn comes; if not, it is left out.
 
     Raises:
@@ -111,66 +110,29 @@ def work_through(
     """
     left = iter(items)
     jobs = startable(min(jobs, _MOST_PER_CORE * usable_cores()))
-    alone = _AloneCount(report, units, len(items), jobs)
+    start_s, done = time.monotonic(), 0
+
+    def on_units(count: int) -> None:
+        nonlocal done
+        done += count
+        report(count)
+
     for number, item in enumerate(left):
         if not wanted(item):
             continue
-        try:
-            result = alone.run(task, item, others=len(items) - number - 1)
-        except _WorthSharing:
-            workers = min(jobs, len(items) - number)
-            with WorkerPool(task, workers, "played") as pool:
+        passed_s, open_items = time.monotonic() - start_s, len(items) - number
+        is_long = done and passed_s > _ALONE_S and passed_s * (units - done) > _WORTH_S * done
+        if jobs > 1 and open_items > 1 and is_long:
+            with WorkerPool(task, min(jobs, open_items), "played") as pool:
                 for again in pool.run(chain([item], left), report, wanted):
                     if on_result(*again):
                         return
             return
+        count = UnitCount(on_units)
+        result = task(item, count.tick)
+        count.flush()
         if on_result(item, result):
             return
-
-
-class _WorthSharing(BaseException):
-    """The rest of the work is worth the start of other processes."""
-
-
-class _AloneCount:
-    """Works on items in this process until it takes too long; then it raises `_WorthSharing`.
-
-    It does so before an item, or in the middle of one of which less than half is done and lost.
-    """
-
-    def __init__(self, report: Callable[[int], None], units: int, items: int, jobs: int) -> None:
-        self._report, self._units, self._items, self._jobs = report, units, items, jobs
-        self._start_s = time.monotonic()
-        self._done = 0
-        self._of_item = 0
-        self._others = 0
-
-    def run(self, task: Task[Item, Result], item: Item, others: int) -> Result:
-        """Do one item, after which `others` are left."""
-        self._of_item, self._others = 0, others
-        self._share_if_worth()
-        count = UnitCount(self._on_units)
-        result = task(item, count.tick)
-        self._others = 0  # no unit that is still to be reported gives this result away
-        count.flush()
-        return result
-
-    def _on_units(self, count: int) -> None:
-        self._done += count
-        self._of_item += count
-        self._report(count)
-        if 2 * self._of_item * self._items < self._units:
-            self._share_if_worth()
-
-    def _share_if_worth(self) -> None:
-        if self._jobs > 1 and self._others and self._done and self._is_long():
-            self._report(-self._of_item)
-            raise _WorthSharing
-
-    def _is_long(self) -> bool:
-        passed_s = time.monotonic() - self._start_s
-        left = self._units - self._done
-        return passed_s > _ALONE_S and passed_s * left > _WORTH_S * self._done
 
 
 class WorkerPool(Generic[Item, Result]):

@@ -78,14 +78,10 @@ class Entrance:
         self.submitters: EntranceSockets | None = None
         self.hosts: EntranceSockets | None = None
         self.idle = IdleConnections()
-        if throttle is None:
+        if throttle is None:  # an empty one is false
             throttle = Throttle(Limits(), lambda: False, time.monotonic)
-        self._throttle = throttle
+        self.throttle = throttle
         self._has_warned = False
-
-    def moved(self, caller: ThrottledConnection, address: str) -> bool:
-        """Count a connection at the address that its request gives; False if it has to wait."""
-        return self._throttle.moved(caller, address)
 
     def idles(self, caller: Caller, address: str) -> None:
         """A connection has had its answer, and is counted at `address` until it asks again."""
@@ -96,20 +92,24 @@ class Entrance:
     def asks_again(self, caller: ThrottledConnection) -> None:
         """An idle connection has begun its next request: it is throttled like a new one."""
         self.idle.discard(caller)
-        self._throttle.connected(caller)
+        self.throttle.connected(caller)
 
     def requested(self, caller: Caller, request: Request) -> None:
-        self._throttle.requested(caller)
+        self.throttle.requested(caller)
         self._see_proxy(caller, request)
         path = below(self.base_path, request.path)
         try:
             if _wants_websocket(request):
                 self._upgrade(caller, request, path)
-            elif path is None:
+                return
+            self.throttle.asked(caller)
+            if path is None:
                 self._redirect(caller, request)
+            elif self.page is None:
+                send(caller, text(200, _GREETING))
             else:
                 request.path = path
-                self._fetch(caller, request)
+                self.page.answer(caller, request)
         except Exception:
             log.exception("the arena failed at a request from %s", caller.peer)
             line = "the arena failed at this request; its log says why"
@@ -153,7 +153,7 @@ class Entrance:
         if why is not None:
             send(caller, text(403, why, NO_STORE, CLOSE))
         elif self.page is not None and place == WATCH:
-            self._throttle.asked(caller)
+            self.throttle.asked(caller)
             self.page.enter(caller, request)
         elif place == SUBMIT:
             self._enter(self.submitters, caller, request, _NO_SUBMISSIONS)
@@ -165,7 +165,7 @@ class Entrance:
     def _enter(
         self, sockets: EntranceSockets | None, caller: Caller, request: Request, none: str
     ) -> None:
-        self._throttle.asked(caller)
+        self.throttle.asked(caller)
         if sockets is None:
             send(caller, text(404, none, NO_STORE, CLOSE))
         else:
@@ -173,7 +173,6 @@ class Entrance:
 
     def _redirect(self, caller: Caller, request: Request) -> None:
         """Answer a request that is not below the base path, or lacks only its last slash."""
-        self._throttle.asked(caller)
         path, mark, query = request.path.partition("?")
         if f"{path}/" == self.base_path:
             there = ("Location", f"{self.base_path}{mark}{query}")
@@ -182,13 +181,6 @@ class Entrance:
         else:
             line = f"there is nothing here; this arena is at {self.base_path}"
             send(caller, text(404, line))
-
-    def _fetch(self, caller: Caller, request: Request) -> None:
-        self._throttle.asked(caller)
-        if self.page is None:
-            send(caller, text(200, _GREETING))
-        else:
-            self.page.answer(caller, request)
 
 
 def _wants_websocket(request: Request) -> bool:

@@ -1,5 +1,9 @@
 """The gateway: connections become players, and their frames messages to the referee.
 
+The first message of a connection makes it a player's or an instructor's, or it is closed. Who may
+come in is decided in `arena/server/admission.py`, and how long a peer has to wait before it in
+`arena/server/throttle.py`.
+
 A frame is processed in one synchronous pass. What is to be sent gathers in the players' outboxes,
 which are written in the next turn of the event loop, so that a frame carries as much as possible.
 """
@@ -11,40 +15,50 @@ import logging
 import ssl
 import time
 from collections.abc import Callable
+from functools import partial
 
 import msgspec
+from msgspec import UNSET
 
 from arena.games.verdict import FORGIVABLE, Finding
 from arena.referee.bot_session import BotSession
-from arena.referee.budget import Flood
+from arena.referee.budget import Budget, Flood
 from arena.referee.losses import Losses
 from arena.referee.referee import FAULT, Referee
-from arena.referee.sessions import Outboxes, Pings
+from arena.referee.sessions import BotSessions, Outboxes, Pings
 from arena.referee.timers import Ticker, Timers
 from arena.referee.transport import Wire
+from arena.server.admin_requests import AdminRequests, OnInstruct
+from arena.server.admission import Admission, Known, Unwelcome
 from arena.server.entrance import Entrance
 from arena.server.listener import Listeners
-from arena.server.login import Login, OnInstruct
 from arena.server.tcp import ConnectionContext
+from arena.server.throttle import Throttle
 from arena.server.websocket import Connection
-from arena.storage.tokens import Access
-from protocol.codec import Encoding, decode_from_bot
-from protocol.errors import ProtocolError, one_line
+from arena.storage.tokens import Access, hashed
+from protocol.codec import Encoding, decode_from_bot, encode
+from protocol.errors import OutOfTurn, ProtocolError, one_line
 from protocol.messages import (
     CLOSE_CRASHED,
     CLOSE_DONE,
     CLOSE_PROTOCOL,
     CLOSE_REFUSED,
+    CLOSE_REPLACED,
     FAILED,
     KEEPALIVE_REASONS,
+    VERSION,
     Answer,
+    ArenaMessage,
     BotMessage,
     Ending,
     Goodbye,
+    Hello,
+    Instruct,
     Limits,
     Mechanism,
     Ready,
     Refused,
+    Welcome,
 )
 
 __all__ = ["ArenaAddress", "Gateway", "crash_reason"]
@@ -60,6 +74,7 @@ _LARGE_BYTES = (
 )  # decoding more may take long; of useful ones only a class that is imported is larger
 _READ_BYTES = 16 * 1024
 _SHOWN_BYTES = 200  # of a frame, as evidence
+_MOST_BUDGETS = 4096  # remembered; the least recently used one is dropped
 
 
 class Gateway:
@@ -68,7 +83,8 @@ class Gateway:
     `welcome` announces the `limits`, and connections are held to them. `on_change` is called after
     a player has come or gone, `on_offence` once a player is out of all its matches and they have
     ended. `on_leaving` is called with one that leaves between matches; it says in a line what that
-    costs the player (J10). `players` has, by name, those that are connected or may come back.
+    costs the player (J10). `note` says something to a bot's author in its `welcome`. `players` has,
+    by name, those that are connected or may come back.
     """
 
     def __init__(
@@ -99,24 +115,18 @@ class Gateway:
             referee.lag.total_s, self._is_here, self._leave, self._failed_to_write
         )
         self._pings = Pings(referee.lag.total_s)
-        self.login = Login(
-            referee,
-            limits,
-            self._outboxes.mark_dirty,
-            self._pings,
-            on_change=lambda: self.on_change(),
-            on_offence=lambda name, finding: self.on_offence(name, finding),
-            access=access,
-            requires_token=requires_token,
-            on_instruct=on_instruct,
-        )
-        self.players = self.login.players
-        self.admission = self.login.admission
+        self.note: Callable[[BotSession], str] = lambda player: ""
+        self.players = BotSessions()
+        self.admission = Admission(self.players, limits, access, requires_token)
+        self.admin_requests = AdminRequests(self.admission, on_instruct)
+        self.throttle = Throttle(limits, lambda: bool(referee.tables), self._loop.time)
+        self._session_by_connection: dict[Wire, BotSession] = {}
+        self._known_by_address: dict[str, Known] = {}
+        self._budgets: dict[str, Budget] = {}  # by the hash of a token
         gone, is_here = self._gone, self._is_here
         self._losses = Losses(referee, limits, self._loop.time, self.timers, gone, is_here)
         self.admission.left_s = self._losses.left_s
-        self._session_by_connection = self.login.session_by_connection
-        self.entrance = Entrance(self.login.throttle)
+        self.entrance = Entrance(self.throttle)
 
     async def open(
         self, host: str, port: int, tls: Callable[[], ssl.SSLContext] | None = None
@@ -151,11 +161,12 @@ class Gateway:
 
     def connected(self, connection: Wire) -> None:
         self._connections.add(connection)
-        self.login.connected(connection)
+        if isinstance(connection, Connection):  # no pipe of a launched bot
+            self.throttle.connected(connection)
 
     def was_read(self, connection: Wire, took_s: float) -> None:
         """Charge the loop's time to a peer that is no player."""
-        self.login.throttle.was_read(connection, took_s)
+        self.throttle.was_read(connection, took_s)
 
     def received(self, connection: Wire, frame: bytes, encoding: Encoding, arrived: float) -> None:
         player = self._session_by_connection.get(connection)
@@ -228,7 +239,7 @@ class Gateway:
     def _heard(self, connection: Wire, player: BotSession | None, message: BotMessage) -> bool:
         """Process a message that answers nothing; False if it was useless: too late or again."""
         if player is None:
-            self.login.received(connection, message)
+            self._log_in(connection, message)
         elif player.session.note(message):
             connection.useless = 0
             self._take(player, message)
@@ -279,7 +290,7 @@ class Gateway:
         player = self._session_by_connection.get(connection)
         if player is not None:
             self._outboxes.flush_now(player)
-        self.login.tell(connection, Refused(error.code, str(error)))
+        self._tell(connection, Refused(error.code, str(error)))
         is_known = player is not None and frame is not None
         if self.referee.practice and is_known and not isinstance(error, Flood):
             return
@@ -293,7 +304,7 @@ class Gateway:
             self._rule_out(player, finding)
             self._outboxes.flush_now(player)
         else:
-            self.login.offended(connection, finding)
+            self._stranger_offends(connection, finding)
         connection.close(CLOSE_PROTOCOL, str(error))
 
     def overflowed(self, connection: Wire, waiting: int) -> None:
@@ -307,7 +318,12 @@ class Gateway:
         """A connection is gone; its player may come back within the grace."""
         self._connections.discard(connection)
         self.entrance.disconnected(connection)
-        self.login.disconnected(connection)
+        if self.referee.lag.follows_stall(self._loop.time()):
+            self.throttle.known(connection)  # no failure of its own: the arena did not answer
+        else:
+            self.throttle.disconnected(connection)
+        self.admin_requests.disconnected(connection)
+        self._known_by_address.pop(connection.address, None)
         player = self._session_by_connection.pop(connection, None)
         if player is None or player.connection is not connection:
             return
@@ -329,7 +345,7 @@ class Gateway:
                 self.dismiss(player.name, finding, CLOSE_REFUSED)
             else:
                 self._send_away(player, text)
-        for connection in self.login.admin_requests.former():
+        for connection in self.admin_requests.former():
             connection.close(CLOSE_REFUSED, "the token was replaced")
         self.entrance.roster_changed()
 
@@ -341,6 +357,104 @@ class Gateway:
             self._outboxes.flush_now(player)
             if player.connection is not None:
                 player.connection.close(code, finding.text)
+
+    # --- login ---
+
+    def preauthenticate(self, address: str, known: Known) -> None:
+        """Log a known bot in when it says `hello` from this address."""
+        self._known_by_address[address] = known
+
+    def _log_in(self, connection: Wire, message: BotMessage) -> None:
+        """Take a first `hello`, or `instruct` at any time; all else raises `OutOfTurn`."""
+        try:
+            if isinstance(message, Instruct):
+                self.admin_requests.received(connection, message, partial(self._tell, connection))
+                self._is_known(connection)
+            elif isinstance(message, Hello):
+                self._enter(connection, message)
+            else:
+                raise OutOfTurn("expected hello as the first message")
+        except Unwelcome as why:
+            self._tell(connection, Refused(why.code, str(why)))
+            connection.close(CLOSE_REFUSED, str(why))
+            text = f"its {type(message).__name__.lower()} was refused: {why}"
+            finding = Finding(kind=Ending.ABSENT, text=text, mechanism=Mechanism.SESSION)
+            self._stranger_offends(connection, finding)
+
+    def _tell(self, connection: Wire, message: ArenaMessage) -> None:
+        """Send a message at once to a peer that is no player."""
+        encoding = connection.encoding or Encoding.JSON
+        connection.send(encode(message, encoding), encoding)
+
+    def _stranger_offends(self, connection: Wire, finding: Finding) -> None:
+        """Note an offence of a peer that is no player; a launched bot is known by its address."""
+        self.throttle.failed(connection)
+        if (known := self._known_by_address.get(connection.address)) is not None:
+            name, process = known
+            enforced = "time" if process is None else process.enforced
+            self.on_offence(name, msgspec.structs.replace(finding, enforced=enforced))
+
+    def _enter(self, connection: Wire, hello: Hello) -> None:
+        """Make a new player, or resume one; raises `Unwelcome` if the bot is refused."""
+        former = self.admission.resumed(hello)
+        if former is None:
+            name, process = self.admission.admitted(
+                hello, self._known_by_address.get(connection.address), connection.address
+            )
+        self._is_known(connection)
+        if former is not None:
+            self._resume(former, hello, connection)
+            return
+        player = BotSession(
+            hello, connection, self.limits.tables, self._outboxes.mark_dirty, name, process
+        )
+        self.players.add(player)
+        self._welcome(player, hello, connection)
+        self.on_change()
+
+    def _resume(self, player: BotSession, hello: Hello, connection: Wire) -> None:
+        """Go on with a session over another connection, which replaces the earlier one."""
+        former = player.connection
+        since = now = self._loop.time()
+        if former is not None:
+            self._session_by_connection.pop(former, None)
+            since = former.silent_since(now) or now
+            former.close(CLOSE_REPLACED, "the session goes on over another connection")
+            player.disconnected()
+        self.referee.on_lost(player, since)  # one that was silent counts as closed from now on
+        player.resumed(hello, connection)
+        self._welcome(player, hello, connection)
+        player.resend_unseen(hello.from_)
+        self.on_change()
+
+    def _welcome(self, player: BotSession, hello: Hello, connection: Wire) -> None:
+        self._session_by_connection[connection] = player
+        self._pings.add(player, self._loop.time())
+        now = self._loop.time()
+        connection.budget = player.budget = self._budget_of(player, connection)
+        if (until := player.budget.rests_until(now)) is not None:
+            connection.rest(until)
+        player.session.note(hello)
+        practice = self.referee.practice
+        name, secret = player.public_name, player.secret
+        note = self.note(player) or UNSET
+        player.send(Welcome(VERSION, name, secret, self.limits, practice, finish=True, note=note))
+
+    def _budget_of(self, player: BotSession, connection: Wire) -> Budget:
+        """Its session's budget, or its token's, so that a new connection brings no new budget."""
+        if player.budget is not None or player.token is None:
+            return player.budget or connection.budget
+        key = hashed(player.token)
+        self._budgets[key] = budget = self._budgets.pop(key, connection.budget)
+        if len(self._budgets) > _MOST_BUDGETS:
+            del self._budgets[next(iter(self._budgets))]
+        return budget
+
+    def _is_known(self, connection: Wire) -> None:
+        self.throttle.known(connection)
+        connection.hello_received()
+
+    # --- players ---
 
     def _take(self, player: BotSession, message: BotMessage) -> None:
         """Process a player's message that is in turn and no answer."""
@@ -438,7 +552,7 @@ class Gateway:
     def _tick(self) -> None:
         try:
             self.referee.tick()
-            self.login.throttle.tick()
+            self.throttle.tick()
             now = self._loop.time()
             for player, since in self._pings.tick(now):
                 self._cut_silent(player, since)

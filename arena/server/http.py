@@ -185,7 +185,7 @@ class HttpConnection(TcpConnection):
         tls = self._transport and self._transport.get_extra_info("ssl_object")
         self.is_secure = bool(tls) or proxies.is_https(self._host, request.headers)
         address = proxies.origin(self._host, request.headers)
-        if address != self.address and not self._entrance.moved(self, address):
+        if address != self.address and not self._entrance.throttle.moved(self, address):
             self._postponed = request
             self._is_served = False
             self._set_deadline(self._limits.hello_ms / 1000)

@@ -160,7 +160,7 @@ class PeerSockets(ABC, Generic[PeerT]):
             self.misbehaved(connection, error)
         except Unwelcome as why:
             peer.refuse(why.code, str(why))
-            self._gateway.login.throttle.blame(connection.address)
+            self._gateway.throttle.blame(connection.address)
             connection.close(CLOSE_REFUSED, str(why))
         except Exception:
             log.exception("the arena failed at a %s's frame", self.named[0])
@@ -170,7 +170,7 @@ class PeerSockets(ABC, Generic[PeerT]):
         """Say what was wrong, and close."""
         if (peer := self._peers.get(connection)) is not None:
             peer.refuse(error.code, str(error))
-        self._gateway.login.throttle.blame(connection.address)
+        self._gateway.throttle.blame(connection.address)
         connection.close(CLOSE_PROTOCOL, str(error))
 
     def overflowed(self, connection: Wire, waiting: int) -> None:
@@ -212,7 +212,7 @@ class PeerSockets(ABC, Generic[PeerT]):
         connection = peer.connection
         if self._messages.spend(connection.peer):
             return True
-        self._gateway.login.throttle.blame(connection.address)
+        self._gateway.throttle.blame(connection.address)
         connection.useless += self.messages  # what it still sends is not read
         why = f"expected at most {self.messages_per_s} messages a second"
         connection.close(CLOSE_PROTOCOL, why)

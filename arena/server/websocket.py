@@ -1,7 +1,8 @@
 """WebSockets: whole frames in and out of a connection.
 
-This is the only module that knows WebSocket. It drives the sans-I/O protocol of `websockets` from a
-bare asyncio protocol, which does 1.6 times the round trips of the library's connection objects.
+Besides pipes (`arena/server/stdio.py`) this is the only module that knows WebSocket. It drives the
+sans-I/O protocol of `websockets` from a bare asyncio protocol, which does 1.6 times the round trips
+of the library's connection objects.
 """
 
 from __future__ import annotations

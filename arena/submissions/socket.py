@@ -167,7 +167,7 @@ class SubmitterSockets(PeerSockets[Submitter]):
 
     def _look(self, peer: Submitter, now: float) -> None:
         if not peer.has_entered and now >= peer.entered_by:
-            self._gateway.login.throttle.blame(peer.connection.address)
+            self._gateway.throttle.blame(peer.connection.address)
             peer.connection.close(CLOSE_REFUSED, TOKEN_NEEDED)
         else:
             super()._look(peer, now)

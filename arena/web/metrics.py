@@ -73,7 +73,7 @@ class ArenaFigures(Collector):
             ("process_cpu_seconds", "CPU time used.", time.process_time()),
         ):
             yield CounterMetricFamily(name, help_, value)
-        strangers, failed = len(arena.gateway.login.throttle), bool(arena.storage.state)
+        strangers, failed = len(arena.gateway.throttle), bool(arena.storage.state)
         for name, help_, value in (
             ("arena_matches", "Matches that are played now.", len(referee.tables)),
             ("arena_competitions", "Competitions that are on.", len(arena.competitions)),

@@ -39,6 +39,7 @@ from protocol.watching import (
 __all__ = ["ViewerSocket", "Viewers"]
 
 _FEW, _FEW_PER_S = 5, 0.5  # enough to watch, whatever others behind the address ask
+_DESCRIBED = 20  # events that take the loop as long as a request
 
 
 class ViewerSocket(PeerSocket):
@@ -109,9 +110,11 @@ class Viewers(PeerSockets[ViewerSocket]):
             case Stand():
                 self._people.stand(peer)
             case Describe():
+                for _ in range(len(message.events) // _DESCRIBED):
+                    self._gateway.throttle.spent(peer.connection.address)
                 peer.tell(_captions(message))
             case Instruct():
-                requests = self._gateway.login.admin_requests
+                requests = self._gateway.admin_requests
                 requests.received(peer.connection, message, peer.tell)
 
     def _sit(self, peer: ViewerSocket, message: Sit, viewer: Viewer) -> None:
@@ -132,7 +135,7 @@ class Viewers(PeerSockets[ViewerSocket]):
         if not super()._is_within_limits(peer, now):
             return False
         is_little = self._few.spend(peer.connection.peer)
-        if self._gateway.login.throttle.spent(peer.connection.address) or is_little:
+        if self._gateway.throttle.spent(peer.connection.address) or is_little:
             return True
         why = "too much is asked from this address just now; come back in a minute"
         peer.connection.close(CLOSE_PROTOCOL, why)

@@ -192,7 +192,7 @@ class Web:
             fields = _fields(query)
             path = _path(path)
         except Unwelcome as error:
-            self._gateway.login.throttle.blame(visitor.address)
+            self._gateway.throttle.blame(visitor.address)
             self._send(visitor, problem(401, str(error)))
             return
         except UsageError as error:

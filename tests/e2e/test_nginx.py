@@ -162,7 +162,7 @@ async def test_what_came_with_a_request_that_waits_is_heard() -> None:
         arena.stranger("ann") as ann,
     ):
         arena.gateway.entrance.proxies.trust(["127.0.0.1"])
-        throttle = arena.gateway.login.throttle
+        throttle = arena.gateway.throttle
         await ann.hello(token=ANN)
         arena.open("blackjack", "ann", hands=1)
         for _ in range(10):
@@ -251,7 +251,7 @@ async def test_who_shares_the_proxys_connection_is_counted_apart(arena: Proxied)
 
     assert seen == [ELSEWHERE, FARTHER] * 10
     assert len(entrance.idle) == len(arena.gateway._connections) < 20
-    assert arena.gateway.login.throttle._near == {}
+    assert arena.gateway.throttle._near == {}
 
     async with arena.stranger("ann") as ann:  # perhaps over one of them, too
         await ann.hello(token=ANN)

@@ -187,7 +187,7 @@ async def test_who_cannot_speak_tls_is_cut(in_arena: Any, said: bytes, ends: str
             await all_of(reader)
         writer.close()
         await arena.emptied()
-        assert len(arena.gateway.login.throttle) == 0
+        assert len(arena.gateway.throttle) == 0
         await arena.still_plays()
 
 

@@ -81,7 +81,7 @@ async def test_the_page_and_documents_come_over_one_connection(in_house: Run) ->
             assert f'arena_http_requests_total{{code="200"}} {len(named) + 3}' in metrics
             assert len(house.gateway._connections) == 2
             assert "Connection" not in page.headers
-            assert (house.idle, len(house.gateway.login.throttle)) == (1, 0)
+            assert (house.idle, len(house.gateway.throttle)) == (1, 0)
 
             closed = await client.gets("/healthz", Connection="close")
             assert closed.headers["Connection"] == "close"
@@ -168,7 +168,7 @@ async def test_there_is_an_end_to_visitors_that_do_not_read(
             client = await stack.enter_async_context(house.peer())
             client.reads_nothing()
             client.asks("/")
-        while len(house.gateway.login.throttle):
+        while len(house.gateway.throttle):
             await asyncio.sleep(0)
 
         assert house.visitors <= 10

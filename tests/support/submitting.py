@@ -220,7 +220,7 @@ class SubmitterSurroundings(PageSockets[FakeSubmitterConnection]):
         super().__init__(FakeSubmitterConnection)
         self.running = running
         self.admission = Admission(BotSessions(), Limits(), Roster(running.store.engine).access())
-        self.login, self.throttle = self, self
+        self.throttle = self
         self.gone = 0
         self.owner = self.sockets = SubmitterSockets(cast(Gateway, self), running.service, self.now)
 

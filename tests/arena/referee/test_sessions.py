@@ -246,7 +246,7 @@ def ticks(crowd: IdleBots) -> Callable[[], object]:
 
     def tick() -> None:
         gateway.referee.tick()
-        gateway.login.throttle.tick()
+        gateway.throttle.tick()
         assert list(gateway._pings.tick(now)) == []
 
     # So many joins may have taken a second: that the arena stood still is noticed before.

@@ -1,15 +1,19 @@
-"""What the doctor says when a layer works, and when it does not."""
+"""What works on this machine with parts taken away: its layers, submissions, and room for bots."""
 
 from __future__ import annotations
 
 import platform
 import re
 import sys
+from typing import Any
 
 import pytest
 
 from arena.sandbox import bubblewrap, cgroup, doctor, process_table
-from arena.sandbox.doctor import Layer, examine
+from arena.sandbox.doctor import Layer, examine, fitting_bots, unsafe_because
+from protocol.messages import Limits
+
+LIMITS = Limits(memory_mib=512)
 
 NAMES = (
     "sampler",
@@ -38,7 +42,8 @@ def _all_work(monkeypatch: pytest.MonkeyPatch) -> None:
     for module in (cgroup, process_table, bubblewrap):
         monkeypatch.setattr(module, "probe", lambda **_: None)
     monkeypatch.setattr(bubblewrap, "knows", lambda _: True)
-    monkeypatch.setattr(doctor, "unsafe_because", lambda limits: ())
+    monkeypatch.setattr(doctor, "machine_mib", lambda: 8_192)
+    monkeypatch.setattr(sys, "platform", "linux")
     monkeypatch.setattr("os.geteuid", lambda: 1000, raising=False)
 
 
@@ -50,7 +55,6 @@ def test_every_layer_has_a_line() -> None:
     found = {layer.name: layer for layer in layers}
     assert all(found[name].active for name in NAMES[:3])
     assert found["CPU metering"].active
-    assert found["subreaper"].active is (sys.platform == "linux")
     assert "monotonic clock: steps of" in found["clock"].detail
     assert platform.python_version() in found["Python and platform"].detail
 
@@ -85,7 +89,7 @@ def test_every_layer_has_a_line() -> None:
             "safe here, but for memory that no process holds, .*: not delegated; memory for .*",
         ),
         (
-            *("submissions", "safety.os.geteuid", 0, True),
+            *("submissions", "doctor.os.geteuid", 0, True),
             "safe here, but the arena runs as root: .*; memory for .*",
         ),
         (
@@ -130,3 +134,67 @@ def test_open_files_are_told_in_bots(
     monkeypatch.setattr("resource.getrlimit", lambda which: limits)
 
     assert layer("open files") == Layer("open files", active, detail)
+
+
+# ---- Submissions
+
+
+def test_where_all_works_it_is_safe() -> None:
+    assert unsafe_because(LIMITS) == ()
+
+
+@pytest.mark.parametrize(
+    ("part", "stand_in", "why"),
+    [
+        (
+            "bubblewrap.probe",
+            lambda *, network=True: None if network else "blocked",
+            "no isolation without a network: blocked; install ",
+        ),
+        (
+            *("bubblewrap.knows", lambda option: option != "--size"),
+            "files in memory are not bounded: install ",
+        ),
+        (
+            *("bubblewrap.knows", lambda option: option != "--disable-userns"),
+            "user namespaces within are not forbidden: install ",
+        ),
+        (
+            *("doctor.machine_mib", lambda: 1_500),
+            "expected memory for 2 bots of 512 MiB, got 1,500 MiB in all, ",
+        ),
+    ],
+)
+def test_what_is_missing_makes_it_unsafe(
+    monkeypatch: pytest.MonkeyPatch, part: str, stand_in: Any, why: str
+) -> None:
+    monkeypatch.setattr(f"arena.sandbox.{part}", stand_in)
+
+    [reason] = unsafe_because(LIMITS)
+    assert reason.startswith(why)
+
+
+def test_memory_is_held_by_a_cgroup_or_by_the_sampler(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(process_table, "probe", lambda: "no /proc")
+    assert unsafe_because(LIMITS) == ()
+    monkeypatch.setattr(cgroup, "probe", lambda: "not delegated")
+
+    assert unsafe_because(LIMITS) == ("neither memory nor processes are limited: no /proc",)
+
+
+def test_elsewhere_than_on_linux_it_is_not_safe(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "platform", "darwin")
+    monkeypatch.setattr(bubblewrap, "probe", lambda **_: "Linux only")
+
+    [reason] = unsafe_because(LIMITS)
+    assert reason.endswith("; run the arena on Linux, or in a virtual machine")
+
+
+def test_as_many_bots_fit_as_memory_is_there_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert fitting_bots(LIMITS) == (8_192 - 512) // 512
+    assert fitting_bots(LIMITS, reserved_mib=2_048) == (8_192 - 512 - 2_048) // 512
+    assert fitting_bots(LIMITS, reserved_mib=100_000) == 0
+    assert fitting_bots(LIMITS, of_mib=2_048) == (2_048 - 512) // 512
+    # Without a control group nobody counts three directories in memory.
+    monkeypatch.setattr(cgroup, "probe", lambda: "not delegated")
+    assert fitting_bots(LIMITS) == (8_192 - 512) // (512 + 3 * 64)

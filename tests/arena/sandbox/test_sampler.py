@@ -1,6 +1,24 @@
-"""When the sampler samples, and whom it tells.
+"""When the sampler samples, what it reads, and whom it tells.
 
-What the figures mean is in test_process_usage, real systems are in tests/e2e.
+What the figures mean is in test_process_usage, real systems are in tests/e2e. In most tests words
+say what happens on a machine where `ann` is the bot below process 10:
+
+    11=140, 12<11=140/130    a process with so many MiB, in the place of another; its parent is 10
+                             unless it is said, and its share of the pages 0
+    99<1, 10<1@99            one without memory, such as somebody else's; it started at that time
+    -12                      it has ended
+    starts=…, vanish=12      it starts, or has ended, while a sample is taken
+    cpu11=250, cpu10=5+90    the ms that it used, and those of its children that it has waited for
+    waits11=30,5             for how many ms its threads have waited for a core
+    files11=7:140, mapped11=7    the MiB of its memfds by inode; of what its share contains
+    machine=240              what all files in memory hold
+    clocks, rarely           the system has a clock for each process; not all is read now and then
+    watch, watch=20, forget  ann is watched, below another supervisor, or no more
+    behind                   it is restless from now on
+    x3, X                    samples; one after which the event loop has no turn
+    cpu?250, waits?42, shares?2, looked?0, behind?11,12    what the sampler knows or has asked for
+
+Behind `>` stands what is told of ann.
 """
 
 from __future__ import annotations
@@ -8,8 +26,8 @@ from __future__ import annotations
 import asyncio
 import errno
 import logging
+import re
 import threading
-import time
 from collections.abc import AsyncIterator, Callable, Collection, Iterable, Mapping
 
 import pytest
@@ -23,49 +41,45 @@ from protocol.messages import Limits
 
 LIMITS = Limits(memory_mib=256, processes=4)
 TIMEOUT_S = 20.0
+PROCESS = re.compile(r"(\d+)(?:<(\d+))?(?:=(\d+)(?:/(\d+))?)?(?:@(\d+))?")
+ANN_312 = "memory 312 MiB > 256 MiB (sampled)"
 
 
 class FakeProcesses(Processes):
-    """A system's processes, as a test wants them; `pss` is not asked for without need."""
+    """A system's processes, as words have them."""
 
     def __init__(self) -> None:
-        self.asked: list[set[int]] = []
-        self.has_clocks = False
         self.all = {10: ProcessEntry(10, 1, "supervisor", 5, False)}
         self.held: dict[int, ProcessMemory] = {}
         self.shares: dict[int, int] = {}
         self.opened: dict[int, dict[int, int]] = {}
         self.mapped: dict[int, int] = {}
-        self.in_files = 0
-        self.asked_files = 0
-        self.asked_cpu: list[int] = []
         self.times: dict[int, tuple[float, float]] = {}
         self.waited: dict[int, dict[int, float]] = {}
-        self.asked_pss = 0
+        self.in_files = 0
+        self.has_clocks = False
+        self.asked: dict[str, list[object]] = {"entries": [], "pss": [], "files": [], "cpu": []}
         self.behind: set[int] = set()
-        self.broken: Exception | None = None
-        self.moves_on: Callable[[], None] = lambda: None  # when a share is asked for
+        self.on_pids: Callable[[], object] = lambda: None
+        self.on_pss: Callable[[], object] = lambda: None
 
-    def add(self, pid: int, parent: int = 10, mib: int = 10, *, pss: int = 0) -> None:
-        self.held[pid] = ProcessMemory(mib * MIB, mib * MIB)
-        self.shares[pid] = pss * MIB
-        self.put(ProcessEntry(pid, parent, "bot", 6, False))
-
-    def put(self, entry: ProcessEntry) -> None:
-        self.all = {**self.all, entry.pid: entry}  # a thread reads the old one
-
-    def remove(self, pid: int) -> None:
-        self.all = {key: it for key, it in self.all.items() if key != pid}
+    def put(self, word: str) -> None:
+        found = PROCESS.fullmatch(word)
+        assert found, word
+        pid, parent, mib, share, started = (int(text or 0) for text in found.groups())
+        self.all[pid] = ProcessEntry(pid, parent or 10, "bot", started or 6, False)
+        if mib:
+            self.held[pid] = ProcessMemory(mib * MIB, mib * MIB)
+            self.shares[pid] = share * MIB
 
     def pids(self) -> set[int]:
-        if self.broken is not None:
-            raise self.broken
-        return set(self.all)
+        before = set(self.all)
+        self.on_pids()
+        return before
 
     def entries(self, pids: Iterable[int]) -> Mapping[int, ProcessEntry]:
-        everything = self.all
-        self.asked.append(set(pids))
-        return {pid: everything[pid] for pid in pids if pid in everything}
+        self.asked["entries"].append({*pids})
+        return {pid: self.all[pid] for pid in pids if pid in self.all}
 
     def clock(self, pid: int) -> float | None:
         return self.times.get(pid, (0, 0))[0] if self.has_clocks and pid in self.all else None
@@ -74,22 +88,21 @@ class FakeProcesses(Processes):
         return self.held.get(pid)
 
     def pss(self, pid: int, but: Collection[int] = ()) -> int | None:
-        self.moves_on()
-        self.asked_pss += 1
+        self.on_pss()
+        self.asked["pss"].append(pid)
         return self.shares.get(pid, 0) - (self.mapped.get(pid, 0) if but else 0)
 
     def most_in_files(self) -> int:
         return self.in_files
 
     def files(self, pid: int) -> Mapping[int, int]:
-        self.asked_files += 1
+        self.asked["files"].append(pid)
         return self.opened.get(pid, {})
 
     def cpu(self, pid: int) -> ProcessCpu | None:
-        self.asked_cpu.append(pid)
-        if pid not in self.all:
-            return None
-        return ProcessCpu(pid, self.all[pid].started, *self.times.get(pid, (0, 0)))
+        self.asked["cpu"].append(pid)
+        entry = self.all.get(pid)
+        return entry and ProcessCpu(pid, entry.started, *self.times.get(pid, (0, 0)))
 
     def waits(self, pid: int, *, are_behind: bool = False) -> Mapping[int, float]:
         return self.waited.get(pid, {}) if pid in self.all else {}
@@ -98,122 +111,211 @@ class FakeProcesses(Processes):
         self.behind.add(pid)
 
 
-class SampledBots:
+class SampledMachine:
     """A sampler over pretended processes, and what it has found."""
 
     def __init__(self) -> None:
         self.processes = FakeProcesses()
-        self.found: list[tuple[str, str]] = []
+        self.found: list[str] = []
         self.threads: set[int] = set()
-        self._event = asyncio.Event()
+        self.event = asyncio.Event()
+        self.is_behind = False
         self.sampler = Sampler(LIMITS, self._note, self.processes)
-        self.sampler.start()
 
-    def watches(self, mib: int = 10) -> None:
-        """From now on `ann` is watched, whose one process has so much memory."""
-        self.processes.add(11, mib=mib)
-        self.sampler.watch("ann", 10)
+    async def does(self, words: str) -> None:
+        for word in words.split():
+            name, number, sign, about = re.fullmatch(r"([a-zX]*)(\d*)([=?]?)(.*)", word).groups()  # type: ignore[union-attr]
+            if sign == "?":
+                assert self._knows(name) == about, word
+            elif not name and word.startswith("-"):
+                del self.processes.all[int(word[1:])]
+            elif not name:
+                self.processes.put(word)
+            elif name in ("x", "X"):
+                for _ in range(int(number or 1)):
+                    self.sampler.sample()
+                    if name == "x":
+                        await asyncio.sleep(0)
+            else:
+                self._changes(name, int(number or 0), about)
 
-    async def finds(self) -> tuple[str, str]:
-        async with asyncio.timeout(TIMEOUT_S):
-            await self._event.wait()
-        return self.found[-1]
+    def _changes(self, name: str, pid: int, about: str) -> None:
+        processes = self.processes
+        match name:
+            case "cpu":
+                own, _, reaped = about.partition("+")
+                processes.times[pid] = float(own), float(reaped or 0)
+            case "waits":
+                waited = enumerate(map(float, about.split(",")))
+                processes.waited[pid] = {100 * pid + thread: ms for thread, ms in waited}
+            case "files":
+                sizes = (each.split(":") for each in about.split(","))
+                processes.opened[pid] = {int(inode): int(mib) * MIB for inode, mib in sizes}
+            case "mapped":
+                processes.mapped[pid] = int(about) * MIB
+            case "machine":
+                processes.in_files = int(about) * MIB
+            case "clocks":
+                processes.has_clocks = True
+            case "vanish":
+                processes.on_pss = lambda: processes.all.pop(int(about), None)
+            case "starts":
+                processes.on_pids = lambda: self._starts(about)
+            case "watch":
+                self.sampler.watch("ann", int(about or 10), lambda: self.is_behind)
+            case "forget":
+                self.sampler.forget("ann")
+            case "behind":
+                self.is_behind = True
+            case _:
+                raise AssertionError(name)
 
-    async def samples(self, count: int = 3) -> None:
-        """Wait for so many more samples, and for what they have to tell."""
-        until = self.sampler.samples + count
-        async with asyncio.timeout(TIMEOUT_S):
-            while self.sampler.samples < until:
-                await asyncio.sleep(0.001)
+    def _starts(self, word: str) -> None:
+        self.processes.put(word)
+        self.processes.times[11] = 1.0, 0.0
+        self.processes.on_pids = lambda: None
+
+    def _knows(self, name: str) -> str:
+        match name:
+            case "cpu":
+                return f"{self.sampler.cpu_ms('ann'):g}"
+            case "waits":
+                return f"{self.sampler.waited_ms('ann'):g}"
+            case "behind":
+                return ",".join(map(str, sorted(self.processes.behind)))
+        return str(len(self.processes.asked[{"shares": "pss", "looked": "files"}[name]]))
 
     def _note(self, name: str, finding: Finding) -> None:
-        self.found.append((name, finding.text))
+        assert name == "ann"
+        self.found.append(finding.text)
         self.threads.add(threading.get_ident())
-        self._event.set()
-
-
-@pytest.fixture(autouse=True)
-def _fast(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "INTERVAL_S", 0.002)
-    monkeypatch.setattr(module, "PAUSE_S", 0.002)
+        self.event.set()
 
 
 @pytest.fixture
-async def watched(_fast: None) -> AsyncIterator[SampledBots]:
-    bots = SampledBots()
-    yield bots
-    bots.sampler.close()
+async def machine(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[SampledMachine]:
+    monkeypatch.setattr(module, "INTERVAL_S", 0.002)
+    monkeypatch.setattr(module, "PAUSE_S", 0.002)
+    machine = SampledMachine()
+    yield machine
+    machine.sampler.close()
 
 
-async def test_a_finding_is_told_once_and_in_the_event_loop(watched: SampledBots) -> None:
-    watched.watches(312)
-    await watched.finds()
-    await watched.samples()
+ROWS = {
+    "a finding is told once": f"11=312 watch x3 > {ANN_312}",
+    "a tree is judged by its shares at two samples": (
+        "11=140/130 12<11=140/130 watch x shares?2 x2 shares?4 > memory 260 MiB > 256 MiB (sampled)"
+    ),
+    "also if nothing has run since the first": (
+        "clocks 11=140/130 12<11=10 watch x4 12<11=140/130 cpu12=1 x2 "
+        "> memory 260 MiB > 256 MiB (sampled)"
+    ),
+    "what is in files counts once, however many have them open": (
+        "11=20/15 12<11=20/15 files11=7:140 files12=7:140,8:100 machine=240 watch x2 "
+        "> memory 270 MiB > 256 MiB (sampled)"
+    ),
+    "files are looked for where they matter": (
+        "machine=156 11=100 watch x3 looked?0 machine=157 x3 looked?3"
+    ),
+    "what is in a file and mapped counts once": (
+        "machine=157 11=160/160 mapped11=150 files11=7:150 watch x3 shares?3"
+    ),
+    "a child with its parent's memory is nothing": (
+        "vanish=12 11=140/130 12<11=140/130 watch x5 shares?2"
+    ),
+    "nobody is found who is not watched any more": "watch forget 11=312 x3",
+    "a finding on its way is not the next bot's": "11=312 watch X 20<1@7 watch=20 x3",
+    "another process of its number is no supervisor": (
+        "watch 10<1@99 cpu10=0+5000 11=312 x3 cpu?0"
+    ),
+    # --- CPU time and waits ---
+    "cpu time is read when asked, also of who has ended": (
+        "cpu10=70+1000 11=10 watch x3 cpu11=250 cpu?250 -11 cpu?250 cpu10=75+1260 cpu?260 "
+        "-10 x3 cpu?260"
+    ),
+    "a child that nobody waited for is forgiven after two": (
+        f"11=10 12<11=10 cpu12=500 watch x3 -12 x4 cpu11=0+400 cpu?{900 - ROUNDING_MS:g}"
+    ),
+    "cpu time before the first sample is known, or a decision would pay": (
+        "11=10 cpu11=80 watch cpu?80"
+    ),
+    "waits are those of its processes, without its supervisor's": (
+        "11=10 12<11=10 waits10=1000 waits11=30,5 waits12=7 watch waits?42 waits11=40,5 waits?52"
+    ),
+    "the processes of a restless bot are put behind, those of later too": (
+        "11=10 watch x3 behind? behind x3 12<11=10 x behind?11,12"
+    ),
+    # --- what has not run is not read again ---
+    "who has run is read with what it has started": (
+        f"clocks 99<1 11=10 watch x4 12<11=312 cpu11=1 x > {ANN_312}"
+    ),
+    "a child that starts during a sample is found at the next": (
+        f"clocks 11=10 watch x4 starts=12<11=312 x2 > {ANN_312}"
+    ),
+    "who takes the place of a child that has ended is found": (
+        f"clocks 11=10 12<11=312 watch x0 -11 12<10=312 x2 > {ANN_312}"
+    ),
+    "also if its supervisor waits": f"clocks 11=10 watch x4 -11 12=312 cpu10=1 x2 > {ANN_312}",
+}
 
-    assert watched.found == [("ann", "memory 312 MiB > 256 MiB (sampled)")]
-    assert watched.threads == {threading.get_ident()}
 
-
-@pytest.mark.parametrize(
-    ("mib", "pss", "files", "in_files", "found"),
-    [
-        (140, 130, {}, 0, "memory 260 MiB > 256 MiB (sampled)"),
-        # What is in files counts once, however many have them open.
-        (20, 15, {11: {7: 140}, 12: {7: 140, 8: 100}}, 240, "memory 270 MiB > 256 MiB (sampled)"),
-    ],
-    ids=["a tree", "files"],
-)
-async def test_what_two_samples_find(
-    watched: SampledBots,
-    mib: int,
-    pss: int,
-    files: dict[int, dict[int, int]],
-    in_files: int,
-    found: str,
+@pytest.mark.parametrize("title", ROWS)
+async def test_what_is_sampled(
+    title: str, machine: SampledMachine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    processes = watched.processes
-    processes.add(11, mib=mib, pss=pss)
-    processes.add(12, 11, mib=mib, pss=pss)
-    processes.opened = {
-        pid: {number: size * MIB for number, size in each.items()} for pid, each in files.items()
-    }
-    processes.in_files = in_files * MIB
-    watched.sampler.watch("ann", 10)
+    words, _, told = ROWS[title].partition(" > ")
+    if "clocks" in words:
+        monkeypatch.setattr(module, "ALL", 1 << 30)
+    await machine.does(words)
 
-    assert await watched.finds() == ("ann", found)
-    assert processes.asked_pss == 4, "both processes, by two samples"
+    assert "; ".join(machine.found) == told
 
 
-async def test_files_count_once_and_are_looked_for_where_they_matter(watched: SampledBots) -> None:
-    processes = watched.processes
-    processes.in_files = 156 * MIB
-    watched.watches(100)
-    await watched.samples()
-    assert processes.asked_files == 0
+async def test_bots_and_others_that_rest_are_read_once_a_second(machine: SampledMachine) -> None:
+    await machine.does("clocks 99<1 11=10 watch x4")
+    machine.processes.asked["entries"].clear()
+    await machine.does(f"x{2 * module.ALL}")
 
-    processes.in_files = 157 * MIB
-    await watched.samples()
-    assert processes.asked_files > 0
-
-    processes.mapped, processes.opened = {11: 150 * MIB}, {11: {7: 150 * MIB}}
-    processes.add(11, mib=160, pss=160)
-    await watched.samples()
-    assert processes.asked_pss >= 2
-    assert watched.found == [], "what is in a file and mapped counts once"
+    assert [asked for asked in machine.processes.asked["entries"] if asked] == [{10, 11, 99}] * 2
 
 
-async def test_a_child_with_its_parents_memory_is_nothing(watched: SampledBots) -> None:
-    watched.processes.moves_on = lambda: watched.processes.remove(12)  # it executes a program
-    watched.processes.add(11, mib=140, pss=130)
-    watched.processes.add(12, 11, mib=140, pss=130)
-    watched.sampler.watch("ann", 10)
-    await watched.samples(5)
+async def test_an_id_that_became_a_bots_is_found_within_a_second(machine: SampledMachine) -> None:
+    await machine.does(f"clocks 12<1 11=10 watch x4 12<11=312 cpu11=1 x{module.ALL}")
 
-    assert watched.processes.asked_pss == 2
-    assert watched.found == []
+    assert machine.found == [ANN_312]
 
 
-async def test_a_sample_that_waited_is_soon_followed(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_cpu_time_is_read_again_only_of_what_has_run(machine: SampledMachine) -> None:
+    await machine.does("clocks 11=10 12<11=10 watch cpu?0")
+    machine.processes.asked["cpu"].clear()
+    await machine.does("cpu11=5 cpu?5 cpu11=9+7 cpu?16")
+
+    assert machine.processes.asked["cpu"] == [11, 11]
+
+
+async def test_nobody_knows_a_bot_that_is_not_watched(machine: SampledMachine) -> None:
+    await machine.does("watch forget")
+
+    with pytest.raises(KeyError):
+        machine.sampler.cpu_ms("ann")
+
+
+# ---- The thread
+
+
+async def test_a_thread_samples_and_the_event_loop_tells(machine: SampledMachine) -> None:
+    await machine.does("11=312 watch")
+    machine.sampler.start()
+    async with asyncio.timeout(TIMEOUT_S):
+        await machine.event.wait()
+
+    assert machine.threads == {threading.get_ident()}
+    assert machine.found == [ANN_312]
+
+
+async def test_a_sample_that_waited_is_soon_followed(
+    machine: SampledMachine, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Else whoever keeps the machine busy is found too late."""
     rests: list[float | None] = []
 
@@ -222,103 +324,15 @@ async def test_a_sample_that_waited_is_soon_followed(monkeypatch: pytest.MonkeyP
             rests.append(timeout)
             return super().wait(0.001)
 
-    def waits_for_a_core() -> set[int]:
-        threading.Event().wait(0.2)
-        return set()
-
-    watched = SampledBots()
-    watched.sampler.close()
-    monkeypatch.setattr(watched.processes, "pids", waits_for_a_core)
-    sampler = Sampler(LIMITS, lambda name, finding: None, watched.processes)
-    monkeypatch.setattr(sampler, "_closing", RecordedRests())
-    sampler.watch("ann", 10)
-    sampler.start()
+    monkeypatch.setattr(machine.sampler, "_closing", RecordedRests())
+    machine.processes.on_pids = lambda: threading.Event().wait(0.2)  # for a core
+    await machine.does("watch")
+    machine.sampler.start()
     async with asyncio.timeout(TIMEOUT_S):
-        while sampler.samples < 2:
+        while machine.sampler.samples < 2:
             await asyncio.sleep(0.001)
-    sampler.close()
+
     assert max(rest for rest in rests if rest is not None) < 0.2
-
-
-async def test_nobody_is_found_who_is_not_watched_any_more(watched: SampledBots) -> None:
-    watched.sampler.watch("ann", 10)
-    watched.sampler.forget("ann")
-    watched.processes.add(11, mib=312)
-    await watched.samples()
-
-    assert watched.found == []
-    with pytest.raises(KeyError):
-        watched.sampler.cpu_ms("ann")
-
-
-async def test_a_finding_on_its_way_is_not_the_next_bots(watched: SampledBots) -> None:
-    watched.watches(312)
-    until = time.monotonic() + TIMEOUT_S
-    while watched.sampler.samples < 3 and time.monotonic() < until:
-        time.sleep(0.001)  # the loop must not run: it would tell
-
-    assert watched.sampler.samples >= 3
-    watched.processes.put(ProcessEntry(20, 1, "supervisor", 7, False))
-    watched.sampler.watch("ann", 20)
-    await watched.samples()
-
-    assert watched.found == []
-
-
-async def test_another_process_of_its_number_is_no_supervisor(watched: SampledBots) -> None:
-    watched.sampler.watch("ann", 10)
-    watched.processes.put(ProcessEntry(10, 1, "other", 99, False))
-    watched.processes.times[10] = (0, 5000)
-    watched.processes.add(11, mib=312)
-    await watched.samples()
-
-    assert watched.found == []
-    assert watched.sampler.cpu_ms("ann") == 0
-
-
-async def test_cpu_time_is_read_when_asked_and_never_runs_back(watched: SampledBots) -> None:
-    watched.processes.times[10] = (70, 1000)  # a supervisor with a past
-    watched.watches()
-    await watched.samples()
-    watched.processes.times[11] = (250, 0)
-
-    assert watched.sampler.cpu_ms("ann") == 250
-    watched.processes.remove(11)
-
-    assert watched.sampler.cpu_ms("ann") == 250
-    watched.processes.times[10] = (75, 1260)  # it has waited for it
-
-    assert watched.sampler.cpu_ms("ann") == 260
-    watched.processes.remove(10)
-    await watched.samples()
-
-    assert watched.sampler.cpu_ms("ann") == 260
-
-
-async def test_a_child_nobody_waited_for_is_forgiven_after_two(watched: SampledBots) -> None:
-    watched.processes.add(11)
-    watched.processes.add(12, 11)
-    watched.processes.times[12] = (500, 0)
-    watched.sampler.watch("ann", 10)
-    await watched.samples()
-    watched.processes.remove(12)
-    await watched.samples(4)
-    watched.processes.times[11] = (0, 400)  # another one
-
-    assert watched.sampler.cpu_ms("ann") == 900 - ROUNDING_MS
-
-
-async def test_cpu_time_from_before_a_sample_is_known(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "INTERVAL_S", TIMEOUT_S)
-
-    watched = SampledBots()
-    watched.processes.add(11)
-    watched.processes.times[11] = (80, 0)
-    watched.sampler.watch("ann", 10)
-
-    assert watched.sampler.cpu_ms("ann") == 80, "else a decision would pay for it"
-    assert watched.sampler.samples == 0
-    watched.sampler.close()
 
 
 @pytest.mark.parametrize(
@@ -333,22 +347,23 @@ async def test_cpu_time_from_before_a_sample_is_known(monkeypatch: pytest.Monkey
         ),
     ],
 )
-async def test_our_fault_is_logged(
-    watched: SampledBots,
+async def test_our_fault_is_logged_and_it_goes_on(
+    machine: SampledMachine,
     caplog: pytest.LogCaptureFixture,
     error: Exception,
     line: str,
     is_traced: bool,
 ) -> None:
-    with caplog.at_level(logging.ERROR):
-        watched.processes.broken = error
-        watched.watches(312)
-        until = time.monotonic() + TIMEOUT_S
-        while not caplog.records and time.monotonic() < until:
-            await asyncio.sleep(0.001)
-        watched.processes.broken = None
+    def fails() -> None:
+        if not caplog.records:
+            raise error
 
-        assert await watched.finds() == ("ann", "memory 312 MiB > 256 MiB (sampled)")
+    machine.processes.on_pids = fails
+    with caplog.at_level(logging.ERROR):
+        await machine.does("11=312 watch")
+        machine.sampler.start()
+        async with asyncio.timeout(TIMEOUT_S):
+            await machine.event.wait()
 
     [record] = caplog.records
     assert (record.getMessage(), record.exc_info is not None) == (line, is_traced)
@@ -356,139 +371,11 @@ async def test_our_fault_is_logged(
 
 async def test_a_closed_sampler_tells_nothing_and_its_thread_has_ended() -> None:
     before = threading.active_count()
-    watched = SampledBots()
-    watched.watches(312)
-    watched.sampler.close()
+    machine = SampledMachine()
+    machine.sampler.start()
+    await machine.does("11=312 watch")
+    machine.sampler.close()
     await asyncio.sleep(0)
 
     assert threading.active_count() == before
-    assert watched.found == []
-
-
-async def test_what_its_processes_waited_for_a_core_is_asked_for(watched: SampledBots) -> None:
-    watched.processes.add(11)
-    watched.processes.add(12, 11)
-    watched.processes.waited = {10: {10: 1000.0}, 11: {11: 30.0, 111: 5.0}, 12: {12: 7.0}}
-    watched.sampler.watch("ann", 10)
-
-    assert watched.sampler.waited_ms("ann") == 42, "without its supervisor"
-    watched.processes.waited[11][11] = 40.0
-    assert watched.sampler.waited_ms("ann") == 52
-
-
-async def test_a_restless_bots_processes_are_put_behind_all_others_those_of_later_too(
-    watched: SampledBots,
-) -> None:
-    watched.processes.add(11)
-    is_restless: list[bool] = []
-    watched.sampler.watch("ann", 10, lambda: bool(is_restless))
-    await watched.samples()
-    before = set(watched.processes.behind)
-    is_restless.append(True)
-    await watched.samples()
-    watched.processes.add(12, 11)
-    await watched.samples()
-
-    assert (before, watched.processes.behind) == (set(), {11, 12})
-
-
-# ---- What has not run is not read again
-
-
-@pytest.fixture
-def _never_all(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "ALL", 1 << 30)
-
-
-async def test_bots_and_others_that_rest_are_read_once_a_second(watched: SampledBots) -> None:
-    watched.processes.has_clocks = True
-    watched.processes.put(ProcessEntry(99, 1, "other", 5, False))
-    watched.watches()
-    await watched.samples(4)
-    watched.processes.asked.clear()
-    await watched.samples(2 * module.ALL)
-
-    read = [asked for asked in watched.processes.asked if asked]
-    assert set(map(frozenset, read)) == {frozenset({10, 11, 99})}
-    assert 2 <= len(read) <= 3
-
-
-@pytest.mark.usefixtures("_never_all")
-async def test_a_bot_that_has_run_is_read_with_what_it_has_started(watched: SampledBots) -> None:
-    watched.processes.has_clocks = True
-    watched.processes.put(ProcessEntry(99, 1, "other", 5, False))
-    watched.watches()
-    await watched.samples(4)
-    watched.processes.add(12, 11, mib=312)
-    watched.processes.times[11] = 1.0, 0.0
-
-    assert (await watched.finds())[0] == "ann"
-
-
-@pytest.mark.usefixtures("_never_all")
-async def test_a_child_that_starts_while_a_sample_is_taken_is_found_at_the_next(
-    watched: SampledBots, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    processes = watched.processes
-    processes.has_clocks = True
-    watched.watches()
-    await watched.samples(4)
-    listed = processes.pids
-
-    def starts_just_now() -> set[int]:
-        monkeypatch.setattr(processes, "pids", listed)
-        before = listed()
-        processes.add(12, 11, mib=312)
-        processes.times[11] = 1.0, 0.0
-        return before
-
-    monkeypatch.setattr(processes, "pids", starts_just_now)
-    assert (await watched.finds())[0] == "ann"
-
-
-@pytest.mark.usefixtures("_never_all")
-@pytest.mark.parametrize("moved", [{}, {10: (1.0, 0.0)}], ids=["its child ends", "it waits"])
-async def test_who_takes_the_place_of_a_child_that_has_ended_is_found(
-    watched: SampledBots, moved: dict[int, tuple[float, float]]
-) -> None:
-    watched.processes.has_clocks = True
-    watched.processes.add(12, 11)
-    watched.watches()
-    await watched.samples(4)
-    watched.processes.remove(11)
-    watched.processes.put(ProcessEntry(12, 10, "bot", 6, False))  # adopted, and never runs
-    watched.processes.held[12] = ProcessMemory(312 * MIB, 312 * MIB)
-    watched.processes.times |= moved
-
-    assert (await watched.finds())[0] == "ann"
-
-
-async def test_an_id_that_became_a_bots_is_found_within_a_second(watched: SampledBots) -> None:
-    watched.processes.has_clocks = True
-    watched.processes.put(ProcessEntry(12, 1, "other", 5, False))
-    watched.watches()
-    await watched.samples(4)
-    watched.processes.add(12, 11, mib=312)  # between two samples, and nothing else tells
-    watched.processes.times[11] = 1.0, 0.0
-
-    assert (await watched.finds())[0] == "ann"
-
-
-async def test_cpu_time_is_read_again_only_of_what_has_run(watched: SampledBots) -> None:
-    watched.sampler.close()
-    processes = watched.processes
-    processes.has_clocks = True
-    processes.add(12, 11)
-    processes.add(11)
-    sampler = Sampler(LIMITS, lambda name, finding: None, processes)
-    sampler.watch("ann", 10)
-    sampler.cpu_ms("ann")
-    processes.asked_cpu.clear()
-    processes.times[11] = 5.0, 0.0
-
-    assert sampler.cpu_ms("ann") == 5.0
-    assert processes.asked_cpu == [11]
-    processes.times[11] = 9.0, 7.0  # it has waited for a child
-
-    assert sampler.cpu_ms("ann") == 16.0
-    assert processes.asked_cpu == [11, 11]
+    assert machine.found == []

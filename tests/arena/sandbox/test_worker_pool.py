@@ -39,13 +39,6 @@ def process_of(item: int, tick: Tick) -> int:
     return os.getpid()
 
 
-def process_of_three(item: int, tick: Tick) -> int:
-    """The process that does an item of three units."""
-    tick()
-    tick()
-    return process_of(item, tick)
-
-
 def talkative(item: str, tick: Tick) -> None:
     print(item)
 
@@ -292,27 +285,12 @@ def test_a_machine_without_masks_starts_workers_too(monkeypatch: pytest.MonkeyPa
 
 
 @pytest.mark.usefixtures("eager")
-@pytest.mark.parametrize(
-    ("task", "units_of_item", "report_s", "done_here"),
-    [
-        pytest.param(process_of, 1, -1.0, [0], id="after an item that is done"),
-        pytest.param(process_of_three, 3, -1.0, [], id="an item of which much is left, too"),
-        pytest.param(process_of, 500, 1e9, [0], id="not an item that is over by then"),
-    ],
-)
-def test_long_work_goes_to_other_processes(
-    monkeypatch: pytest.MonkeyPatch,
-    task: Task,
-    units_of_item: int,
-    report_s: float,
-    done_here: list[int],
-) -> None:
-    monkeypatch.setattr(worker_pool, "_REPORT_S", report_s)
-    results, units = all_results(task, [*range(20)], jobs=2, units=20 * units_of_item)
+def test_long_work_goes_to_other_processes_once_an_item_is_done() -> None:
+    results, units = all_results(process_of, [*range(20)], jobs=2)
 
     assert [item for item, _ in results] == [*range(20)]
-    assert [item for item, pid in results if pid == os.getpid()] == done_here
-    assert units == (60 if task is process_of_three else 20), "what was begun twice counts once"
+    assert [item for item, pid in results if pid == os.getpid()] == [0]
+    assert units == 20
 
 
 @pytest.mark.usefixtures("eager")

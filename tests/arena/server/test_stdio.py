@@ -140,6 +140,10 @@ async def connected(**limits: int) -> AsyncIterator[tuple[RecordingOwner, Pipe, 
     timers = Timers(asyncio.get_running_loop())
     changed = msgspec.structs.replace(LIMITS, **limits)
     pipe = await Pipe.open(owner, changed, timers, "ann", BotPipes(to_bot, from_bot))
+    assert (pipe.peer, pipe.encoding, pipe.is_open) == ("ann", Encoding.JSON, True)
+    assert (pipe.close_code, pipe.close_reason, pipe.min_rtt_ms) == (None, "", None)
+    assert not pipe.has_link
+    pipe.ping(b"nothing comes of it")
     try:
         yield owner, pipe, bot
     finally:
@@ -154,63 +158,147 @@ async def connected(**limits: int) -> AsyncIterator[tuple[RecordingOwner, Pipe, 
     assert owner.told[-1] == "lost"
 
 
-# --- what works ---
+# --- lines ---
 
-
-async def test_it_is_a_wire_without_a_link() -> None:
-    async with connected() as (_owner, pipe, bot):
-        wire: Wire = pipe
-
-        assert (wire.peer, wire.encoding, wire.is_open) == ("ann", Encoding.JSON, True)
-        assert (wire.close_code, wire.close_reason, wire.min_rtt_ms) == (None, "", None)
-        assert not wire.has_link
-        wire.ping(b"x")
-        wire.close(1000)
-        assert await bot.hear() == b""
-
-
-async def test_a_line_is_a_frame_both_ways() -> None:
-    async with connected() as (owner, pipe, bot):
-        bot.say('{"name": "Zoë"}\n'.encode())
-        await owner.until("received")
-        pipe.send(b'{"a":1}', Encoding.JSON)
-        pipe.send(b'{"b":2}', Encoding.JSON)
-
-        pipe.close(1000)
-        assert await bot.hear() == b'{"a":1}\n{"b":2}\n'
-
-    assert owner.frames == ['{"name": "Zoë"}'.encode()]
-
-
-async def test_lines_may_come_in_any_pieces() -> None:
-    async with connected() as (owner, _pipe, bot):
-        for byte in b"[1]\n[2]\n":
-            bot.say(bytes([byte]))
-            await asyncio.sleep(0)
-        bot.say(b"[3]\n[4]\n[")
-        await owner.until("received", 4)
-        bot.say(b"5]\n")
-        await owner.until("received", 5)
-
-    assert owner.frames == [b"[1]", b"[2]", b"[3]", b"[4]", b"[5]"]
-
-
-LINES: dict[str, tuple[bytes, list[bytes], int]] = {
-    "the lines of windows are lines": (b"\xef\xbb\xbf[1]\r\n  [2] \r\n", [b"[1]", b"[2]"], 0),
-    "empty lines are no frames but counted": (b"\n\r\n \t \n[1]\n", [b"[1]"], 3),
-    "what is no JSON is for the codec to refuse": (b"hello\n\xff\0\n", [b"hello", b"\xff\0"], 0),
-    "the longest line is a frame": (b"x" * 1024 + b"\n", [b"x" * 1024], 0),
+ROWS = {
+    "a line is a frame both ways": (
+        r"""say={"name":"Zo\xc3\xab"}\n until=received sends={"a":1} sends={"b":2} close
+        hears={"a":1}\n{"b":2}\n > {"name":"Zo\xc3\xab"}"""
+    ),
+    "lines may come in any pieces": (
+        r"""drips=[1]\n[2]\n say=[3]\n[4]\n[ until=received*4 say=5]\n until=received*5
+        > [1] [2] [3] [4] [5]"""
+    ),
+    "the lines of windows are lines": (
+        r"say=\xef\xbb\xbf[1]\r\n\x20\x20[2]\x20\r\n until=received*2 trifles=0 > [1] [2]"
+    ),
+    "empty lines are no frames but counted": (
+        r"say=\n\r\n\x20\t\x20\n[1]\n until=received trifles=3 > [1]"
+    ),
+    "what is no json is for the codec to refuse": (
+        r"say=hello\n\xff\0\n until=received*2 trifles=0 > hello \xff\0"
+    ),
+    "the longest line is a frame": rf"say={'x' * 1024}\n until=received > {'x' * 1024}",
+    **{
+        f"a line that is too long is refused and the bot hears it: {end}": (
+            rf"""say=[1]\n{"x" * 1025}{end} until=misbehaved closed hears="refused"\n
+            error=expected_frames_of_at_most_1024_bytes,_got_a_line_of_1025_or_more > [1]"""
+        )
+        for end in ("", r"\n[1]\n")
+    },
+    # --- the end ---
+    "the end of the bot's output is a lost connection": (
+        r"say=[1]\n[2 ends=output until=lost hears= > [1]"
+    ),
+    "the last words of a bot that has closed its input are heard": (
+        r"ends=input deaf sends=[0] say=[1]\n until=received ends=output until=lost > [1]"
+    ),
+    "a bot that has closed its input and goes on is cut": (
+        r"soon ends=input say=[1]\n until=received hello until=lost goes_on > [1]"
+    ),
+    "after a close nothing is sent and nothing heard": (
+        r"""sends="bye" close close sends="more" say=[1]\n hears="bye"\n ends=output until=lost close
+        sends="more" told=connected,lost"""
+    ),
+    "what follows a frame that closed the connection does not count": (
+        r"answers say=[1]\n[2]\n hears= > [1]"
+    ),
+    "a bot that writes on after a close is cut": "soon close goes_on until=lost",
+    "a cut can follow a close at once and be repeated": (
+        "close cut cut until=lost told=connected,lost"
+    ),
+    "also while much waits": "backlog close cut cut until=lost told=connected,lost",
+    # --- rests ---
+    "who rests is read later and loses nothing, and the latest counts": (
+        r"rest=1000 rest=0.05 say=1\n2\n turns told=connected until=received*2 > 1 2"
+    ),
+    "a close ends a rest": "rest=1000 close ends=output until=lost",
 }
+"""What a bot and the arena do, word by word, and the frames that came of it.
+
+A bot says something, in `drips` byte by byte, `ends` a stream of its own, or `goes_on` until it is
+cut; the arena `answers` a frame by a close. `soon` makes its patience short.
+"""
 
 
-@pytest.mark.parametrize(("said", "frames", "empty"), LINES.values(), ids=LINES)
-async def test_what_a_bot_says_in_lines(said: bytes, frames: list[bytes], empty: int) -> None:
-    async with connected() as (owner, _pipe, bot):
-        bot.say(said)
-        await owner.until("received", len(frames))
+def bytes_in(word: str) -> bytes:
+    return word.encode().decode("unicode_escape").encode("latin-1")
 
-    assert owner.frames == frames
-    assert owner.told.count("on_trivial_frame") == empty
+
+class PipeStage:
+    """Does what the words of a case say."""
+
+    def __init__(self, owner: RecordingOwner, pipe: Pipe, bot: FakePipeEnds) -> None:
+        self.owner, self.pipe, self.bot = owner, pipe, bot
+
+    async def does(self, word: str) -> None:
+        owner, pipe, bot = self.owner, self.pipe, self.bot
+        name, _, about = word.partition("=")
+        match name:
+            case "say":
+                bot.say(bytes_in(about))
+            case "drips":
+                for byte in bytes_in(about):
+                    bot.say(bytes([byte]))
+                    await asyncio.sleep(0)
+            case "goes_on":
+                with suppress(BrokenPipeError):
+                    while True:
+                        bot.say(b"[1]\n")
+                        await asyncio.sleep(0.001)
+            case "ends":
+                (bot.close_stdin if about == "input" else bot.close_stdout)()
+            case "hears":
+                assert await bot.hear() == bytes_in(about)
+            case "sends":
+                pipe.send(about.encode(), Encoding.JSON)
+            case "rest":
+                pipe.rest(asyncio.get_running_loop().time() + float(about))
+            case "close":
+                pipe.close(1000, "the arena has closed")
+            case "cut" | "hello":
+                (pipe.cut if name == "cut" else pipe.hello_received)()
+            case "answers":
+                owner.on_frame = lambda wire: wire.close(1000)
+            case "backlog":
+                while not pipe.is_behind:
+                    pipe.send(b"x" * 10_000, Encoding.JSON)
+            case "deaf":
+                while pipe._outward is not None:
+                    await asyncio.sleep(0)
+            case "turns":
+                await asyncio.sleep(0)
+                await asyncio.sleep(0)
+            case "until":
+                what, _, times = about.partition("*")
+                await owner.until(what, int(times or 1))
+            case "closed":
+                assert not pipe.is_open
+            case "error":
+                assert [*map(str, owner.errors)] == [about.replace("_", " ")]
+                assert isinstance(owner.errors[0], Oversize)
+            case "trifles":
+                assert owner.told.count("on_trivial_frame") == int(about)
+            case "told":
+                assert ",".join(owner.told) == about
+            case _:
+                raise AssertionError(word)
+
+
+@pytest.mark.parametrize("title", ROWS)
+async def test_what_goes_over_pipes(title: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    words, _, frames = " ".join(ROWS[title].split()).partition(" > ")
+    failures: list[object] = []
+    loop = asyncio.get_running_loop()
+    loop.set_exception_handler(lambda loop, context: failures.append(context))
+    if words.startswith("soon "):
+        monkeypatch.setattr(pipes, "_CLOSE_S", 0.05)
+    async with connected() as (owner, pipe, bot):
+        for word in words.removeprefix("soon ").split():
+            await PipeStage(owner, pipe, bot).does(word)
+
+    assert owner.frames == [bytes_in(frame) for frame in frames.split()]
+    assert failures == []
 
 
 async def test_a_flood_of_empty_lines_takes_no_longer_than_its_budget() -> None:
@@ -220,23 +308,6 @@ async def test_a_flood_of_empty_lines_takes_no_longer_than_its_budget() -> None:
 
     assert owner.frames == [b"[1]"]
     assert owner.told.count("on_trivial_frame") == 11 * Limits().unanswered
-
-
-# --- too much ---
-
-
-@pytest.mark.parametrize("end", [b"", b"\n[1]\n"], ids=["no end", "more lines"])
-async def test_a_line_that_is_too_long_is_refused_and_the_bot_hears_it(end: bytes) -> None:
-    async with connected() as (owner, pipe, bot):
-        bot.say(b"[1]\n" + b"x" * 1025 + end)
-        await owner.until("misbehaved")
-
-        assert not pipe.is_open
-        assert await bot.hear() == b'"refused"\n'
-    assert owner.frames == [b"[1]"]
-    [error] = owner.errors
-    assert isinstance(error, Oversize)
-    assert str(error) == ("expected frames of at most 1024 bytes, got a line of 1025 or more")
 
 
 async def test_a_long_line_in_drips_is_not_gathered_beyond_the_limit() -> None:
@@ -280,109 +351,6 @@ async def test_a_bot_that_is_behind_can_catch_up() -> None:
         assert heard == (b"x" * 10_000 + b"\n") * (len(heard) // 10_001)
 
 
-# --- the end ---
-
-
-async def test_the_end_of_the_bots_output_is_a_lost_connection() -> None:
-    async with connected() as (owner, pipe, bot):
-        bot.say(b"[1]\n[2")
-        bot.close_stdout()
-        await owner.until("lost")
-
-        assert pipe.close_code is None
-        assert await bot.hear() == b""
-
-    assert owner.frames == [b"[1]"]
-
-
-async def test_the_last_words_of_a_bot_that_has_closed_its_input_are_heard() -> None:
-    async with connected() as (owner, pipe, bot):
-        bot.close_stdin()
-        while pipe._outward is not None:
-            await asyncio.sleep(0)
-        pipe.send(b"[0]", Encoding.JSON)
-        bot.say(b"[1]\n")
-        await owner.until("received")
-        bot.close_stdout()
-        await owner.until("lost")
-
-    assert owner.frames == [b"[1]"]
-
-
-async def test_a_bot_that_has_closed_its_input_and_goes_on_is_cut(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(pipes, "_CLOSE_S", 0.05)
-
-    async with connected() as (owner, pipe, bot):
-        bot.close_stdin()
-        bot.say(b"[1]\n")
-        await owner.until("received")
-        pipe.hello_received()
-        await owner.until("lost")
-        with pytest.raises(BrokenPipeError):
-            bot.say(b"[2]\n")
-
-
-async def test_after_a_close_nothing_is_sent_and_nothing_heard() -> None:
-    async with connected() as (owner, pipe, bot):
-        pipe.send(b'"bye"', Encoding.JSON)
-        pipe.close(1000, "the arena has closed")
-        pipe.close(1000)
-        pipe.send(b'"more"', Encoding.JSON)
-        bot.say(b"[1]\n")
-
-        assert await bot.hear() == b'"bye"\n'
-        bot.close_stdout()
-        await owner.until("lost")
-        pipe.close(1000)
-        pipe.send(b'"more"', Encoding.JSON)
-
-    assert owner.told == ["connected", "lost"]
-
-
-async def test_what_follows_a_frame_that_closed_the_connection_does_not_count() -> None:
-    async with connected() as (owner, _pipe, bot):
-        owner.on_frame = lambda wire: wire.close(1000)
-        bot.say(b"[1]\n[2]\n")
-        await bot.hear()
-
-    assert owner.frames == [b"[1]"]
-
-
-async def test_a_bot_that_writes_on_after_a_close_is_cut(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pipes, "_CLOSE_S", 0.05)
-
-    async with connected() as (owner, pipe, bot):
-        pipe.close(1000)
-        with suppress(BrokenPipeError):
-            while True:
-                bot.say(b"[1]\n")
-                await asyncio.sleep(0.001)
-        await owner.until("lost")
-
-    assert owner.frames == []
-
-
-@pytest.mark.parametrize("backlog", [False, True])
-async def test_a_cut_can_follow_a_close_at_once_and_be_repeated(backlog: bool) -> None:
-    async with connected() as (owner, pipe, _bot):
-        while backlog and not pipe.is_behind:
-            pipe.send(b"x" * 10_000, Encoding.JSON)
-        failures: list[object] = []
-        loop = asyncio.get_running_loop()
-        loop.set_exception_handler(lambda loop, context: failures.append(context))
-        pipe.close(1000)
-        pipe.cut()
-        pipe.cut()
-        await owner.until("lost")
-        await asyncio.sleep(0)
-
-        assert failures == []
-
-    assert owner.told == ["connected", "lost"]
-
-
 async def test_descriptors_that_are_no_pipes_are_closed(tmp_path: Path) -> None:
     stdin, to_bot = os.pipe()
     (tmp_path / "file").touch()
@@ -398,33 +366,6 @@ async def test_descriptors_that_are_no_pipes_are_closed(tmp_path: Path) -> None:
 
     assert owner.told == []
     gc.collect()
-
-
-# --- rests ---
-
-
-async def test_who_rests_is_read_later_and_loses_nothing() -> None:
-    async with connected() as (owner, pipe, bot):
-        loop = asyncio.get_running_loop()
-        pipe.rest(loop.time() + 1000)
-        pipe.rest(loop.time() + 0.05)  # the latest counts
-        bot.say(b'"one"\n"two"\n')
-        await asyncio.sleep(0)
-        await asyncio.sleep(0)
-
-        assert owner.frames == []
-
-        await owner.until("received", 2)
-
-        assert owner.frames == [b'"one"', b'"two"']
-
-
-async def test_a_close_ends_a_rest() -> None:
-    async with connected() as (owner, pipe, bot):
-        pipe.rest(asyncio.get_running_loop().time() + 1000)
-        pipe.close(1000)
-        bot.close_stdout()
-        await owner.until("lost")
 
 
 # --- a WebSocket over the pipes, as the byte pump in a sandbox carries it ---

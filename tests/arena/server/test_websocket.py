@@ -1,12 +1,27 @@
-"""When a connection is read, on a transport that reads too early, as in asyncio before 3.11.4."""
+"""When a connection is read, on a transport that reads too early, as in asyncio before 3.11.4.
+
+In each test words say what happens, one after the other:
+
+    waits, gone             its owner does not serve it at once; its peer has closed it
+    made, made=late         the connection is made; right after that asyncio begins to read
+    turns                   the event loop has two turns
+    resumes, holds          the owner has it read on, or wait
+    hello                   its hello was received
+    rest=1000, cut, read    it rests for so many seconds; it is to be cut in a while; it is read on
+    GET, UPGRADE, half      the peer asks for something, or for a WebSocket, or begins to ask
+    answer=x                the answer is made
+    behind, drained         the peer does not read, and does again
+    ends=gets               the peer says its last, and still gets something
+    empty                   we say our last
+    reads? open? ws? …      what is so now; `until=reads?` in a moment
+"""
 
 from __future__ import annotations
 
 import asyncio
 import errno
 import os
-from collections.abc import Callable, Iterator
-from typing import TypeAlias, cast
+from typing import cast
 
 import pytest
 from websockets.http11 import Request
@@ -24,19 +39,20 @@ UPGRADE = (
     b"Connection: Upgrade\r\nSec-WebSocket-Version: 13\r\n"
     b"Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n"
 )
+REQUESTS = {"GET": GET, "UPGRADE": UPGRADE, "half": GET[:5]}
 
 
 class EagerTransport(asyncio.Transport):
     """Begins to read right after `connection_made`, though it says that it has paused.
 
-    It takes all that is written. If its peer has closed it, it cannot be shut down any more.
+    It takes all that is written. Without a peer it cannot be shut down any more.
     """
 
-    def __init__(self, *, has_peer: bool = True) -> None:
+    def __init__(self) -> None:
         super().__init__()
         self.is_paused = self.reads = self.is_closed = False
+        self.has_peer = True
         self.written = b""
-        self._has_peer = has_peer
 
     def begin(self) -> None:
         self.reads = True
@@ -62,7 +78,7 @@ class EagerTransport(asyncio.Transport):
         return True
 
     def write_eof(self) -> None:
-        if not self._has_peer:
+        if not self.has_peer:
             raise OSError(errno.ENOTCONN, os.strerror(errno.ENOTCONN))
 
     def close(self) -> None:
@@ -70,26 +86,6 @@ class EagerTransport(asyncio.Transport):
 
     def is_closing(self) -> bool:
         return self.is_closed
-
-
-class FakeOwner:
-    """Has everybody wait, or serves everybody at once."""
-
-    def __init__(self, *, serves: bool) -> None:
-        self.serves = serves
-
-    def connected(self, connection: Wire) -> None:
-        assert isinstance(connection, Connection)
-        if self.serves:
-            connection.resume_reading()
-        else:
-            connection.pause_reading()
-
-    def was_read(self, connection: Wire, took_s: float) -> None:
-        pass
-
-    def drained(self, connection: Wire) -> None:
-        pass
 
 
 class SlowEntrance(Entrance):
@@ -100,181 +96,138 @@ class SlowEntrance(Entrance):
             caller.accept(request)
 
 
-Opens: TypeAlias = Callable[..., Connection]
-Served: TypeAlias = tuple[Connection, EagerTransport]
+class OneConnection:
+    """A connection, its transport, and the owner, which serves it at once unless it `waits`."""
 
-
-@pytest.fixture
-def opens() -> Iterator[Opens]:
-    """Opens connections, whose deadlines end with the test."""
-    opened: list[Connection] = []
-
-    def opens(serves: bool = True) -> Connection:
-        timers = Timers(asyncio.get_running_loop())
-        owner = cast(ConnectionOwner, FakeOwner(serves=serves))
+    def __init__(self) -> None:
+        self.serves = True
+        self.transport = EagerTransport()
+        self.loop = asyncio.get_running_loop()
         buffer = memoryview(bytearray(64 * 1024))
-        context = ConnectionContext(owner, Limits(), timers, buffer, SlowEntrance())
-        opened.append(Connection(context))
-        return opened[-1]
+        owner = cast(ConnectionOwner, self)
+        context = ConnectionContext(owner, Limits(), Timers(self.loop), buffer, SlowEntrance())
+        self.connection = Connection(context)
+        self.most = len(self.connection.get_buffer(-1))
 
-    yield opens
-    for connection in opened:
-        connection._set_deadline(None)
+    # --- as its owner ---
 
+    def connected(self, connection: Wire) -> None:
+        if self.serves:
+            self.connection.resume_reading()
+        else:
+            self.connection.pause_reading()
 
-@pytest.mark.parametrize("serves", [True, False])
-async def test_who_is_to_wait_is_not_read_whatever_asyncio_does(opens: Opens, serves: bool) -> None:
-    connection = opens(serves)
-    transport, loop = EagerTransport(), asyncio.get_running_loop()
-    loop.call_soon(connection.connection_made, transport)  # as asyncio does
-    loop.call_soon(transport.begin)
-    await asyncio.sleep(0)
-    await asyncio.sleep(0)
+    def was_read(self, connection: Wire, took_s: float) -> None:
+        """It is no player's."""
 
-    assert transport.reads is serves
+    def drained(self, connection: Wire) -> None:
+        """Nothing waits for that."""
 
-    connection.resume_reading()
+    # --- words ---
 
-    assert transport.reads
+    async def does(self, word: str) -> None:
+        name, _, about = word.partition("=")
+        connection, transport = self.connection, self.transport
+        match name:
+            case "waits":
+                self.serves = False
+            case "gone":
+                transport.has_peer = False
+            case "made" if about:
+                self.loop.call_soon(connection.connection_made, transport)  # as asyncio does
+                self.loop.call_soon(transport.begin)
+            case "made":
+                connection.connection_made(transport)
+                transport.begin()
+            case "turns":
+                await asyncio.sleep(0)
+                await asyncio.sleep(0)
+            case "resumes":
+                connection.resume_reading()
+            case "holds":
+                connection.pause_reading()
+            case "hello":
+                connection.hello_received()
+            case "rest":
+                connection.rest(self.loop.time() + float(about))
+            case "cut":
+                connection._cut_later()
+            case "read":
+                connection._read_on()
+            case "GET" | "UPGRADE" | "half":
+                self._comes(REQUESTS[name])
+            case "answer":
+                connection.respond(200, [], about.encode() * 100_000)
+            case "behind":
+                connection.pause_writing()
+            case "drained":
+                connection.resume_writing()
+            case "ends":
+                assert connection.eof_received() is (about == "gets")
+            case "empty":
+                connection._write(b"")
+            case "said":
+                assert transport.written.endswith(about.encode())
+            case _:
+                assert self._is(name), word
 
+    def _is(self, state: str) -> bool:
+        match state:
+            case "reads?" | "paused?":
+                return self.transport.reads is (state == "reads?")
+            case "closed?" | "open?":
+                return self.transport.is_closed is (state == "closed?")
+            case "little?":
+                return len(self.connection.get_buffer(-1)) <= 2048 < self.most
+        assert state == "ws?"
+        return self.connection.is_open and self.connection._buffer_bytes == Limits().buffer_bytes
 
-async def test_who_says_all_and_is_gone_at_once_is_no_fault_of_the_arena(opens: Opens) -> None:
-    connection, transport = opens(False), EagerTransport(has_peer=False)
-    connection.connection_made(transport)
-    connection._write(b"")
-
-    assert transport.is_closed
-
-
-# --- rests ---
-
-
-@pytest.fixture
-async def welcome(opens: Opens) -> Served:
-    """A connection that is read."""
-    connection, transport = opens(), EagerTransport()
-    connection.connection_made(transport)
-    await asyncio.sleep(0)
-    transport.begin()
-    connection.hello_received()
-    return connection, transport
-
-
-async def test_who_rests_is_read_when_its_time_has_come(welcome: Served) -> None:
-    connection, transport = welcome
-    now = asyncio.get_running_loop().time()
-    connection.rest(now + 1000)
-    connection.rest(now)  # the latest counts
-
-    assert not transport.reads
-
-    async with asyncio.timeout(5):
-        while not transport.reads:
-            await asyncio.sleep(0)
-
-
-@pytest.mark.parametrize("ends", [Connection._cut_later, Connection._read_on])
-async def test_a_close_ends_a_rest(welcome: Served, ends: Callable[[Connection], None]) -> None:
-    connection, transport = welcome
-    connection.rest(asyncio.get_running_loop().time() + 1000)
-    ends(connection)
-
-    assert transport.reads
-
-
-async def test_who_is_closing_does_not_rest(welcome: Served) -> None:
-    connection, transport = welcome
-    connection._cut_later()
-    connection.rest(asyncio.get_running_loop().time() + 1000)
-
-    assert transport.reads
-
-
-# --- one request after another ---
-
-
-@pytest.fixture
-async def asking(opens: Opens) -> Served:
-    """A connection that is served, and may ask."""
-    connection, transport = opens(), EagerTransport()
-    connection.connection_made(transport)
-    transport.begin()
-    return connection, transport
-
-
-def comes(connection: Connection, data: bytes) -> None:
-    """These bytes, in as many reads as the connection wants."""
-    while data:
-        buffer = connection.get_buffer(-1)
-        now = data[: len(buffer)]
-        buffer[: len(now)] = now
-        connection.buffer_updated(len(now))
-        data = data[len(now) :]
+    def _comes(self, data: bytes) -> None:
+        """These bytes, in as many reads as the connection wants."""
+        while data:
+            buffer = self.connection.get_buffer(-1)
+            now = data[: len(buffer)]
+            buffer[: len(now)] = now
+            self.connection.buffer_updated(len(now))
+            data = data[len(now) :]
 
 
-async def test_a_websocket_that_was_asked_for_before_the_answer_was_made_is_read(
-    asking: Served,
-) -> None:
-    connection, transport = asking
-    comes(connection, GET)
-    comes(connection, UPGRADE)
-
-    assert not transport.reads
-
-    connection.respond(200, [], b"x" * 1_000_000)
-    await asyncio.sleep(0)
-    await asyncio.sleep(0)
-
-    assert connection.is_open
-    assert transport.reads
-    assert connection._buffer_bytes == Limits().buffer_bytes, "no answer is due"
-
-
-async def test_who_said_its_last_while_it_reads_an_answer_is_closed_after_it(
-    asking: Served,
-) -> None:
-    connection, transport = asking
-    comes(connection, GET)
-    connection.pause_writing()
-    connection.respond(200, [], b"x")
-    connection.eof_received()
-
-    assert not transport.is_closed
-
-    connection.resume_writing()
-
-    assert transport.is_closed
+ROWS = {
+    "who is served is read": "made=late turns reads? resumes reads?",
+    "who is to wait is not read, whatever asyncio does": "waits made=late turns paused? resumes reads?",
+    "who says all and is gone at once is no fault of the arena": "gone waits made empty closed?",
+    # --- rests ---
+    "who rests is read when its time has come, the latest": (
+        "made hello rest=1000 rest=0.01 paused? until=reads?"
+    ),
+    "a close ends a rest": "made hello rest=1000 cut reads?",
+    "a lost connection ends it, too": "made hello rest=1000 read reads?",
+    "who is closing does not rest": "made hello cut rest=1000 reads?",
+    # --- one request after another ---
+    "a websocket asked for before the answer was made is read after it": (
+        "made GET UPGRADE paused? answer=x turns ws? reads?"
+    ),
+    "who said its last while it reads an answer is closed after it": (
+        "made GET behind answer=x ends=gets open? drained closed?"
+    ),
+    "who said its last with requests unanswered gets their answers": (
+        "made GET GET answer=1 ends=gets turns answer=2 said=2 closed?"
+    ),
+    "little is read of what follows a request": "made GET little?",
+    "who is to wait is not read as its request is not whole": "made holds half paused?",
+}
 
 
-async def test_who_said_its_last_with_requests_unanswered_gets_their_answers(
-    asking: Served,
-) -> None:
-    connection, transport = asking
-    comes(connection, GET)
-    comes(connection, GET)
-    connection.respond(200, [], b"first")
-
-    assert connection.eof_received(), "the second has no answer yet"
-
-    await asyncio.sleep(0)
-    await asyncio.sleep(0)
-    connection.respond(200, [], b"second")
-
-    assert transport.written.endswith(b"second")
-    assert transport.is_closed
-
-
-async def test_little_is_read_of_what_follows_a_request(asking: Served) -> None:
-    connection, _ = asking
-    most = len(connection.get_buffer(-1))
-    comes(connection, GET)
-
-    assert len(connection.get_buffer(-1)) <= 2048 < most
-
-
-async def test_who_is_to_wait_is_not_read_as_its_request_is_not_whole(asking: Served) -> None:
-    connection, transport = asking
-    connection.pause_reading()
-    comes(connection, GET[:5])  # was on its way
-
-    assert not transport.reads
+@pytest.mark.parametrize("title", ROWS)
+async def test_when_a_connection_is_read(title: str) -> None:
+    stage = OneConnection()
+    try:
+        for word in ROWS[title].split():
+            if word.startswith("until="):
+                async with asyncio.timeout(5):
+                    while not stage._is(word.removeprefix("until=")):
+                        await asyncio.sleep(0.001)
+            else:
+                await stage.does(word)
+    finally:
+        stage.connection._set_deadline(None)

@@ -181,7 +181,7 @@ async def test_who_watches_or_is_idle_is_no_stranger_any_more(
         gone = [await client.reader.read() for client in there[:3]]
 
         assert gone == [b""] * 3, "those who were idle for longest"
-        assert (house.idle, house.viewers, len(house.gateway.login.throttle)) == (5, 8, 0)
+        assert (house.idle, house.viewers, len(house.gateway.throttle)) == (5, 8, 0)
         assert (await there[3].gets("/healthz")).status == 200
         await house.still_plays()
 
@@ -274,7 +274,7 @@ async def test_a_flood_harms_no_match(
     await floods(house, partial(asks, house))
 
     if "guesses" in request.node.name:
-        assert house.gateway.login.throttle._is_failing("127.0.0.1")
+        assert house.gateway.throttle._is_failing("127.0.0.1")
 
 
 # --- one connection for many requests ---
@@ -320,7 +320,7 @@ async def test_who_is_idle_for_long_is_closed(house: ArenaWithPage) -> None:
         assert await client.reader.read() == b""
         assert 15 <= asyncio.get_running_loop().time() - since <= 17
     await house.emptied()
-    assert not house.gateway.login.throttle._failures, "it was no failure"
+    assert not house.gateway.throttle._failures, "it was no failure"
 
 
 async def test_who_asks_on_and_reads_nothing_is_not_answered_on(house: ArenaWithPage) -> None:

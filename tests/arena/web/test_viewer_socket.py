@@ -33,7 +33,7 @@ class ViewerSurroundings(PageSockets[FakePageConnection]):
         self.log: list[str] = []
         self.looks: list[str] = []
         self.wrong: Exception | None = None
-        self.admission = self.login = self.throttle = self.admin_requests = self
+        self.admission = self.throttle = self.admin_requests = self
         self.owner = self.viewers = Viewers(
             cast(Gateway, self), cast(Spectators, self), cast(PeopleTables, self), self.now
         )
@@ -162,13 +162,14 @@ def test_the_events_of_a_seat_are_put_into_words(arena: ViewerSurroundings) -> N
     told = {"event": "told", "seat": None, "news": {"kind": "bid", "seat": 1, "bid": 4}}
     players = ["Eva", "ben", "cem", "dee"]
     for game in ("high_low", "nonsense"):
-        described = {"game": game, "seat": 0, "players": players, "events": [told, {}]}
+        described = {"game": game, "seat": 0, "players": players, "events": [told, *[{}] * 40]}
         connection.says({"type": "describe", **described})
 
     assert connection.heard == [
-        {"type": "captions", "captions": [{"text": "ben bids 4"}, {}]},
-        {"type": "captions", "captions": [{}, {}]},
+        {"type": "captions", "captions": [{"text": "ben bids 4"}, *[{}] * 40]},
+        {"type": "captions", "captions": [{}, *[{}] * 40]},
     ]
+    assert arena.spends == 2 * 3, "twenty events count as a request"
     assert connection.is_open
 
 

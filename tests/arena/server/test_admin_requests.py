@@ -11,8 +11,8 @@ import pytest
 
 from arena.referee.sessions import BotSessions
 from arena.referee.transport import Wire
+from arena.server.admin_requests import AdminRequests
 from arena.server.admission import Admission
-from arena.server.login import AdminRequests
 from arena.storage.tokens import Access, hashed
 from protocol.errors import UsageError
 from protocol.messages import VERSION, Action, Done, Instruct, Limits, Refused
@@ -51,7 +51,7 @@ class Work(NamedTuple):
     logged: list[str]
 
 
-IN_LOG = ["arena.server.login"]
+IN_LOG = ["arena.server.admin_requests"]
 WORKS = {
     "it is answered when it is done": Work(Done("2 new"), False, [Done("2 new")], []),
     "what fails is refused": Work(
