@@ -13,7 +13,7 @@ from arena.cli import _options as options
 from arena.cli import _output as output
 from arena.cli._results import Found, result_command
 from arena.games.figures import plural
-from arena.results.export import ExportedCompetition
+from arena.results.manifest import ExportedCompetition
 from protocol.errors import ArenaError
 
 __all__ = ["command"]

@@ -151,7 +151,7 @@ def _check_database(found: _Findings, place: str, competition: str | None) -> No
 
 
 def _check_export(found: _Findings, folder: Path) -> None:
-    from arena.results.export import MATCHES, manifest_of
+    from arena.results.manifest import MATCHES, manifest_of
 
     for competition in manifest_of(folder).competitions:
         found.competitions += 1

@@ -24,39 +24,18 @@ from arena.records.document import UNREADABLE, decoding_failure
 from arena.results import csv_tables
 from arena.results.html_report import page
 from arena.results.luck_table import LuckTable
+from arena.results.manifest import MANIFEST, MATCHES, Exported, ExportedCompetition, manifest_of
 from arena.storage.live_results import LiveResults, Summary
 from arena.storage.reader import document_of
 from arena.storage.roster import Member, NameHistory, Roster
 from arena.storage.store import Store
 from protocol.errors import ArenaError, IllegalAnswer, NoAnalysis, UsageError
 
-__all__ = ["DECISIONS", "MATCHES", "ExportedCompetition", "Options", "export", "manifest_of"]
+__all__ = ["DECISIONS", "Options", "export"]
 
-MATCHES = "matches.jsonl"  # of a competition, a document in every line
-_MANIFEST = "export.json"  # lists the files of an export, which tells them from those of others
 DECISIONS = "decisions.csv"  # of a competition, if they were asked for
 _PAGE = "index.html"
 _UNSAFE = re.compile(r"[^\w.-]+|^\.+")
-
-
-class ExportedCompetition(msgspec.Struct, frozen=True, kw_only=True):
-    """The folder of one competition; `matches` is the number of lines in its `MATCHES`.
-
-    Of these `uncounted` are void or taken back: no table counts them.
-    """
-
-    id: str
-    folder: str
-    files: tuple[str, ...]
-    matches: int
-    uncounted: int = 0
-
-
-class Exported(msgspec.Struct, frozen=True, kw_only=True):
-    """The manifest: the files in the folder itself, and the folders of the competitions."""
-
-    files: tuple[str, ...]
-    competitions: tuple[ExportedCompetition, ...]
 
 
 class Options(msgspec.Struct, frozen=True, kw_only=True):
@@ -101,8 +80,8 @@ def export(
             written.append(done)
             sections.append((writer.summary, {file: f"{name}/{file}" for file in done.files}))
         _write(partial / _PAGE, page(sections))
-        exported = Exported(files=(_PAGE, _MANIFEST), competitions=tuple(written))
-        _write(partial / _MANIFEST, _json(exported))
+        exported = Exported(files=(_PAGE, MANIFEST), competitions=tuple(written))
+        _write(partial / MANIFEST, _json(exported))
         _check(folder, options)  # again, as all this may have taken a while
         _put(partial, folder)
     return exported
@@ -228,23 +207,13 @@ def _folder_name(competition: str, taken: Sequence[str]) -> str:
     """An id as the name of a folder, on any system."""
     name = first = _UNSAFE.sub("-", competition)[:64] or "competition"
     number = 1
-    while name.lower() in [other.lower() for other in (*taken, _PAGE, _MANIFEST)]:
+    while name.lower() in [other.lower() for other in (*taken, _PAGE, MANIFEST)]:
         number += 1
         name = f"{first}-{number}"
     return name
 
 
 # ---- Folders
-
-
-def manifest_of(folder: Path) -> Exported:
-    """Read the manifest of an export; raises UsageError if the folder has none."""
-    try:
-        return msgspec.json.decode((folder / _MANIFEST).read_bytes(), type=Exported)
-    except (OSError, *UNREADABLE):
-        raise UsageError(
-            f"expected a folder that arena export has written, {folder} has no {_MANIFEST} of one"
-        ) from None
 
 
 def _check(folder: Path, options: Options) -> None:

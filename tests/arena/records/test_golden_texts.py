@@ -35,7 +35,7 @@ def results(game: str) -> Iterator[tuple[str, MatchResult]]:
     more: dict[str, Any] = {"shuffle": "uniform"} if game == "blackjack" else {}
     settings = {**GAMES[game].rounds(2), **more}
     versions = ("v1", "connected", "", "v2")[: GAMES[game].seats]
-    cut = {"offender": 1, "after": 14} if game in LONG else {}
+    cut: dict[str, Any] = {"offender": 1, "after": 14} if game in LONG else {}
     result = play(game, 2, settings=settings, note="Aha", versions=versions, **cut)
     yield "played", result
     yield "offence", play(game, 3, offender=0, worker="north\x1b")
