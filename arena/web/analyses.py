@@ -20,7 +20,7 @@ from arena.records.visibility import ViewerKind
 from arena.web.document_reader import DocumentReader
 from arena.web.documents import AnalysisState, AnalysisStatus
 from arena.web.questions import AnalysisTask, PageAnswer, SideQuestion
-from arena.web.side_process import Failure, SideJob, SideProcess, SideProcessFailed
+from arena.web.side_process import Failure, SideJob, SideProcess
 from arena.web.sized_cache import SizedCache
 
 __all__ = ["Analyses"]
@@ -124,17 +124,18 @@ class Analyses:
         running = task.status(AnalysisState.RUNNING, text)
         return msgspec.structs.replace(running, done=job.done, of=job.of)
 
-    def _ended(self, task: AnalysisTask, job: SideJob, answer: asyncio.Future[PageAnswer]) -> None:
+    def _ended(
+        self, task: AnalysisTask, job: SideJob, answer: asyncio.Future[PageAnswer | Failure]
+    ) -> None:
         """Keep the result of a task, unless nobody waited for it any more."""
         if answer.cancelled():
             return
-        error = answer.exception()
-        if isinstance(error, SideProcessFailed):
-            outcome = self._failed(task, error.failure)
+        now, found = self._clock(), answer.result()
+        if isinstance(found, Failure):
+            outcome = self._failed(task, found)
         else:
-            now = self._clock()
             took_s = now - (job.began_at or now)
-            outcome = _Outcome(task, answer.result(), now + max(_FRESH_S, _REST * took_s))
+            outcome = _Outcome(task, found, now + max(_FRESH_S, _REST * took_s))
         self._outcomes.put(task.subject, outcome)
 
     def _failed(self, task: AnalysisTask, failure: Failure) -> _Outcome:

@@ -131,9 +131,6 @@ def test_B6_a_reshuffle_comes_after_the_line_of_its_hand() -> None:
     assert all(lines[n + 1].startswith("Player bets ") for n in again)
 
 
-# ---- How it ended
-
-
 # ---- Records that are broken
 
 

@@ -258,25 +258,6 @@ def page(folder: Path) -> ParsedPage:
     return ParsedPage((folder / "index.html").read_text(encoding="utf-8"))
 
 
-def test_the_page_shows_every_competition_and_links_its_files(store: Store, folder: Path) -> None:
-    courses = (akq(store, run="monday"), *others(store))
-    ids = [course.id for course in courses]
-    done = export(store, folder, ids, Options(unfinished=True))
-    shown = page(folder)
-
-    assert shown.open == []
-    assert [section["id"] for section in shown.all("section")] == ids
-    links = [str(link["href"]) for link in shown.all("a")]
-    assert [link for link in links if link.startswith("#")] == [f"#{id_}" for id_ in ids]
-    files = {link for link in links if not link.startswith("#")}
-    assert files == {f"{one.folder}/{file}" for one in done.competitions for file in one.files}
-    assert all((folder / file).is_file() for file in files)
-    assert any("monday" in word for word in shown.words)
-    for name in ("ann", *names(9), SCRIPT, FORMULA):
-        assert name in shown.words
-    assert "seat 2 offended" in shown.words
-
-
 def test_a_name_does_nothing_and_nothing_comes_from_elsewhere(store: Store, folder: Path) -> None:
     course = akq(store, run='"><img src=x onerror=alert(1)>')
     export(store, folder, [course.id])
