@@ -12,11 +12,12 @@ import arena
 from arena.games.blackjack.script import drive
 from arena.games.catalogue import GAMES
 from arena.games.match import Record
+from arena.games.replay import SeatAnswered, events_of
 from arena.records.captions import seat_names
 from arena.records.narrative import tell
 from bots.blackjack import Simple
 from protocol.errors import ArenaError, UsageError
-from tests.support.sample_database import from_outside, missing, play
+from tests.support.sample_database import from_outside, missing, play, verdict_of
 
 NAMES = ("ann", "ben", "cem", "dee")
 SHUFFLES = [{"hands": 30, "shuffle": shuffle} for shuffle in ("riffle", "uniform")]
@@ -77,6 +78,36 @@ def test_one_round_alone() -> None:
 
 
 # ---- One seat
+
+
+@pytest.mark.parametrize("game", ["ace_king_queen", "gin_rummy", "high_low"])
+@pytest.mark.parametrize("seat", [0, 1])
+def test_one_seat_is_told_what_its_bot_was_told(game: str, seat: int) -> None:
+    """Nothing of the others' cards and notes."""
+    record = play(game, 5, note="secret").record
+    lines = text(record, seat=seat)
+    own = players(record)[seat]
+
+    decided = [line for line in lines if " ms]" in line]
+    assert decided
+    assert all(line.startswith(f"  {own} has ") for line in decided)
+    assert len(decided) < len(record.answers)
+    assert any("secret" in line for line in text(record))
+    first = next(event for event in events_of(record) if isinstance(event, SeatAnswered))
+    assert any("secret" in line for line in lines) == (seat == first.seat)
+    for other in players(record):
+        if other != own:
+            assert not any(line.startswith(f"  {other} is dealt") for line in lines)
+            assert not any(line.startswith(f"{other} took") for line in lines)
+
+
+def test_the_others_learn_one_word_of_it() -> None:
+    result = play("high_low", 2, offender=1)
+    verdict = verdict_of("m-1", players(result.record), result)
+    lines = text(result.record, verdict=verdict, seat=0)
+
+    assert "ben is out: illegal" in lines
+    assert not any('"no"' in line for line in lines)
 
 
 def test_a_match_that_is_told_by_another_version_says_so() -> None:
