@@ -15,9 +15,10 @@ import pytest
 from msgspec.structs import replace
 
 from arena.formats.formats import schedule_of
-from arena.formats.spec import Form, RelaunchSpec
+from arena.formats.spec import Form, RelaunchSpec, Settling
 from arena.games.catalogue import GAMES, game_named
 from arena.games.match import Record
+from arena.games.settle import Goal
 from arena.records import verify
 from arena.records.decisions import decisions
 from arena.records.document import MatchDocument
@@ -127,6 +128,10 @@ def test_all_files_are_as_they_were(
     course.removes("ann")
     course.ends()
     courses = [*others(store), *(begun(store, line) for line in WRITTEN)]
+    goal = Settling(goal=Goal.ORDER, level=2.0, most=40)
+    of = plan(Form.ROUND_ROBIN, ("ann", "ben", "cem"), settle=goal)
+    courses.append(WrittenCompetition(store, of, "settled"))
+    courses[-1].plays(1, ("ann", "ben"), (4, -4))
     ids = [course.id, *(each.id for each in courses)]
     export(store, folder, ids, Options(decisions=True))
     files = sorted(path for path in folder.rglob("*") if path.is_file())
