@@ -27,7 +27,7 @@ COMPETITIONS: dict[str, dict[str, Any]] = {
     "league": {"game": "three_card_poker", "offends": 2},
     "ladder": {"game": "ace_king_queen", "form": Form.LADDER, "players": ("ann",)},
     "elimination": {"game": "high_low", "offends": 2, "players": ("ann", "ben", *"cdefghi")},
-    "final": {"game": "high_low", "offends": 1, "players": ("ann", "ben", "cem", "dee")},
+    "final": {"game": "high_low", "players": ("ann", "ben", "cem", "dee")},
     "points": {"game": "gin_rummy", "played": 2, "offends": 1},
 }
 
