@@ -124,18 +124,6 @@ def _fields(kind: type[BotMessage]) -> tuple[msgspec.structs.FieldInfo, ...]:
     return msgspec.structs.fields(kind)
 
 
-def _dealt(record: Record) -> tuple[Any, ...]:
-    """What was dealt, as a heading has it.
-
-    Raises as `heading_of`.
-    """
-    _check_end(played_through(record), record)
-    if record.decks is not None:
-        return record.decks
-    dealt = (event.deal for event in events_of(record) if type(event) is CardsDealt)
-    return tuple(map(msgspec.to_builtins, dealt))
-
-
 def _check_end(match: MatchState, record: Record) -> None:
     """Raise `IllegalAnswer` if a match, after its last answer, cannot have ended as recorded."""
     ended, asked = record.termination, match.pending
@@ -158,6 +146,11 @@ def heading_of(record: Record, players: Sequence[str], seat: int, about: str) ->
     have ended as the record says; ValueError for an unknown game, bad settings, no seed or decks,
     or too few decks.
     """
+    _check_end(played_through(record), record)
+    decks = record.decks
+    if decks is None:
+        dealt = (event.deal for event in events_of(record) if type(event) is CardsDealt)
+        decks = tuple(map(msgspec.to_builtins, dealt))
     return Heading(
         transcript=VERSION,
         about=about,
@@ -167,7 +160,7 @@ def heading_of(record: Record, players: Sequence[str], seat: int, about: str) ->
         seat=seat,
         seed=record.seed,
         nonces=record.nonces,
-        decks=_dealt(record),
+        decks=decks,
         answers=record.answers,
         scores=record.scores,
         termination=record.termination,

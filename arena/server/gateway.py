@@ -406,7 +406,7 @@ class Gateway:
             self._resume(former, hello, connection)
             return
         player = BotSession(
-            hello, connection, self.limits.tables, self._outboxes.mark_dirty, name, process
+            hello, connection, self.limits.tables, self._outboxes.mark_dirty, name, process=process
         )
         self.players.add(player)
         self._welcome(player, hello, connection)

@@ -20,7 +20,7 @@ from arena.records.visibility import ViewerKind
 from arena.web.document_reader import DocumentReader
 from arena.web.documents import AnalysisState, AnalysisStatus
 from arena.web.questions import AnalysisTask, PageAnswer, SideQuestion
-from arena.web.side_process import Failure, SideJob, SideProcess, SideProcessFailed
+from arena.web.side_process import Failure, SideJob, SideProcess
 from arena.web.sized_cache import SizedCache
 
 __all__ = ["Analyses"]
@@ -82,16 +82,24 @@ class Analyses:
         if task.refused:
             return _answer(task.status(AnalysisState.REFUSED, task.refused))
         outcome = self._outcomes.get(task.subject)
-        if outcome is not None and self._stands(outcome, task):
-            return outcome.answer if packs else _unpacked(outcome.answer)
+        if outcome is not None and (
+            (outcome.is_final and outcome.task == task) or self._clock() < outcome.until
+        ):
+            answer = outcome.answer
+            if packs or not answer.is_packed:
+                return answer
+            body = gzip.decompress(answer.body)
+            return msgspec.structs.replace(answer, body=body, is_packed=False)
         viewer = question.viewer
         is_public = viewer.kind is ViewerKind.PUBLIC
         user = address if is_public else f"{viewer.kind.value} {viewer.name}"
         job = self._process.pending(task.subject)
         if job is None:
-            room = _MOST_PUBLIC if is_public else _MOST_WAITING
-            if (why := self._refusal(user, room)) is not None:
-                return _answer(task.status(AnalysisState.REFUSED, why))
+            waiting = self._waiting()
+            if len(waiting) >= (_MOST_PUBLIC if is_public else _MOST_WAITING):
+                return _answer(task.status(AnalysisState.REFUSED, _BUSY))
+            if sum(job.user == user for job in waiting) >= _MOST_OF_ONE:
+                return _answer(task.status(AnalysisState.REFUSED, _YOURS))
             question = msgspec.structs.replace(question, task=task, packs=True)
             job = self._process.ask(user, task.subject, question)
             job.answer.add_done_callback(partial(self._ended, task, job))
@@ -100,19 +108,9 @@ class Analyses:
 
     # --- within ---
 
-    def _stands(self, outcome: _Outcome, task: AnalysisTask) -> bool:
-        return (outcome.is_final and outcome.task == task) or self._clock() < outcome.until
-
     def _waiting(self) -> list[SideJob]:
         """The analyses in the queue, the next one first."""
         return [job for job in self._process.waiting if job.question.task is not None]
-
-    def _refusal(self, user: str, room: int) -> str | None:
-        """Why a new task of a user is not queued, where at most `room` may wait."""
-        waiting = self._waiting()
-        if len(waiting) >= room:
-            return _BUSY
-        return _YOURS if sum(job.user == user for job in waiting) >= _MOST_OF_ONE else None
 
     def _status(self, task: AnalysisTask, job: SideJob, user: str) -> AnalysisStatus:
         """How far a task is, as `user` is told."""
@@ -126,17 +124,18 @@ class Analyses:
         running = task.status(AnalysisState.RUNNING, text)
         return msgspec.structs.replace(running, done=job.done, of=job.of)
 
-    def _ended(self, task: AnalysisTask, job: SideJob, answer: asyncio.Future[PageAnswer]) -> None:
+    def _ended(
+        self, task: AnalysisTask, job: SideJob, answer: asyncio.Future[PageAnswer | Failure]
+    ) -> None:
         """Keep the result of a task, unless nobody waited for it any more."""
         if answer.cancelled():
             return
-        error = answer.exception()
-        if isinstance(error, SideProcessFailed):
-            outcome = self._failed(task, error.failure)
+        now, found = self._clock(), answer.result()
+        if isinstance(found, Failure):
+            outcome = self._failed(task, found)
         else:
-            now = self._clock()
             took_s = now - (job.began_at or now)
-            outcome = _Outcome(task, answer.result(), now + max(_FRESH_S, _REST * took_s))
+            outcome = _Outcome(task, found, now + max(_FRESH_S, _REST * took_s))
         self._outcomes.put(task.subject, outcome)
 
     def _failed(self, task: AnalysisTask, failure: Failure) -> _Outcome:
@@ -161,9 +160,3 @@ def _shown(user: str, to: str) -> str:
 
 def _answer(status: AnalysisStatus) -> PageAnswer:
     return PageAnswer(200, msgspec.json.encode(status))
-
-
-def _unpacked(answer: PageAnswer) -> PageAnswer:
-    if not answer.is_packed:
-        return answer
-    return msgspec.structs.replace(answer, body=gzip.decompress(answer.body), is_packed=False)

@@ -24,7 +24,7 @@ from arena.records.mistakes import JudgedDecision, mistakes_of
 from arena.records.seat_document import seat_match
 from arena.records.visibility import LADDER_S, Viewer, is_open_to
 from arena.storage.reader import StoreReader
-from arena.web.competition_cache import CachedCompetition
+from arena.web.competition_pages import CachedCompetition
 from arena.web.documents import DecisionMark, MistakesPage, Refusal, StrengthPage
 from arena.web.match_pages import RequestedMatch
 from arena.web.questions import AnalysisKind, AnalysisTask

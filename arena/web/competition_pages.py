@@ -5,15 +5,19 @@ the text may tell cards. All results are public.
 
 The records of matches say how long each decision took, but only the rules know whose it was. So
 matches are replayed for the histogram of a bot, each once, until there are enough answers.
+
+A document is cached until there are new results, and for nine times as long as it took to make. So
+making the same document again and again takes at most a tenth of the reader's time, however many
+people look on and however fast matches are played.
 """
 
 from __future__ import annotations
 
 from array import array
 from bisect import bisect_left
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from statistics import quantiles
-from typing import Any
+from typing import Any, NamedTuple, TypeVar
 
 import msgspec
 
@@ -25,19 +29,38 @@ from arena.formats.schedule import Pairing
 from arena.formats.spec import Form
 from arena.games.catalogue import game_named, game_title
 from arena.games.match import Record, Result
+from arena.games.names import owner_of
 from arena.games.replay import SeatAnswered, events_of
-from arena.records.visibility import LADDER_S, Viewer, ViewerKind, is_open_to, sees_luck
-from arena.results.luck_table import LuckLine
+from arena.records.visibility import (
+    LADDER_S,
+    OWN_MATCHES,
+    Viewer,
+    ViewerKind,
+    is_open_to,
+    sees_luck,
+)
+from arena.results.luck_table import LuckLine, LuckTable
+from arena.storage.live_results import LiveResults
 from arena.storage.models import CompetitionRow, CompetitionState, MatchRow
 from arena.storage.reader import StoreReader
 from arena.web import documents
-from arena.web.competition_cache import CachedCompetition, ruling
 from arena.web.documents import Refusal, Ruling, RulingWithEvidence
 from arena.web.sized_cache import SizedCache
 from protocol.errors import ArenaError
-from protocol.messages import Termination
+from protocol.messages import Termination, Verdict
 
-__all__ = ["Stopwatch", "bot", "competitions", "cross_table", "matches", "overview", "pairing"]
+__all__ = [
+    "LUCK_S",
+    "CachedCompetition",
+    "Stopwatch",
+    "bot",
+    "competitions",
+    "cross_table",
+    "matches",
+    "overview",
+    "pairing",
+    "ruling",
+]
 
 MOST_MATCHES = 200  # of one answer
 _BAND_MATCHES, _BAND_POINTS = 2_000, 100  # of two bots: a band of a screen's width needs no more
@@ -46,6 +69,125 @@ _POINTS = 500  # of a curve: more than a screen shows
 _EDGES = (0, 1, 2, 5, 10, 20, 50, 100, 200, 500, 1_000, 2_000, 5_000, 10_000, 60_000)
 _TIMES = 2_000_000  # answers whose times are cached
 _DIGITS = 6  # of a mean in a cross table, which may have 40,000 cells
+_DOCUMENTS = 256  # of one competition that are cached
+_REST = 9.0  # times what making a document took: how long it is cached in any case
+_CURVES = 64  # bots whose curves are cached
+LUCK_S = 600.0  # between two looks at whose luck may be seen by now
+_LOOK_S = 0.2  # between two looks at the database, for a class that asks all at once
+
+Made = TypeVar("Made")
+
+
+class CachedCompetition:
+    """A competition, and a cache of its documents; `clock` is monotonic, in seconds.
+
+    Raises UsageError if there is no such competition. It and `update` raise StoreFailed if the
+    database cannot be read.
+    """
+
+    def __init__(self, reader: StoreReader, competition: str, clock: Callable[[], float]) -> None:
+        self.reader = reader
+        self._clock = clock
+        self.results = LiveResults(reader, competition)
+        self._cache = SizedCache[Hashable, _Cached](_DOCUMENTS)
+        self._curves = SizedCache[str, _Curve](_CURVES)
+        self._due = clock() + _LOOK_S
+        self._version = 0
+        self._sums_revision = reader.sums_revision()
+
+    @property
+    def id(self) -> str:
+        return self.results.competition.id
+
+    @property
+    def is_over(self) -> bool:
+        """Whether everybody may see everything (J8)."""
+        return self.results.is_over
+
+    def update(self) -> None:
+        """Read new results, unless that was done less than 0.2 s ago."""
+        if self._clock() < self._due:
+            return
+        sums_revision = self.reader.sums_revision()
+        if self.results.update() or sums_revision != self._sums_revision:
+            self._version += 1
+            self._sums_revision = sums_revision
+        self._due = self._clock() + _LOOK_S
+
+    def cached(self, key: Hashable, make: Callable[[], Made]) -> Made:
+        """The cached value of a key; `make` makes a new one if it is too old or missing."""
+        began = self._clock()
+        cached = self._cache.get(key)
+        if cached is None or (cached.version != self._version and cached.until <= began):
+            made = make()
+            now = self._clock()
+            cached = _Cached(made, self._version, now + _REST * (now - began))
+            self._cache.put(key, cached)
+        value: Made = cached.value
+        return value
+
+    @property
+    def standings(self) -> tuple[Any, ...]:
+        return self.cached("standings", lambda: self.results.standings)
+
+    @property
+    def cross_table(self) -> dict[str, dict[str, Any]]:
+        return self.cached("cross table", lambda: self.results.book.cross_table)
+
+    def luck(self, until: float | None = None) -> LuckTable:
+        """What the bots won without luck; with `until`, in matches that were over by then."""
+        # What is due by then becomes more without anything new.
+        key = "luck", until and until // LUCK_S
+        return self.cached(key, lambda: LuckTable(self.results.luck(until), self.results.unranked))
+
+    def own_luck(self, owner: str) -> dict[str, LuckLine]:
+        """What an owner's bots won without luck in whole twenties of their matches.
+
+        Two looks never tell the luck of a single match.
+        """
+
+        def lines() -> dict[str, LuckLine]:
+            played, out = self.results.luck(), self.results.unranked
+            names = {name for players, _ in played for name in players if owner_of(name) == owner}
+            found = {}
+            for name in names:
+                own = [match for match in played if name in match[0]]
+                table = LuckTable(own[: len(own) // OWN_MATCHES * OWN_MATCHES], out)
+                if name in (by_bot := table.lines()):
+                    found[name] = by_bot[name]
+            return found
+
+        return self.cached(("own luck", owner), lines)
+
+    def curve(self, bot: str) -> tuple[tuple[float, int], ...]:
+        """(when, score up to then) after each match of a bot that counts; reads only new ones."""
+        revision = self.results.competition.revision
+        curve = self._curves.get(bot)
+        if curve is None or curve.revision != revision:
+            curve = _Curve(revision)
+            self._curves.put(bot, curve)
+        for number, at, score in self.reader.scores(self.id, bot, curve.last):
+            curve.last = number
+            curve.score += score
+            curve.points.append((at, curve.score))
+        return tuple(curve.points)
+
+
+class _Cached(NamedTuple):
+    """A value, the version of the results that it shows, and how long it is good in any case."""
+
+    value: Any
+    version: int
+    until: float
+
+
+class _Curve(msgspec.Struct):
+    """A bot's scores up to the match with the number `last`, at a revision of the competition."""
+
+    revision: int
+    last: int = 0
+    score: int = 0
+    points: list[tuple[float, int]] = []
 
 
 class Stopwatch:
@@ -231,6 +373,16 @@ def _row_for(cached: CachedCompetition, row: Any, viewer: Viewer) -> Any:
         return row
     hidden = Termination(ended.kind, ended.seat)
     return msgspec.structs.replace(row, eliminated=hidden)
+
+
+def ruling(
+    at: float, verdict: Verdict, viewer: Viewer, is_over: bool
+) -> Ruling | RulingWithEvidence:
+    """A verdict, with as much of it as a viewer may see."""
+    if is_open_to(viewer, verdict.bot, is_over):
+        return RulingWithEvidence(**msgspec.structs.asdict(verdict), at=at)
+    kind, event = verdict.kind.value, verdict.event
+    return Ruling(verdict.bot, verdict.match, kind, at, event, verdict.forgiven)
 
 
 def _rulings(

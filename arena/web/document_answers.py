@@ -7,8 +7,8 @@ an error the next question is answered as usual. Nothing here writes.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
 
 import msgspec
 import sqlalchemy as sa
@@ -18,19 +18,16 @@ from arena.results.match_sums import next_sums
 from arena.storage.reader import StoreReader
 from arena.storage.schema import open_database
 from arena.web import analysis_pages, competition_pages, match_pages
-from arena.web.competition_cache import LUCK_S, CachedCompetition
+from arena.web.competition_pages import LUCK_S, CachedCompetition
 from arena.web.documents import AnalysisState, AnalysisStatus, Refusal, error
 from arena.web.match_pages import RecordedMatches, RequestedMatch
 from arena.web.questions import (
-    DOCUMENTS,
     SUMS,
     AnalysisKind,
     AnalysisTask,
     PageAnswer,
     PersonalMatch,
-    Query,
     SideQuestion,
-    route,
 )
 from arena.web.sized_cache import SizedCache
 from protocol.errors import (
@@ -45,11 +42,28 @@ from protocol.errors import (
 
 __all__ = ["DocumentAnswers"]
 
+_DOCUMENTS: Mapping[str, frozenset[str]] = {
+    "competitions": frozenset(),
+    "competitions/ID": frozenset(),
+    "competitions/ID/cross": frozenset(),
+    "competitions/ID/pairing": frozenset({"a", "b"}),
+    "competitions/ID/bot": frozenset({"name"}),
+    "competitions/ID/matches": frozenset({"before", "limit"}),
+    "competitions/ID/strength": frozenset({"bot"}),
+    "matches/ID": frozenset(),
+    "matches/ID/rounds": frozenset({"from", "to"}),
+    "matches/ID/record": frozenset({"seat"}),
+    "matches/ID/mistakes": frozenset({"seat"}),
+}
+"""The documents by their place below `/api/`, and the parameters of each."""
 _COMPETITIONS = 8  # that are cached
 _FOR_ALL = ("competitions/ID/cross", "competitions/ID/matches")  # the same for every viewer
 _LIMIT = 100  # matches in one answer by default
 _BUSY_MS = 3_000  # for a lock on the database: a browser waits for the answer
 _UNREAD = "the database of this arena cannot be read, its log says why"
+_LARGEST = 1 << 53  # of a number in JavaScript
+
+Default = TypeVar("Default", int, None)
 
 OnProgress = Callable[[int, int], None]
 
@@ -100,18 +114,22 @@ class DocumentAnswers:
     # --- within ---
 
     def _document(self, question: SideQuestion) -> bytes:
-        query = Query(question.query)
+        query = _Query(question.query)
         if question.path == SUMS:
             return msgspec.json.encode(next_sums(self._opened(), query.number("after", 0)))
-        place, id_ = route(question.path)
-        known = DOCUMENTS[place]
+        place, id_ = _route(question.path)
+        known = _DOCUMENTS[place]
         unknown = sorted(set(question.query) - known)
         if unknown:
             expected = " and ".join(sorted(known)) or "nothing"
             got = one_line(unknown[0], 40)
             raise Refusal(400, f"expected {expected} behind the `?`, got {got!r}")
         if place.startswith("matches/"):
-            return self._of_match(place, self._match(id_, question), query, question.viewer)
+            if question.personal_match is not None:
+                played = match_pages.personal(question.personal_match, question.viewer)
+            else:
+                played = match_pages.stored(self._opened(), id_, question.viewer, time.time())
+            return self._of_match(place, played, query, question.viewer)
         if not id_:
             return msgspec.json.encode(competition_pages.competitions(self._opened()))
         competition, viewer = self._competition(id_), question.viewer
@@ -125,7 +143,7 @@ class DocumentAnswers:
         return competition.cached(key, make)
 
     def _of_competition(
-        self, place: str, cached: CachedCompetition, query: Query, viewer: Viewer
+        self, place: str, cached: CachedCompetition, query: _Query, viewer: Viewer
     ) -> msgspec.Struct:
         match place.removeprefix("competitions/ID"):
             case "":
@@ -144,7 +162,7 @@ class DocumentAnswers:
                 limit = query.number("limit", _LIMIT, most=competition_pages.MOST_MATCHES)
                 return competition_pages.matches(cached, query.number("before", None), limit)
 
-    def _of_match(self, place: str, match_: RequestedMatch, query: Query, viewer: Viewer) -> bytes:
+    def _of_match(self, place: str, match_: RequestedMatch, query: _Query, viewer: Viewer) -> bytes:
         match place.removeprefix("matches/ID"):
             case "":
                 return msgspec.json.encode(self._recorded.page(match_))
@@ -156,11 +174,6 @@ class DocumentAnswers:
                 return msgspec.json.encode(task)
             case _:
                 return match_pages.record(match_, query.number("seat", None))
-
-    def _match(self, id_: str, question: SideQuestion) -> RequestedMatch:
-        if question.personal_match is not None:
-            return match_pages.personal(question.personal_match, question.viewer)
-        return match_pages.stored(self._opened(), id_, question.viewer, time.time())
 
     def _competition(self, id_: str) -> CachedCompetition:
         """A competition as it is now; raises `Refusal` if there is none of this id."""
@@ -234,3 +247,39 @@ def _set_timeout(connection: Any, _: object) -> None:
     connection.autocommit = True  # in a transaction the setting would end with it
     connection.execute(f"SET lock_timeout = {_BUSY_MS}")
     connection.autocommit = False
+
+
+class _Query:
+    """The parameters of a question; reading one raises `Refusal` if it is missing or wrong."""
+
+    def __init__(self, parameters: Mapping[str, str]) -> None:
+        self._parameters = parameters
+
+    def text(self, name: str) -> str:
+        """A bot's name, which must not be empty."""
+        if not self._parameters.get(name):
+            raise Refusal(400, f"expected `?{name}=…`, the name of a bot, got none")
+        return self._parameters[name]
+
+    def number(self, name: str, default: Default, *, most: int = _LARGEST) -> int | Default:
+        """A whole number from 1 to `most`."""
+        text = self._parameters.get(name)
+        if text is None:
+            return default
+        if not (text.isascii() and text.isdigit() and len(text) <= len(str(most))):
+            got = one_line(text, 40)
+            raise Refusal(400, f"expected a whole number for `{name}`, got {got!r}")
+        if not 1 <= int(text) <= most:
+            raise Refusal(400, f"expected a number from 1 to {most} for `{name}`, got {text}")
+        return int(text)
+
+
+def _route(path: str) -> tuple[str, str]:
+    """The place of a document in `_DOCUMENTS`, and the id in it; raises `Refusal` without one."""
+    words = path.removeprefix("/api/").removesuffix(".json").split("/")
+    place = "/".join("ID" if at == 1 else word for at, word in enumerate(words))
+    is_known = place in _DOCUMENTS and all(words)
+    if not (is_known and path.startswith("/api/") and path.endswith(".json")):
+        got = one_line(path, 80)
+        raise Refusal(404, f"expected /api/competitions.json or one below, got {got!r}")
+    return place, "".join(words[1:2])

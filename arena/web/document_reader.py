@@ -13,7 +13,7 @@ from arena.records.visibility import Viewer
 from arena.storage.store import Store
 from arena.web.documents import error
 from arena.web.questions import PageAnswer, SideQuestion
-from arena.web.side_process import Failure, SideProcess, SideProcessFailed
+from arena.web.side_process import Failure, SideProcess
 from arena.web.sized_cache import SizedCache
 
 __all__ = ["DocumentReader"]
@@ -68,18 +68,18 @@ class DocumentReader:
                 return _BUSY
             job = self.process.ask(address, key, question)
             job.answer.add_done_callback(partial(self._answered, key))
-        try:
-            return await self.process.answer_of(job)
-        except SideProcessFailed as failed:
-            status, text = _FAILED[failed.failure]
-            return PageAnswer(status, error(text))
+        answer = await self.process.answer_of(job)
+        if isinstance(answer, PageAnswer):
+            return answer
+        status, text = _FAILED[answer]
+        return PageAnswer(status, error(text))
 
     # --- within ---
 
-    def _answered(self, key: _Key, answer: asyncio.Future[PageAnswer]) -> None:
+    def _answered(self, key: _Key, answer: asyncio.Future[PageAnswer | Failure]) -> None:
         """Cache an answer for a moment, unless it is a failure or too large."""
-        if answer.cancelled() or answer.exception() is not None:
+        found = None if answer.cancelled() else answer.result()
+        if not isinstance(found, PageAnswer) or found.status >= 500:
             return
-        found = answer.result()
-        if found.status < 500 and len(found.body) <= _CACHED_BYTES:
+        if len(found.body) <= _CACHED_BYTES:
             self._cache.put(key, (self._clock() + self._fresh_s, found))

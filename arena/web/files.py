@@ -34,7 +34,6 @@ from arena.server.reply import (
 )
 from protocol.messages import Limits
 from protocol.schema.docstrings import of_class
-from protocol.vocabulary import News
 
 __all__ = ["PLACEHOLDER", "Files", "StaticFile", "game_files", "page_files"]
 
@@ -122,7 +121,7 @@ def game_files() -> dict[str, bytes]:
 
 def _described(game: Game) -> dict[str, object]:
     """A game for the page; its modules are beside `games.js`."""
-    words = game.vocabulary
+    words, judging = game.vocabulary, game.judging
     usual = words.read_settings(game.for_people)
     return {
         "title": words.title,
@@ -133,14 +132,27 @@ def _described(game: Game) -> dict[str, object]:
         "points": game.points,
         "unit": "" if game.unit is None else game.unit.name,
         "is_count": game.is_count,
-        "judges": _judges(game),
+        # How soon the mistakes of a match are known; empty for never.
+        "judges": "" if judging is None else "slow" if judging.is_slow else "quick",
         "settings": _said(words.settings),
         "view": view_path(game),
         "style": style_path(game),
         "closes": words.closes.__struct_config__.tag,
         "follows": [news.__struct_config__.tag for news in words.follows],
-        "by_seat": {kind: _by_seat(news) for kind, news in words.news.items()},
-        "seat_fields": sorted(_seat_fields(game)),
+        "by_seat": {
+            kind: [
+                name for name in news.__struct_fields__ if "by seat" in _said(news).get(name, "")
+            ]
+            for kind, news in words.news.items()
+        },
+        "seat_fields": sorted(
+            {
+                name
+                for kind in (*words.questions.values(), *words.news.values())
+                for name, text in _said(kind).items()
+                if text.startswith("the seat")
+            }
+        ),
         "private": [news.__struct_config__.tag for news in words.private],
         "choices": [
             {
@@ -154,26 +166,6 @@ def _described(game: Game) -> dict[str, object]:
             if choice.is_offered
         ],
     }
-
-
-def _judges(game: Game) -> str:
-    """How soon the mistakes of a match are known: `quick`, `slow`, or empty for never."""
-    if game.judging is None:
-        return ""
-    return "slow" if game.judging.is_slow else "quick"
-
-
-def _by_seat(news: type[News]) -> list[str]:
-    """The fields that are lists by seat, as the news' own description says."""
-    said = _said(news)
-    return [name for name in news.__struct_fields__ if "by seat" in said.get(name, "")]
-
-
-def _seat_fields(game: Game) -> set[str]:
-    """The fields of questions and news that are a seat, as their own descriptions say."""
-    kinds = [*game.vocabulary.questions.values(), *game.vocabulary.news.values()]
-    said = [item for kind in kinds for item in _said(kind).items()]
-    return {name for name, text in said if text.startswith("the seat")}
 
 
 def _said(cls: type) -> Mapping[str, str]:

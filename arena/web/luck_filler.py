@@ -16,8 +16,8 @@ import msgspec
 from arena.results.match_sums import SumsBatch
 from arena.storage.store import Store
 from arena.web.questions import SUMS, SideQuestion
-from arena.web.side_process import SideProcess, SideProcessFailed
-from protocol.errors import StoreFailed, UsageError
+from arena.web.side_process import Failure, SideProcess
+from protocol.errors import ArenaError, StoreFailed, UsageError
 
 __all__ = ["LuckFiller"]
 
@@ -65,7 +65,7 @@ class LuckFiller:
                     pass
             except (StoreFailed, UsageError):
                 return  # nothing is written any more, and the arena says so
-            except (SideProcessFailed, msgspec.DecodeError) as error:
+            except (ArenaError, msgspec.DecodeError) as error:
                 if self._after == failed_at:
                     log.warning("luck is measured no more; `arena luck` says why not: %s", error)
                     return
@@ -80,6 +80,8 @@ class LuckFiller:
         query = {"after": str(self._after)} if self._after else {}
         job = self._process.ask(SUMS, SUMS, SideQuestion(path=SUMS, query=query))
         answer = await self._process.answer_of(job)
+        if isinstance(answer, Failure):
+            raise ArenaError(answer.value)
         batch = msgspec.json.decode(answer.body, type=SumsBatch)  # an error is none
         if batch.rows:
             self._store.sums_made(batch.rows)

@@ -9,7 +9,7 @@ view shows.
 from __future__ import annotations
 
 import zlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from itertools import accumulate, islice
 
 import msgspec
@@ -17,15 +17,15 @@ import msgspec
 from arena.formats.spec import Form
 from arena.games.catalogue import game_named, game_title
 from arena.games.match import Record, Result
-from arena.records.captions import Captioner, captions_for
+from arena.records.captions import captions_for
 from arena.records.luck import luck_of
-from arena.records.rounds import Round, rounds_of
+from arena.records.rounds import rounds_of
 from arena.records.seat_document import seat_document
 from arena.records.visibility import LADDER_S, Viewer, ending_for, seen, view_of
 from arena.storage.models import MatchRow
 from arena.storage.reader import StoreReader, document_of
 from arena.web import documents
-from arena.web.competition_cache import ruling
+from arena.web.competition_pages import ruling
 from arena.web.documents import LuckCurve, Refusal, Ruling, RulingWithEvidence, thinned
 from arena.web.questions import PersonalMatch
 from arena.web.sized_cache import SizedCache
@@ -143,11 +143,16 @@ class RecordedMatch:
         points: list[tuple[int, ...]] = []
         game = game_named(record.game, record.package)
         captions = captions_for(game, players)
-        for rounds in _gathered(rounds_of(record)):
+        rest = rounds_of(record)
+        while rounds := list(islice(rest, _PACKED)):
             scores += [round_.scores for round_ in rounds]
             if game.points is not None:
                 points += [round_.points for round_ in rounds]
-            lines = [_encoded(round_, view, game.seats, captions) for round_ in rounds]
+            lines = []
+            for round_ in rounds:  # each in one line: JSON has no line breaks within texts
+                events = seen(round_.events, view, game.seats, captions)
+                line = {"round": round_.number, "scores": round_.scores, "events": events}
+                lines.append(msgspec.json.encode(line))
             self._packs.append(zlib.compress(b"\n".join(lines), _LEVEL))
         self.scores = tuple(scores)
         self.points = tuple(points)
@@ -229,24 +234,21 @@ class RecordedMatches:
     def _recorded(self, match: RequestedMatch, record: Record | None = None) -> RecordedMatch:
         key = match.row.id, match.view
         recorded = self._cache.get(key)
-        if recorded is None:
-            recorded = _replayed(match, record or match.record())
-            self._cache.put(key, recorded)
+        if recorded is not None:
+            return recorded
+        id_, record = match.row.id, record or match.record()
+        if len(record.answers) > MOST_ANSWERS:
+            count = f"{len(record.answers):,} answers, more than {MOST_ANSWERS:,}"
+            raise Refusal(413, f"match {id_} has {count}: use `arena replay {id_}`")
+        try:
+            recorded = RecordedMatch(record, match.view, match.row.players)
+        except Exception as error:  # replaying a damaged record may raise anything
+            why = str(error) if isinstance(error, ArenaError) else in_words(error)
+            raise Refusal(
+                500, f"match {id_} cannot be told again: {why}; `arena verify` says more"
+            ) from None
+        self._cache.put(key, recorded)
         return recorded
-
-
-def _replayed(match: RequestedMatch, record: Record) -> RecordedMatch:
-    id_ = match.row.id
-    if len(record.answers) > MOST_ANSWERS:
-        count = f"{len(record.answers):,} answers, more than {MOST_ANSWERS:,}"
-        raise Refusal(413, f"match {id_} has {count}: use `arena replay {id_}`")
-    try:
-        return RecordedMatch(record, match.view, match.row.players)
-    except Exception as error:  # replaying a damaged record may raise anything
-        why = str(error) if isinstance(error, ArenaError) else in_words(error)
-        raise Refusal(
-            500, f"match {id_} cannot be told again: {why}; `arena verify` says more"
-        ) from None
 
 
 def _luck(record: Record) -> LuckCurve | None:
@@ -273,15 +275,3 @@ def _luck(record: Record) -> LuckCurve | None:
 def _added_up(rounds: Iterable[tuple[float, ...]]) -> list[tuple[float, ...]]:
     """The sums up to each round, by seat."""
     return list(zip(*map(accumulate, zip(*rounds, strict=True)), strict=True))
-
-
-def _gathered(rounds: Iterable[Round]) -> Iterator[list[Round]]:
-    rest = iter(rounds)
-    while gathered := list(islice(rest, _PACKED)):
-        yield gathered
-
-
-def _encoded(round_: Round, view: View, seats: int, captions: Captioner | None) -> bytes:
-    # In one line: JSON has no line breaks within texts.
-    events = seen(round_.events, view, seats, captions)
-    return msgspec.json.encode({"round": round_.number, "scores": round_.scores, "events": events})

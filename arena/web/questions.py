@@ -6,50 +6,27 @@ Most questions are for a document of the page. `SUMS` is for the luck of matches
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from enum import StrEnum
-from typing import TypeVar
 
 import msgspec
 
 from arena.games.match import Record
 from arena.records.visibility import Viewer
-from arena.web.documents import AnalysisState, AnalysisStatus, Refusal
-from protocol.errors import one_line
+from arena.web.documents import AnalysisState, AnalysisStatus
 from protocol.messages import Verdict
 
 __all__ = [
-    "DOCUMENTS",
     "SUMS",
     "AnalysisKind",
     "AnalysisTask",
     "PageAnswer",
     "PersonalMatch",
-    "Query",
     "SideQuestion",
     "is_analysis",
-    "route",
 ]
 
-DOCUMENTS: Mapping[str, frozenset[str]] = {
-    "competitions": frozenset(),
-    "competitions/ID": frozenset(),
-    "competitions/ID/cross": frozenset(),
-    "competitions/ID/pairing": frozenset({"a", "b"}),
-    "competitions/ID/bot": frozenset({"name"}),
-    "competitions/ID/matches": frozenset({"before", "limit"}),
-    "competitions/ID/strength": frozenset({"bot"}),
-    "matches/ID": frozenset(),
-    "matches/ID/rounds": frozenset({"from", "to"}),
-    "matches/ID/record": frozenset({"seat"}),
-    "matches/ID/mistakes": frozenset({"seat"}),
-}
-"""The documents by their place below `/api/`, and the parameters of each."""
 SUMS = "sums"
 """The path of what the arena itself asks for, and no visitor can: theirs begin with `/`."""
-_LARGEST = 1 << 53  # of a number in JavaScript
-
-Default = TypeVar("Default", int, None)
 
 
 class PersonalMatch(msgspec.Struct, frozen=True, kw_only=True):
@@ -139,42 +116,6 @@ class PageAnswer(msgspec.Struct, frozen=True):
     body: bytes
     etag: str | None = None
     is_packed: bool = False
-
-
-class Query:
-    """The parameters of a question; reading one raises `Refusal` if it is missing or wrong."""
-
-    def __init__(self, parameters: Mapping[str, str]) -> None:
-        self._parameters = parameters
-
-    def text(self, name: str) -> str:
-        """A bot's name, which must not be empty."""
-        if not self._parameters.get(name):
-            raise Refusal(400, f"expected `?{name}=…`, the name of a bot, got none")
-        return self._parameters[name]
-
-    def number(self, name: str, default: Default, *, most: int = _LARGEST) -> int | Default:
-        """A whole number from 1 to `most`."""
-        text = self._parameters.get(name)
-        if text is None:
-            return default
-        if not (text.isascii() and text.isdigit() and len(text) <= len(str(most))):
-            got = one_line(text, 40)
-            raise Refusal(400, f"expected a whole number for `{name}`, got {got!r}")
-        if not 1 <= int(text) <= most:
-            raise Refusal(400, f"expected a number from 1 to {most} for `{name}`, got {text}")
-        return int(text)
-
-
-def route(path: str) -> tuple[str, str]:
-    """The place of a document in `DOCUMENTS`, and the id in it; raises `Refusal` without one."""
-    words = path.removeprefix("/api/").removesuffix(".json").split("/")
-    place = "/".join("ID" if at == 1 else word for at, word in enumerate(words))
-    is_known = place in DOCUMENTS and all(words)
-    if not (is_known and path.startswith("/api/") and path.endswith(".json")):
-        got = one_line(path, 80)
-        raise Refusal(404, f"expected /api/competitions.json or one below, got {got!r}")
-    return place, "".join(words[1:2])
 
 
 def is_analysis(path: str) -> bool:

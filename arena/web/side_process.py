@@ -23,14 +23,14 @@ from enum import StrEnum
 
 import msgspec
 
-from arena.server.background import BackgroundTasks, ignore_error
+from arena.server.background import BackgroundTasks
 from arena.server.fair_queue import FairQueue
 from arena.storage.store import Store
 from arena.web.questions import PageAnswer, SideQuestion
 from arena.web.side_program import IDLE, PAUSE, PROCESSING, RESUME, Header
 from protocol.errors import one_line
 
-__all__ = ["Failure", "SideJob", "SideProcess", "SideProcessFailed"]
+__all__ = ["Failure", "SideJob", "SideProcess"]
 
 log = logging.getLogger(__name__)
 
@@ -54,20 +54,12 @@ class Failure(StrEnum):
     CLOSED = "the arena is closing"
 
 
-class SideProcessFailed(Exception):
-    """There is no answer to a question."""
-
-    def __init__(self, failure: Failure) -> None:
-        super().__init__(failure.value)
-        self.failure = failure
-
-
 class SideJob(msgspec.Struct, eq=False):
     """A question of a user, from the queue to its answer; times are on the loop's clock.
 
     Attributes:
         key: questions of the same key are one job.
-        answer: fails with `SideProcessFailed`; cancelled if nobody wants it when it is its turn.
+        answer: or why there is none; cancelled if nobody wants it when it is its turn.
         asked_at: when somebody has asked for it last.
         waiters: how many await it.
         began_at: None while it waits.
@@ -77,7 +69,7 @@ class SideJob(msgspec.Struct, eq=False):
     user: str
     key: Hashable
     question: SideQuestion
-    answer: asyncio.Future[PageAnswer]
+    answer: asyncio.Future[PageAnswer | Failure]
     asked_at: float
     waiters: int = 0
     began_at: float | None = None
@@ -149,9 +141,8 @@ class SideProcess:
         question = msgspec.structs.replace(question, id=self.asked)
         future = asyncio.get_running_loop().create_future()
         job = SideJob(user, key, question, future, self._clock())
-        job.answer.add_done_callback(ignore_error)
         if self._is_closed:
-            _settle(job, Failure.CLOSED)
+            job.answer.set_result(Failure.CLOSED)
             return job
         self._jobs[key] = job
         self._queue.put(user, job)
@@ -160,8 +151,8 @@ class SideProcess:
             self._worker = asyncio.create_task(self._work())
         return job
 
-    async def answer_of(self, job: SideJob) -> PageAnswer:
-        """Wait for a job, as others may, too; raises `SideProcessFailed`."""
+    async def answer_of(self, job: SideJob) -> PageAnswer | Failure:
+        """Wait for a job, as others may, too."""
         job.waiters += 1
         try:
             return await asyncio.shield(job.answer)
@@ -194,7 +185,7 @@ class SideProcess:
             await asyncio.wait([self._worker])
         for job in self._jobs.values():
             if not job.answer.done():
-                _settle(job, Failure.CLOSED)
+                job.answer.set_result(Failure.CLOSED)
         await self._end()
         await self._listeners.ended()
 
@@ -216,7 +207,7 @@ class SideProcess:
                     answer = await self._answer(job)
                     if isinstance(answer, Failure):
                         await self._end(at_once=True)
-                    _settle(job, answer)
+                    job.answer.set_result(answer)
                     await asyncio.sleep(0)  # who asks again finds it kept
                 else:
                     job.answer.cancel()
@@ -299,13 +290,6 @@ class SideProcess:
         with contextlib.suppress(ProcessLookupError):
             process.kill()
         await process.wait()
-
-
-def _settle(job: SideJob, answer: PageAnswer | Failure) -> None:
-    if isinstance(answer, PageAnswer):
-        job.answer.set_result(answer)
-    else:
-        job.answer.set_exception(SideProcessFailed(answer))
 
 
 def _address_of(store: Store) -> str:

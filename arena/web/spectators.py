@@ -19,7 +19,7 @@ import msgspec
 from arena.records.visibility import Viewer
 from arena.referee.bot_session import LiveMatch
 from arena.referee.referee import Referee
-from arena.web.watched_match import EventCut, WatchedMatch
+from arena.web.watched_match import WatchedMatch
 from protocol.watching import Gone, View, Watch, encode_lobby, encode_to_viewer
 
 __all__ = ["Spectator", "Spectators"]
@@ -233,15 +233,14 @@ class Spectators:
                 frames[key] = audience.watched.frame(cut, subscription.view, now)
             subscription.is_fresh = False
             self._queue.append(_QueuedFrame(spectator, subscription, frames[key]))
-        audience.frame_at = now + self._pause_s(news)
+        pause_s = 0.0
+        if news is not None:
+            is_fast = news.skipped > 0 or len(news.events) > _FAST
+            each_s = _FAST_S if is_fast else _SLOW_S
+            pause_s = max(each_s, len(self._subscriptions) / _SENDS_PER_S)
+        audience.frame_at = now + pause_s
         if audience.watched.is_over and audience.gone_at is None:
             audience.gone_at = now + _GONE_S
-
-    def _pause_s(self, cut: EventCut | None) -> float:
-        if cut is None:
-            return 0.0
-        is_fast = cut.skipped > 0 or len(cut.events) > _FAST
-        return max(_FAST_S if is_fast else _SLOW_S, len(self._subscriptions) / _SENDS_PER_S)
 
     def _show_lobby(self, now: float) -> None:
         """Queue the lobby's document if it has changed, or for those who have missed it."""

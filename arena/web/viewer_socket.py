@@ -17,7 +17,7 @@ from arena.server.admission import Unwelcome
 from arena.server.gateway import Gateway
 from arena.server.peer_sockets import PeerSocket, PeerSockets
 from arena.server.throttle import Allowance
-from arena.web.play.human_limits import browser_of
+from arena.web.play.people import browser_of
 from arena.web.play.tables import PeopleTables
 from arena.web.spectators import Spectators
 from protocol.errors import ArenaError

@@ -56,7 +56,7 @@ from arena.web.luck_filler import LuckFiller
 from arena.web.manual_pages import MANUAL, ManualPages
 from arena.web.metrics import CONTENT_TYPE as METRICS
 from arena.web.metrics import ArenaFigures
-from arena.web.play.human_limits import browser_of, remembering
+from arena.web.play.people import browser_of, remembering
 from arena.web.play.tables import PeopleTables
 from arena.web.questions import PageAnswer, SideQuestion, is_analysis
 from arena.web.side_process import SideProcess
@@ -189,8 +189,7 @@ class Web:
             return
         try:
             viewer = self._gateway.admission.viewer(_token(headers))
-            fields = _fields(query)
-            path = _path(path)
+            path, fields = _asked(path, query)
         except Unwelcome as error:
             self._gateway.throttle.blame(visitor.address)
             self._send(visitor, problem(401, str(error)))
@@ -323,23 +322,19 @@ def _token(headers: Headers) -> str | None:
     return token.strip()
 
 
-def _path(path: str) -> str:
-    try:
-        return unquote(path, errors="strict")
-    except UnicodeDecodeError:
-        raise UsageError("expected UTF-8 behind % in the path") from None
-
-
-def _fields(query: str) -> dict[str, str]:
+def _asked(path: str, query: str) -> tuple[str, dict[str, str]]:
+    """The path and the fields of a query in plain text; raises `UsageError` if they are wrong."""
+    part = "query"
     try:
         pairs = parse_qsl(
             query, keep_blank_values=True, errors="strict", max_num_fields=_MOST_FIELDS
         )
+        part = "path"
+        path = unquote(path, errors="strict")
     except UnicodeDecodeError:
-        raise UsageError("expected UTF-8 behind % in the query") from None
+        raise UsageError(f"expected UTF-8 behind % in the {part}") from None
     except ValueError:
         raise UsageError(f"expected at most {_MOST_FIELDS} fields in the query") from None
-    fields = dict(pairs)
-    if len(fields) < len(pairs):
+    if len(fields := dict(pairs)) < len(pairs):
         raise UsageError("expected every field of the query once")
-    return fields
+    return path, fields

@@ -14,32 +14,35 @@ import time
 from collections import Counter
 from collections.abc import Collection, Sequence
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
+import msgspec
+
+from arena.formats.spec import Form
 from arena.games.catalogue import game_named
 from arena.games.match import MatchResult
 from arena.games.names import spelled
 from arena.games.rules import Game
 from arena.games.verdict import Finding
-from arena.records.visibility import Viewer
+from arena.records.visibility import Viewer, ViewerKind
 from arena.referee.bot_session import BotSession, LiveMatch
 from arena.referee.budget import Share
+from arena.referee.timers import Timer
 from arena.server.admission import GUEST
-from arena.web.play.booking import Booking, PersonSocket, is_needed
 from arena.web.play.house_bots import HouseBots
-from arena.web.play.human_limits import limits_for, settings_for
-from arena.web.play.person_names import HOUSE, name_for, numbered, person_of
+from arena.web.play.people import HOUSE, limits_for, name_for, numbered, settings_for
 from arena.web.questions import PersonalMatch
 from arena.web.sized_cache import SizedCache
 from protocol.errors import UnknownBot, UsageError
 from protocol.messages import Ending, Mechanism, Refused, Verdict
+from protocol.vocabulary import Settings
 from protocol.watching import Seat, Sit, encode_to_viewer
 
 if TYPE_CHECKING:
     from arena.competitions.competition import Competition
     from arena.competitions.live_arena import LiveArena
 
-__all__ = ["PeopleTables"]
+__all__ = ["Booking", "PeopleTables", "PersonSocket"]
 
 _MOST = 256  # tables, those included that wait for their players
 _MOST_NEAR = 64  # of one address: a class may be behind it
@@ -52,6 +55,49 @@ _SHARE_EACH, _SAVED_EACH_S = 0.02, 0.05
 _ANSWERS = 1_000_000  # in the records of the latest matches: about ten megabytes
 _LEAST_ANSWERS = _ANSWERS // 200  # as which short ones count: at most 200 are kept
 _OVER = "the match is over"
+
+
+class PersonSocket(Protocol):
+    """A person's socket at `/watch`; `browser` is the same for all sockets of one browser."""
+
+    browser: str
+
+    def send(self, data: bytes) -> None: ...
+
+
+class Booking(msgspec.Struct, eq=False):
+    """A person's seat and table, from the request to the end of the match.
+
+    `socket` is None when it is closed, or the person has stood up. The tables of one `person` are
+    counted together, whose name is the first of `names`; it says `hello` with `token`. `began` is
+    in Unix seconds. `deadline` ends a booking whose players do not come, `unseen` one that nobody
+    sees. `ended` is why it has ended.
+    """
+
+    socket: PersonSocket | None
+    browser: str
+    person: str
+    address: str
+    game: Game
+    settings: Settings
+    names: tuple[str, ...]
+    token: str
+    share: Share
+    has_come: bool = False
+    table: LiveMatch | None = None
+    began: float = 0.0
+    deadline: Timer | None = None
+    unseen: Timer | None = None
+    ended: str = ""
+
+    @property
+    def name(self) -> str:
+        return self.names[0]
+
+    def cancel(self) -> None:
+        for timer in (self.deadline, self.unseen):
+            if timer is not None:
+                timer.cancel()
 
 
 class PeopleTables:
@@ -79,13 +125,20 @@ class PeopleTables:
         The match begins when all players are connected. Raises Unwelcome if the person needs a
         token or another name, UsageError if there is no such game, bot or setting, or no room.
         """
-        person = person_of(socket, viewer)
+        # Whose tables are counted together: a login, or without one a browser.
+        is_public = viewer.kind is ViewerKind.PUBLIC
+        person = socket.browser if is_public else f"{viewer.kind} {viewer.name}"
         self._check_room(socket, address, person)
         game = game_named(request.game)
         settings = settings_for(game, request.settings or {})
         name = self._name_for(request.name, viewer, person)
         self._check_opponents(game, request.against)
-        opponents = (self._opponent(game, opponent) for opponent in request.against)
+        opponents = (
+            self._house_bots.take(game.name, other.removeprefix(HOUSE))
+            if other.startswith(HOUSE)
+            else other
+            for other in request.against
+        )
         booking = Booking(
             socket=socket,
             browser=socket.browser,
@@ -157,7 +210,7 @@ class PeopleTables:
             game in player.games
             and player.has_room(tables)
             and not self.is_non_competing(player.name)
-            and not any(is_needed(player, competition) for competition in self._arena.competitions)
+            and not any(_is_needed(player, competition) for competition in self._arena.competitions)
         )
 
     def record(self, match: str) -> PersonalMatch | None:
@@ -256,12 +309,6 @@ class PeopleTables:
                 f"expected a bot with a free table, {name} plays at all of its "
                 f"{self._house_bots.tables}; choose another, or come back later"
             )
-
-    def _opponent(self, game: Game, name: str) -> str:
-        """The name of an opponent at the table; a house bot is started if it does not run."""
-        if not name.startswith(HOUSE):
-            return name
-        return self._house_bots.take(game.name, name.removeprefix(HOUSE))
 
     def _begin(self, booking: Booking) -> None:
         """Open the match if all players are there; end the booking if one of them cannot come."""
@@ -368,4 +415,12 @@ class PeopleTables:
         player = self._players.get(name)
         if player is None or self.is_non_competing(name):
             return name in competition.plan.players
-        return is_needed(player, competition)
+        return _is_needed(player, competition)
+
+
+def _is_needed(player: BotSession, competition: Competition) -> bool:
+    """Whether a running competition may deal to a bot at any time."""
+    if competition.plan.form is Form.LADDER:
+        is_barred = competition.arbiter.bots.is_barred(player.name)
+        return competition.plan.game in player.games and not is_barred
+    return competition.is_in(player.name) and not competition.only_waits

@@ -52,43 +52,6 @@ def test_J8_a_caption_names_no_card_that_its_event_does_not_show(game: str, view
             assert f'"{card}"' in known + question, text
 
 
-@EACH_GAME
-def test_captions_change_nothing_else(game: str) -> None:
-    plain = seen(events_of(played(game, 1)), ALL, GAMES[game].seats)
-
-    for event, bare in zip(captioned(game, ALL), plain, strict=True):
-        event.pop("text", None)
-        event.pop("gains", None)
-        assert event == bare
-
-
-@EACH_GAME
-def test_a_round_ends_with_what_it_has_brought(game: str) -> None:
-    words = GAMES[game].vocabulary
-    closing = words.closes.__struct_config__.tag
-    ends = [event for event in captioned(game, PUBLIC) if "gains" in event]
-
-    assert ends
-    for event in ends:
-        assert event["news"]["kind"] == closing
-        assert len(event["gains"]) == GAMES[game].seats
-        assert event["text"]
-
-
-@EACH_GAME
-def test_an_answer_is_told_once(game: str) -> None:
-    """By the answer itself to those who see it, and else by the news that repeat it."""
-    words = GAMES[game].vocabulary
-    repeating = {news for news, told in words.words.items() if getattr(told, "repeats", False)}
-    kinds = {kind for kind, news in words.news.items() if news in repeating}
-    for event in captioned(game, ALL):
-        assert event["event"] != "answered" or event["text"]
-        assert event["event"] != "told" or event["news"]["kind"] not in kinds or "text" not in event
-    for event in captioned(game, PUBLIC):
-        if event["event"] == "told" and event["news"]["kind"] in kinds:
-            assert event["text"]
-
-
 def test_J8_what_all_are_told_of_their_own_has_only_the_words_that_are_alike() -> None:
     captions = Captioner(GAMES["high_low"].vocabulary, ("ann", "ben", "cem", "dee"))
     dealt = [Dealt(1, 3, 1, card, "5h") for card in ("As", "Kd", "2c", "9h")]

@@ -7,36 +7,10 @@ import arena
 from arena.games.catalogue import GAMES
 from arena.records.luck import luck_of
 from arena.records.mistakes import judged
-from arena.records.seat_document import seat_match
 from protocol.errors import IllegalAnswer, NoAnalysis, NoLuck
 from tests.support.random_matches import played
 
 EACH_GAME = pytest.mark.parametrize("game", [*GAMES])
-
-
-@EACH_GAME
-def test_every_answer_of_a_record_is_a_decision(game: str) -> None:
-    record = played(game)
-    made = [*arena.decisions(record)]
-
-    assert [each.index for each in made] == [*range(len(record.answers))]
-    for seat in range(GAMES[game].seats):
-        mine = [each for each in made if each.seat == seat]
-        theirs = seat_match(record, seat).decisions
-        assert [each.number for each in mine] == [*range(1, len(mine) + 1)]
-        assert [(each.question, each.answer, each.news) for each in mine] == [
-            (each.question, each.answer, each.news) for each in theirs
-        ]
-
-
-@EACH_GAME
-def test_rounds_are_those_that_the_questions_name(game: str) -> None:
-    made = [*arena.decisions(played(game))]
-
-    assert made[0].round == 1
-    for each in made:
-        assert each.round == getattr(each.question, "round", each.round)
-    assert {each.round for each in made} == set(range(1, made[-1].round + 1))
 
 
 @EACH_GAME
@@ -65,14 +39,6 @@ def test_cards_that_somebody_gave_are_no_luck() -> None:
     result = arena.play("akq", [Honest(), Bluffer()], decks=decks, settings={"hands": 2})
 
     assert {each.luck for each in arena.decisions(result.record)} == {None}
-
-
-def test_times_are_those_of_the_record_where_there_was_a_clock() -> None:
-    record = played("ace_king_queen")
-    alone = replace(record, times_ms=())
-
-    assert [each.time_ms for each in arena.decisions(record)] == [*record.times_ms]
-    assert {each.time_ms for each in arena.decisions(alone)} == {None}
 
 
 def test_a_record_is_replayed_a_round_at_a_time() -> None:

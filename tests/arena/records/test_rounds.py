@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-import msgspec
 import pytest
 from msgspec.structs import replace
 
@@ -15,48 +14,15 @@ from arena.games.match import MatchResult, MatchState
 from arena.games.replay import CardsDealt, MatchOver, Playback, SeatAnswered
 from arena.games.rules import EVERYONE, AskSeat, TellSeat
 from arena.records.rounds import RoundPlayback, rounds_of
-from arena.records.transcript import heading_of
 from protocol.errors import IllegalAnswer
 from protocol.messages import Ending, Termination
 from tests.support import sample_database
-from tests.support.random_matches import SETTINGS, events_of, played
+from tests.support.random_matches import SETTINGS, played
 
 EACH_GAME = pytest.mark.parametrize("game", GAMES)
 
 
 # ---- Rounds
-
-
-@EACH_GAME
-def test_rounds_are_counted_from_1_and_their_scores_are_those_at_their_ends(game: str) -> None:
-    record = played(game)
-    rounds = list(rounds_of(record))
-
-    assert [each.number for each in rounds] == list(range(1, len(rounds) + 1))
-    assert rounds[-1].scores == record.scores
-    if game in ("ace_king_queen", "high_low"):
-        ends = [
-            event.news.scores  # type: ignore[attr-defined]
-            for event in events_of(record)
-            if isinstance(event, TellSeat) and event.news.kind.endswith("_over")
-        ]
-        assert [each.scores for each in rounds] == ends
-
-
-@EACH_GAME
-def test_a_round_ends_with_the_news_of_its_end(game: str) -> None:
-    *rounds, last = rounds_of(played(game))
-
-    for each in (*rounds, replace(last, events=last.events[:-1])):
-        *before, end = each.events
-        told = [event.news.kind for event in before if isinstance(event, TellSeat)]
-        assert isinstance(end, TellSeat)
-        if end.news.kind == "game_over":
-            assert told.pop() == "round_over"
-        else:
-            assert end.news.kind in ("round_over", "hand_over")
-        assert not {"round_over", "hand_over", "game_over"} & set(told)
-    assert isinstance(last.events[-1], MatchOver)
 
 
 def test_G15_a_game_that_is_over_belongs_to_its_last_round() -> None:
@@ -139,23 +105,6 @@ def test_all_that_happened_is_there_in_the_order_in_which_it_did(game: str) -> N
         assert told(seat) == [step for step in steps if step[1][0] in (seat, EVERYONE)]
 
 
-@EACH_GAME
-def test_what_was_dealt_stands_in_the_heading_of_a_transcript(game: str) -> None:
-    record = played(game)
-    dealt = [event.deal for event in events_of(record) if isinstance(event, CardsDealt)]
-
-    heading = heading_of(record, ["ann"] * GAMES[game].seats, 0, "")
-    assert heading.decks == tuple(msgspec.to_builtins(dealt))
-
-
-@pytest.mark.parametrize("game", ["ace_king_queen", "gin_rummy", "three_card_poker"])
-def test_a_deal_is_the_beginning_of_its_round(game: str) -> None:
-    """Not the end of the one before, although the rules go on from there without being asked."""
-    for each in rounds_of(played(game)):
-        is_dealt = [type(event) is CardsDealt for event in each.events]
-        assert is_dealt == [True] + [False] * (len(is_dealt) - 1)
-
-
 def test_stacked_decks_are_told_as_well() -> None:
     game = GAMES["ace_king_queen"]
     settings = game.vocabulary.read_settings({"hands": 2})
@@ -171,18 +120,6 @@ def test_stacked_decks_are_told_as_well() -> None:
         for event in each.events
         if isinstance(event, CardsDealt)
     ] == [("A", "K"), ("Q", "K")]
-
-
-@pytest.mark.parametrize("has_times", [True, False])
-@EACH_GAME
-def test_times_and_notes_stand_with_their_answers(game: str, has_times: bool) -> None:
-    record = played(game, note="a thought")
-    times: list[int | None] = [*record.times_ms] if has_times else [None] * len(record.answers)
-    record = replace(record, times_ms=record.times_ms if has_times else ())
-    answers = [event for event in events_of(record) if isinstance(event, SeatAnswered)]
-
-    assert [event.took_ms for event in answers] == times
-    assert [event.note for event in answers] == ["a thought"] + [None] * (len(answers) - 1)
 
 
 def test_an_answer_that_is_not_legal_changes_nothing() -> None:

@@ -11,20 +11,17 @@ import pytest
 from msgspec.structs import replace
 
 import arena
-from arena.games.catalogue import GAMES
 from arena.games.match import Record
-from arena.records.seat_document import seat_match
-from arena.records.transcript import Event, Side, Transcript, canonical, conversation
+from arena.records.transcript import Side, Transcript, canonical, conversation
 from bots.ace_king_queen import Honest, Random
 from protocol.errors import IllegalAnswer, UsageError
 from protocol.messages import Answer, Ending, Goodbye, Hello, Limits, Ready, Termination
-from tests.support.sample_database import play, verdict_of, void
+from tests.support.sample_database import play
 from tests.support.transcript_check import check, read
 
 FOLDER = Path(__file__).parents[3] / "protocol" / "vectors" / "transcripts"
 FILES = sorted(FOLDER.glob("*.jsonl"))
 NAMES = ("ann", "ben", "cem", "Zoë")
-EACH_SEAT = [(game, seat) for game, rules in GAMES.items() for seat in range(rules.seats)]
 
 
 def made(record: Record, seat: int = 0, **more: Any) -> Transcript:
@@ -54,44 +51,6 @@ def test_no_line_can_be_left_out(file: Path) -> None:
     for number in range(len(lines)):
         with pytest.raises(Exception):  # noqa: B017, PT011 - whatever does not fit
             check(read([heading, *lines[:number], *lines[number + 1 :]]))
-
-
-@pytest.mark.parametrize(("game", "seat"), EACH_SEAT)
-def test_a_match_over_the_network(game: str, seat: int) -> None:
-    record = play(game, note="a note of mine").record
-    transcript = made(record, seat)
-    asks = [one for one in said(transcript, Side.ARENA) if one["type"] == "ask"]
-    hello, ready, *answers = said(transcript, Side.BOT)
-
-    assert hello == {"type": "hello", "protocol": 1, "name": NAMES[seat], "games": [game]}
-    assert ready["nonce"] == record.nonces[seat]
-    assert [one["ask"] for one in answers] == [one["ask"] for one in asks]
-    assert said(transcript, Side.ARENA)[-1]["scores"] == list(record.scores)
-    assert sum("note" in one for one in answers) == (
-        seat_match(record, seat).decisions[0].index == 0
-    )
-
-
-@pytest.mark.parametrize(("game", "seat"), EACH_SEAT)
-def test_a_match_that_ended_by_an_offence(game: str, seat: int) -> None:
-    result = play(game, offender=0)
-    verdict = verdict_of("7-1", NAMES[: GAMES[game].seats], result)
-    transcript = made(result.record, seat, verdict=verdict)
-    over = said(transcript, Side.ARENA)[-1]
-
-    assert over["termination"]["kind"] == "illegal"
-    assert (over["verdict"] is None) == (seat != 0)
-    assert bool(over["termination"]["text"]) == (seat == 0)
-    assert said(transcript, Side.EVENT) == [Event.UNKNOWN] * (seat == 0)
-
-
-@pytest.mark.parametrize("game", GAMES)
-def test_a_match_in_which_no_card_was_dealt(game: str) -> None:
-    transcript = made(void(game).record)
-
-    assert transcript.heading.decks == ()
-    assert [one["type"] for one in said(transcript, Side.ARENA)] == [*("welcome", "match", "over")]
-    assert [one["type"] for one in said(transcript, Side.BOT)] == ["hello"]
 
 
 def test_a_match_in_process_with_a_seed_or_with_stacked_decks() -> None:

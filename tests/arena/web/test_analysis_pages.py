@@ -27,7 +27,6 @@ from tests.support.page_reader import INSTRUCTOR, PUBLIC, AnalysisReader, owner
 from tests.support.sample_database import SampleWriter, personal_match, plan, play, running, write
 
 EACH_GAME = pytest.mark.parametrize("game", GAMES)
-QUICK = [name for name, game in GAMES.items() if game.judging and not game.judging.is_slow]
 GAME = "ace_king_queen"
 NOT_INSTALLED = "numpy and scipy are not installed: pip install 'card-arena[analysis]'"
 
@@ -96,45 +95,6 @@ def told_to(record: Record, seat: int) -> list[Any]:
 
 
 # ---- Mistakes
-
-
-@EACH_GAME
-def test_every_mistake_of_a_seat_is_a_mark_in_the_order_of_play(
-    file: Path, monkeypatch: pytest.MonkeyPatch, game: str
-) -> None:
-    EavesdroppingGame(monkeypatch, game)
-    with running(file, game, played=2) as store:
-        match = store.results("c")[0]
-        record = store.record(match.id)
-    reader = AnalysisReader(file)
-    own = 0
-    for seat in range(1, len(match.players) + 1):
-        path = f"matches/{match.id}/mistakes.json"
-        status = reader.analysis(path, INSTRUCTOR, seat=str(seat))
-        found = status["mistakes"]
-        own += found["decisions"]
-
-        assert status["state"] == "done"
-        [total] = found["totals"]
-        assert total["total"] == 0.5 * found["decisions"]
-        assert (found["seat"], found["version"], total["unit"]) == (seat, 7, "chips")
-        indices = [mark["index"] for mark in found["marks"]]
-        assert indices == sorted(indices)
-        assert [mark["number"] for mark in found["marks"]] == list(range(1, found["decisions"] + 1))
-        assert all(mark["answer_text"] == mark["best_text"] for mark in found["marks"])
-    assert own == len(record.answers)
-
-
-@pytest.mark.parametrize("game", QUICK)
-def test_what_a_game_says_of_a_match_is_strict_json_and_has_words(file: Path, game: str) -> None:
-    reader = AnalysisReader(write(file, [game]))
-    status = reader.analysis(f"matches/{game}-1/mistakes.json")
-
-    assert status["state"] == "done"
-    for mark in status["mistakes"]["marks"]:
-        assert mark["grade"] in (1, 2, 3)
-        assert mark["cost"] > 0
-        assert mark["answer_text"] != mark["best_text"]
 
 
 def test_a_match_that_a_person_has_played_comes_with_the_question(file: Path) -> None:

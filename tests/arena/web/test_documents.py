@@ -14,7 +14,6 @@ from typing import Any
 import msgspec
 import pytest
 
-from arena.formats.formats import schedule_of
 from arena.formats.spec import Form
 from arena.games.catalogue import GAMES
 from arena.games.match import Record
@@ -28,16 +27,15 @@ from arena.storage.live_results import LiveResults
 from arena.storage.reader import document_of
 from arena.storage.store import Act, CompetitionState, Store
 from arena.web import analysis_pages, match_pages
-from arena.web.competition_cache import CachedCompetition
+from arena.web.competition_pages import CachedCompetition
 from arena.web.documents import thinned
 from arena.web.questions import SideQuestion
 from protocol.errors import StoreFailed
-from protocol.messages import Ending
 from protocol.watching import View
 from tests.arena.web.test_luck import met
 from tests.support import databases
 from tests.support.page_reader import INSTRUCTOR, PUBLIC, AnalysisReader, InProcessReader, owner
-from tests.support.sample_database import SampleWriter, personal_match, plan, play, running, write
+from tests.support.sample_database import personal_match, running, write
 from tests.support.scripts import Case, Stage, cases, fields, fit, like
 
 PLACES = {"analysis_pages": analysis_pages, "match_pages": match_pages}
@@ -201,16 +199,6 @@ EACH_GAME = pytest.mark.parametrize("game", GAMES)
 ALL = View("all")
 
 
-def competition_of(game: str) -> str:
-    return f"{game}-{list(GAMES).index(game):08x}"
-
-
-@pytest.fixture(scope="module")
-def finished(tmp_path_factory: pytest.TempPathFactory) -> InProcessReader:
-    """A finished competition in each game."""
-    return InProcessReader(write(tmp_path_factory.mktemp("finished") / "arena.db"))
-
-
 @pytest.fixture
 def file(tmp_path: Path) -> Path:
     return tmp_path / "arena.db"
@@ -224,123 +212,6 @@ def going_on(file: Path, *words: Any, **more: Any) -> Iterator[tuple[Store, InPr
 
 
 # ---- Competitions
-
-
-@EACH_GAME
-def test_every_document_of_a_finished_competition_is_there(
-    finished: InProcessReader, game: str
-) -> None:
-    at = f"competitions/{competition_of(game)}"
-    form = plan(game).form
-    overview = finished.get(f"{at}.json")
-
-    assert overview["game"] == game
-    assert overview["state"] == "finished"
-    assert overview["settled"] == overview["scheduled"]
-    assert bool(overview["bracket"]) == (form is Form.ELIMINATION)
-    assert bool(overview["measure"]) == (form is Form.LEAGUE)
-    assert overview["actions"] is None
-    names = [row["name"] for row in overview["standings"]]
-    assert sorted(names) == sorted(plan(game).players)
-    for name in names:
-        page = finished.get(f"{at}/bot.json", name=name)
-        assert page["row"]["name"] == name
-        assert all(name in match["players"] for match in page["matches"])
-    void = finished.get(f"matches/{game}-void.json")
-    assert void["result"]["termination"]["kind"] == Ending.VOID
-    assert (void["counts"], void["decisions"]) == (False, 0)
-    assert finished.get(f"{at}/matches.json")["matches"]
-    assert finished.reply(f"{at}/cross.json").status == (200 if form is Form.ROUND_ROBIN else 404)
-
-
-def test_the_list_has_all_competitions_the_newest_first(file: Path) -> None:
-    with Store(file) as store:
-        for number, game in enumerate(GAMES):
-            writing = SampleWriter(store, plan(game), f"c{number}")
-            store.competition_started(f"d{number}", writing.plan, 5_000.0 + number)
-    lines = InProcessReader(file).get("competitions.json")["competitions"]
-
-    last = len(GAMES) - 1
-    assert [line["id"] for line in lines[: last + 1]] == [f"d{at}" for at in range(last, -1, -1)]
-    assert lines[last - list(GAMES).index("blackjack")] == {
-        "id": "d1",
-        "run": "",
-        "game": "blackjack",
-        "title": "Blackjack",
-        "form": "league",
-        "state": "running",
-        "started_at": 5001.0,
-        "finished_at": None,
-        "bots": 3,
-        "played": 0,
-        "scheduled": 3,
-    }
-
-
-def test_documents_say_which_versions_have_played_and_who_refereed(file: Path) -> None:
-    with Store(file) as store:
-        writer = SampleWriter(store, plan("ace_king_queen"), "c")
-        [first, second, *_] = next(schedule_of(writer.plan))
-        of_both = play("ace_king_queen", 1, versions=("v3", "connected"), worker="north")
-        writer.finished(first, of_both, "m-1")
-        writer.finished(second, play("ace_king_queen", 2), "m-2")
-    library = InProcessReader(file)
-    overview = library.get("competitions/c.json")
-    told, silent = library.get("matches/m-1.json"), library.get("matches/m-2.json")
-    ann, ben = first.players
-
-    assert overview["versions"] == {ann: "v3", ben: "connected"}
-    assert {row["name"]: row["version"] for row in overview["standings"]}[ann] == "v3"
-    assert library.get("competitions/c/bot.json", name=ben)["row"]["version"] == "connected"
-    assert (told["versions"], told["worker"]) == (["v3", "connected"], "north")
-    assert not {"versions", "worker"} & silent.keys()
-
-
-def test_the_cross_table_is_in_the_order_of_the_standings(file: Path) -> None:
-    with Store(file) as store:
-        SampleWriter(store, plan("ace_king_queen"), "c").to_the_end()
-        store.flush()
-        table = LiveResults(store, "c").book.cross_table
-    library = InProcessReader(file)
-    cross = library.get("competitions/c/cross.json")
-    rows = library.get("competitions/c.json")["standings"]
-
-    assert cross["names"] == [row["name"] for row in rows]
-    assert len(cross["cells"]) == 6
-    for row, column, played, *_, score, _, _, low, high in cross["cells"]:
-        cell = table[cross["names"][row]][cross["names"][column]]
-        assert (played, score) == (cell.played, cell.score)
-        assert (low, high) == pytest.approx(cell.interval or (None, None), abs=1e-6)
-
-
-def test_a_bracket_has_its_stages_byes_and_who_went_on(file: Path) -> None:
-    players = tuple(f"p{number}" for number in range(9))
-    with Store(file) as store:
-        drawn = plan("high_low", players=players)
-        SampleWriter(store, drawn, "c").to_the_end(offender_in=2)
-    library = InProcessReader(file)
-    overview = library.get("competitions/c.json")
-    first, *_, last = overview["bracket"]
-    offended = first["tables"][1]
-
-    assert [len(table["players"]) for table in first["tables"]] == [4, 4]
-    assert len(first["byes"]) == 1
-    assert offended["offender"] == 0
-    assert offended["out"] == offended["players"][:1]
-    assert set(offended["advanced"]) == set(offended["players"][1:])
-    assert len(first["tables"][0]["advanced"]) == 2
-    assert last["final"]
-    assert last["tables"][0]["advanced"] is None
-    through = {*first["tables"][0]["advanced"], *offended["advanced"], *first["byes"]}
-    seated = {
-        name
-        for stage in overview["bracket"][1:2]
-        for name in (*stage["byes"], *(n for table in stage["tables"] for n in table["players"]))
-    }
-    assert through == seated - {"h1", "h2", "h3"}
-    assert overview["ranking"][0]["rank"] == 1
-    match = first["tables"][0]["match"]
-    assert library.get(f"matches/{match}.json")["competition"] == "c"
 
 
 def test_what_was_read_in_part_is_read_anew(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -385,23 +256,6 @@ def test_a_class_that_asks_all_at_once_is_one_look_at_the_database(
 
 
 # ---- Bots and pairings
-
-
-def test_a_bots_page_adds_up(file: Path) -> None:
-    with Store(file) as store:
-        writing = SampleWriter(store, plan("ace_king_queen", matches=4), "c")
-        writing.to_the_end()
-        store.flush()
-        played = store.results("c")
-    page = InProcessReader(file).get("competitions/c/bot.json", name="ben")
-    own = [match for match in played if "ben" in match.players]
-    score = sum(match.result.scores[match.players.index("ben")] for match in own)
-
-    assert page["curve"][-1] == [own[-1].finished_at, score]
-    assert page["row"]["score"] == score
-    assert sum(other["score"] for other in page["opponents"]) == score
-    assert [match["id"] for match in page["matches"]] == [match.id for match in own[::-1]]
-    assert not page["matches_more"]
 
 
 @EACH_GAME
@@ -563,20 +417,6 @@ def test_a_match_that_somebody_sat_down_to_comes_with_the_question(file: Path) -
     assert bare.body == sat.record.to_json()
     assert library.personal("matches/p-1/rounds.json", sat).status == 200
     assert library.refused("matches/p-1.json")[0] == 404
-
-
-@EACH_GAME
-def test_G14_a_match_has_its_points_by_round_where_it_is_played_for_them(game: str) -> None:
-    settings: dict[str, Any] = {"games": 2, "target": 40} if game == "gin_rummy" else {}
-    record = play(game, settings=settings).record
-    told = match_pages.RecordedMatch(record, ALL)
-
-    if game == "gin_rummy":
-        assert len(told.points) == len(told.scores)
-        assert told.points[-1] == record.points
-        assert list(told.points) == sorted(told.points)
-    else:
-        assert told.points == ()
 
 
 def test_what_takes_long_to_make_is_not_made_anew_at_every_match(file: Path) -> None:

@@ -1,20 +1,33 @@
-"""What is different for people: short matches, time to think, and the browser's cookie. Pure."""
+"""What is different for people: their names, short matches, time to think, the browser's cookie."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 import msgspec
 
+from arena.games.names import alike
 from arena.games.rules import Game
+from arena.records.visibility import Viewer, ViewerKind
+from arena.server.admission import Unwelcome
 from arena.server.reply import Header, Headers
 from protocol.errors import UsageError
 from protocol.messages import Limits
 from protocol.vocabulary import Settings
 
-__all__ = ["browser_of", "limits_for", "remembering", "settings_for"]
+__all__ = [
+    "HOUSE",
+    "browser_of",
+    "limits_for",
+    "name_for",
+    "numbered",
+    "remembering",
+    "settings_for",
+]
 
+HOUSE = "house:"
+_LONGEST_NAME = 64  # letters
 _MINUTE_MS = 60_000
 _HOUR_MS = 60 * _MINUTE_MS
 _COOKIE = "arena-browser"
@@ -22,6 +35,35 @@ _BROWSER = re.compile(r"[A-Za-z0-9_-]{16,64}")
 
 _MOST_DECISIONS = 200_000
 """Longer than anybody plays; a program may play as a person, and the records stay in memory."""
+
+
+def name_for(requested: str, viewer: Viewer) -> str:
+    """The name that a person asks for; a person on the roster gets it below its own name.
+
+    Raises Unwelcome if it is too long, or looks like a house bot's.
+    """
+    name = requested
+    if viewer.kind is ViewerKind.OWNER:
+        first, slash, below = requested.partition("/")
+        is_own = alike(first) == alike(viewer.name)
+        rest = (below if slash else "person") if is_own else requested
+        name = f"{viewer.name}/{rest}"
+    if len(name) > _LONGEST_NAME or name.endswith("/"):
+        raise Unwelcome("name", f"expected a shorter name below {viewer.name}/")
+    if alike(name).startswith(HOUSE):
+        raise Unwelcome("name", f"expected a name that no house bot has, got {name!r}")
+    return name
+
+
+def numbered(name: str, people: Iterable[str], is_taken: Callable[[str], bool]) -> str:
+    """The name, or the first of `name 2`, `name 3` and so on that looks like nobody else's."""
+    others = set(map(alike, people))
+    free, number = name, 1
+    while alike(free) in others or is_taken(free):
+        number += 1
+        end = f" {number}"
+        free = name[: _LONGEST_NAME - len(end)].rstrip() + end
+    return free
 
 
 def settings_for(game: Game, chosen: Mapping[str, object]) -> Settings:

@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from arena.games.catalogue import GAMES
-from arena.web.play.human_limits import settings_for
+from arena.web.play.people import settings_for
 from protocol.errors import UsageError
 
 
