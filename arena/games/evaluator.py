@@ -252,7 +252,7 @@ class ChanceMeter(LuckMeter):
         self._happened(told)
         if (gains := self._evaluator.gains(told.news)) is not None:
             luck = tuple(self._luck) or (0.0,) * len(gains)
-            self.rounds.append(LuckRound(tuple(map(float, gains)), luck))
+            self.rounds.append(LuckRound(tuple(gains), luck))
             self._luck = ()
 
     def asked(self, asked: AskSeat) -> None:

@@ -341,7 +341,9 @@ class GinRummyEvaluator(Evaluator):
         return luck, -luck
 
     def gains(self, news: News) -> Sequence[float] | None:
-        return (news.winner == 0, news.winner == 1) if type(news) is GameOver else None
+        if type(news) is not GameOver:
+            return None
+        return float(news.winner == 0), float(news.winner == 1)
 
     def terms(self, event: TellSeat | AskSeat) -> list[float] | None:
         """What each of `TERMS` is for seat 0, beyond its mean; None if the event is no chance."""

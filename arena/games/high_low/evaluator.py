@@ -250,8 +250,8 @@ class HighLowEvaluator(Evaluator):
             for luck, without in zip(self._luck, self._without, strict=True)
         ]
 
-    def gains(self, news: News) -> Points | None:
-        return news.payoffs if type(news) is RoundOver else None
+    def gains(self, news: News) -> Sequence[float] | None:
+        return tuple(map(float, news.payoffs)) if type(news) is RoundOver else None
 
     def _close(self, news: RoundOver) -> None:
         """Learn how much the seats' gains follow the tables."""

@@ -47,7 +47,7 @@ class FakePlayers(list[str]):
 def figures(**more: Any) -> str:
     """The figures of an arena whose database has failed."""
     arena: Any = SimpleNamespace(
-        gateway=SimpleNamespace(players=FakePlayers("abcd"), login=SimpleNamespace(throttle=())),
+        gateway=SimpleNamespace(players=FakePlayers("abcd"), throttle=()),
         referee=SimpleNamespace(
             tables=(1, 2), decisions=12_345, lag=SimpleNamespace(total_s=lambda now: 0.25)
         ),
