@@ -685,7 +685,7 @@ def test_every_table_of_the_database_is_there() -> None:
 def test_every_package_of_the_arena_has_its_place() -> None:
     [graph] = [
         block.text
-        for block in blocks(DOCUMENTS["arena/README.md"])
+        for block in blocks(DOCUMENTS["CONTRIBUTING.md"])
         if block.text.startswith("cli ")
     ]
     packages = {file.parent.name for file in (ROOT / "arena").glob("*/__init__.py")}
