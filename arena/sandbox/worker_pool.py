@@ -154,12 +154,17 @@ class WorkerPool(Generic[Item, Result]):
 
     def close(self) -> None:
         """End the workers: those that do not notice soon that nobody hears reports are killed."""
-        if self._executor is None:
+        executor, self._executor = self._executor, None
+        if executor is None:
             return
         self._reports.close()
-        processes = [*self._executor._processes.values()]  # from Python 3.14 on: `kill_workers`
-        self._executor.shutdown(wait=False, cancel_futures=True)
-        self._executor = None
+        processes = [*executor._processes.values()]  # from Python 3.14 on: `kill_workers`
+        manager: Any = executor._executor_manager_thread
+        executor.shutdown(wait=False, cancel_futures=True)
+        # Before Python 3.13 its thread fails if workers are killed while it has cancelled work; it
+        # drops that only while the executor is there.
+        while manager is not None and manager.is_alive() and _has_cancelled(manager):
+            time.sleep(0.01)
         end_s = time.monotonic() + _CLOSE_S
         try:
             for process in processes:
@@ -221,6 +226,11 @@ class WorkerPool(Generic[Item, Result]):
         assert self._executor is not None, "it was started"
         with _interrupts_blocked():  # it may start a process
             return self._executor.submit(_work_on, item)
+
+
+def _has_cancelled(manager: Any) -> bool:
+    """Whether an executor's thread has yet to drop work that was cancelled."""
+    return any(work.future.cancelled() for work in [*manager.pending_work_items.values()])
 
 
 @contextlib.contextmanager

@@ -48,6 +48,12 @@ def dying(item: int, tick: Tick) -> None:
     os.kill(os.getpid(), signal.SIGTERM)
 
 
+def lingering(item: int, tick: Tick) -> int:
+    """Takes long after the first item."""
+    time.sleep(60 if item else 0)
+    return item
+
+
 class PickyError(Exception):
     """Cannot be read in another process, as it is made from two arguments."""
 
@@ -370,3 +376,18 @@ def test_the_cores_that_this_process_may_use(monkeypatch: pytest.MonkeyPatch) ->
     for counted, usable in ((6, 6), (None, 1)):
         monkeypatch.setattr(os, "cpu_count", lambda counted=counted: counted)
         assert usable_cores() == usable
+
+
+def test_a_pool_that_is_closed_at_once_drops_its_work_silently(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    failed: list[object] = []
+    monkeypatch.setattr("threading.excepthook", failed.append)
+    monkeypatch.setattr(worker_pool, "_CLOSE_S", 0.0)
+    for _ in range(3):
+        with WorkerPool(lingering, 2, "played") as pool:
+            results: Any = pool.run(range(20))
+            assert next(results) == (0, 0)
+            results.close()
+
+    assert failed == []
