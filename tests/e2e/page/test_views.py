@@ -172,7 +172,7 @@ def test_the_whole_page_is_small(windows: Windows, school: ClassWithPage) -> Non
     sizes = look.sizes(compressed=True)
 
     assert sum(sizes.values()) < MOST_BYTES, sizes
-    assert any(path.endswith("blackjack.js") for path in sizes), "it saw all of it"
+    assert any(path.endswith("blackjack/view.js") for path in sizes), "it saw all of it"
 
 
 def test_an_address_that_changes_at_once_is_followed(
