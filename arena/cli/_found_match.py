@@ -66,12 +66,14 @@ class FoundRecord(msgspec.Struct, frozen=True):
         return tuple(f"seat-{seat}" for seat in range(1, game.seats + 1))
 
     def own_seats(self, game: Game) -> tuple[int, ...]:
-        """The seats, from 0, of the players that are no house bots, or the one whose view it is.
+        """The seats, from 0, of players that are no house bots, or the only one that is seen.
 
         Raises `UsageError` if there is none.
         """
         if self.seen is not None:
             return (self.seen.seat - 1,)
+        if game.seats == 1:
+            return (0,)
         houses = {*house_bots(game.name, slow=True), *self.launched}
         seats = tuple(seat for seat, name in enumerate(self.names(game)) if name not in houses)
         if not seats:
