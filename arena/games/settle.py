@@ -232,10 +232,9 @@ class PairRace(Race):
         whole = {name: met for name in self._names if (met := self._whole(name, sums))}
         for name, met in whole.items():
             self._bots.setdefault(name, _Sums()).join(met)
-        for pair in combinations(whole, 2):
+        for pair in combinations(whole, 2):  # as each has met each, their counts are the same
             first, second = pair
-            if whole[first].count == whole[second].count:
-                self._compare(pair, whole[first], whole[second])
+            self._compare(pair, whole[first], whole[second])
 
     def _decide(self, pair: tuple[str, str]) -> None:
         sums = self._pairs[pair]

@@ -257,8 +257,9 @@ def _incomplete_beta(x: float, a: float, b: float) -> float:
     if x > (a + 1) / (a + b + 2):
         return 1 - _incomplete_beta(1 - x, b, a)
     c, d = 1.0, 1 / (1 - (a + b) * x / (a + 1))
-    value = d
-    for step in range(1, _TERMS):
+    value, step = d, 0
+    while step < _TERMS and (step == 0 or abs(c * d - 1) >= _NEAR):
+        step += 1
         at = a + 2 * step
         for term in (
             step * (b - step) * x / ((at - 1) * at),
@@ -267,8 +268,6 @@ def _incomplete_beta(x: float, a: float, b: float) -> float:
             d = 1 / (1 + term * d)
             c = 1 + term / c
             value *= c * d
-        if abs(c * d - 1) < _NEAR:
-            break
     return exp(a * log(x) + b * log1p(-x) - _log_beta(a, b)) / a * value
 
 

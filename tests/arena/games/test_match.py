@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import random
+from collections.abc import Generator
 from contextlib import suppress
 from typing import Any
 
@@ -24,6 +25,7 @@ from protocol.errors import BadDeck, IllegalAnswer
 from protocol.messages import Ending, Termination
 from protocol.vocabulary import News, Question
 from tests.support.sample_database import from_outside
+from tests.support.small_games import UnitSettings, tell, unit_game
 
 SEED = bytes(32)
 
@@ -302,10 +304,10 @@ def watched(match: MatchState, seed: int, steps: int) -> list[SeatMemory]:
     memories = [SeatMemory() for _ in range(match.game.seats)]
     rng = random.Random(seed)
     while True:
-        for tell in match.take_news():
+        for told in match.take_news():
             for seat, memory in enumerate(memories):
-                if tell.seat in (seat, EVERYONE):
-                    memory.heard.append(tell.news)
+                if told.seat in (seat, EVERYONE):
+                    memory.heard.append(told.news)
         if match.pending is None or len(match.answers) == steps:
             return memories
         asked, memory = match.pending, memories[match.pending.seat]
@@ -507,3 +509,15 @@ def test_J3_out_are_the_offender_and_who_was_not_here_either() -> None:
     assert result.out == (1,)
     assert msgspec.structs.replace(result, also_out=(0,)).out == (1, 0)
     assert finish(deal("AK")).result().out == ()
+
+
+def test_a_match_in_which_nobody_is_asked_is_over_at_once_with_its_units() -> None:
+    def silent(number: int, deal: Any) -> Generator[AskSeat | TellSeat, Any, tuple[int, int]]:
+        yield tell("nothing to decide")
+        return number, -number
+
+    result = MatchState(unit_game(silent), UnitSettings(3), seed=SEED).result()
+
+    assert result.scores == (6, -6)
+    assert result.units is not None
+    assert (result.units.count, result.units.sums) == (3, (6, -6))

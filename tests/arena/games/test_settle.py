@@ -104,7 +104,23 @@ def test_who_is_struck_leaves_the_others_as_if_it_had_never_played() -> None:
     assert "cem" not in found.names
 
 
+def test_who_is_not_there_cannot_be_struck() -> None:
+    found = race(block(1_000, 800, 800, 500))
+    before = found.ranges()
+    found.strike(["nobody"])
+
+    assert found.ranges() == before
+
+
 # --- what is open ---
+
+
+def test_where_each_is_surely_behind_another_no_first_place_is_open() -> None:
+    class Circle(PairRace):
+        def _lead(self, first: str, second: str) -> float:
+            return 1.0 if f"{first} {second}" in ("ann ben", "ben cem", "cem ann") else -1.0
+
+    assert Circle(NAMES, Goal.FIRST, 0.02).open_bots() == frozenset()
 
 
 def test_for_pairs_only_open_pairings_play_on() -> None:
@@ -163,6 +179,25 @@ def test_a_league_of_shares_is_told_apart() -> None:
     )
 
     assert [found.ranges()[name] for name in NAMES] == [RankRange(n, n) for n in (1, 2, 3)]
+    assert found.open_bots() == frozenset()
+
+
+def test_a_league_leaves_out_whom_it_strikes_and_matches_without_a_value() -> None:
+    found = LeagueRace(NAMES, Goal.ORDER, 0.02, is_share=True)
+    found.add([(name, float(name == "ann")) for name in NAMES for _ in range(100)])
+    found.add([("ann", None)])
+    found.strike(["cem"])
+
+    assert found.ranges() == {"ann": RankRange(1, 1), "ben": RankRange(2, 2)}
+
+
+def test_shares_that_contradict_what_came_before_count_as_they_are_now() -> None:
+    found = LeagueRace(("ann", "ben"), Goal.ORDER, 0.0, is_share=True)
+    found.add([("ann", 1.0)] * 200 + [("ben", 0.5)] * 200)
+    assert found.ranges()["ann"] == RankRange(1, 1)
+
+    found.add([("ann", 0.0)] * 4_000 + [("ben", 0.5)] * 4_000)
+    assert found.ranges()["ann"] == RankRange(2, 2)
 
 
 # --- short forms of `tests/tools/settled_standings.py` ---

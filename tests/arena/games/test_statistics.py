@@ -48,6 +48,10 @@ def test_quantiles_are_those_of_the_tables(degrees: float, quantile: float) -> N
     assert student_quantile(degrees) == pytest.approx(quantile, abs=1e-4)
 
 
+def test_a_quantile_that_no_number_can_hold_is_a_large_one() -> None:
+    assert student_quantile(0.01, 0.9999) > 1e150
+
+
 def test_a_share_of_13_in_20_is_as_in_the_textbook() -> None:
     interval = wilson(13 / 20, 20)
 
