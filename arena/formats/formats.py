@@ -72,7 +72,7 @@ def schedule_of(plan: Plan) -> Schedule:
             return elimination(plan.rules, plan.players, _stream(plan), plan.house, plan.teams)
         case Form.LADDER:
             raise UsageError(
-                "expected a form with a schedule, got a ladder, which pairs whoever is free"
+                "expected a form with a schedule, got a ladder, which pairs the bots that are free"
             )
 
 

@@ -193,7 +193,7 @@ class Evaluator:
     @staticmethod
     def charts(tally: Tally) -> tuple[Chart, ...]:
         """What was counted of a bot; the same charts with the same labels for every bot."""
-        raise NotImplementedError
+        return ()
 
 
 class Tally:

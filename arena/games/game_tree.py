@@ -8,6 +8,7 @@ which nobody looks at make no courses.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from math import prod
 from random import Random
@@ -152,7 +153,7 @@ class _Deck(Sequence[Item]):
     def __init__(self, course: _Course, cards: Sequence[Item], count: int) -> None:
         self._course = course
         self._unit = course.unit
-        self._left = list(cards)
+        self._left = Counter(cards)
         self._drawn: dict[int, Item] = {}
         self._places = list(range(count))
 
@@ -177,10 +178,12 @@ class _Deck(Sequence[Item]):
         if place not in self._drawn:
             if self._unit != self._course.unit:
                 raise NoAnalysis("its cards are not dealt anew for each unit")
-            kinds = list(dict.fromkeys(self._left))
-            choice = self._course.drawn([self._left.count(card) for card in kinds])
-            self._drawn[place] = kinds[choice]
-            self._left.remove(kinds[choice])
+            choice = self._course.drawn([*self._left.values()])
+            card = [*self._left][choice]
+            self._drawn[place] = card
+            self._left[card] -= 1
+            if not self._left[card]:
+                del self._left[card]
         return self._drawn[place]
 
 

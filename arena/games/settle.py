@@ -99,7 +99,7 @@ class Race(ABC):
     def __init__(self, names: Sequence[str], goal: Goal, level: float) -> None:
         self.goal = goal
         self.level = level
-        self._entered = len(names)  # the 5 % are shared out once, whoever is struck later
+        self._entered = len(names)  # the 5 % are shared out once, also if a bot is struck later
         self._names = tuple(names)
 
     @property

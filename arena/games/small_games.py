@@ -24,6 +24,7 @@ __all__ = ["judging_of_small"]
 
 _VERSION = 1
 _MOST_TREES = 4  # that are kept; more are needed where units differ from one another
+_ROUNDING = 1e-9  # of payoffs that sum to 0
 _LEVEL = 1e-7  # of the least payoff: a smaller cost is an error of the arithmetic
 _GRADES = (0.0, 0.4, 0.9)  # of the least payoff, which grades 1, 2 and 3 cost more
 
@@ -35,7 +36,11 @@ def judging_of_small(game: Game) -> Judging | None:
     units: dict[bytes, _Units] = {}
 
     def units_with(settings: Settings) -> _Units:
-        return units.setdefault(msgspec.json.encode(settings), _Units(game, settings))
+        key = msgspec.json.encode(settings)
+        if key not in units:
+            units.clear()  # trees are large, and the matches of one competition come together
+            units[key] = _Units(game, settings)
+        return units[key]
 
     return Judging(
         version=_VERSION,
@@ -77,7 +82,8 @@ class _Units:
         kept = next((each for each in self._trees if each[0].holds(before)), None)
         if kept is None:
             kept = GameTree(self._game, self._settings, before, self.views), {}
-            if self._game.seats == 2 and any(sum(leaf.payoffs) for leaf in kept[0].leaves):
+            most = max(abs(sum(leaf.payoffs)) for leaf in kept[0].leaves)
+            if self._game.seats == 2 and most > _ROUNDING:
                 raise NoAnalysis(f"what a {self.unit.name} brings the two does not sum to 0")
             self._trees[_MOST_TREES - 1 :] = []
             self._trees.insert(0, kept)
@@ -132,7 +138,11 @@ class SmallGameJudge:
             self._view = self._units.views.after_message(self._view, news)
 
     def judged(self, question: Question[Any], answer: Any) -> Judgement | None:
-        """What this answer costs; None where the other would never have let it come to this."""
+        """What this answer costs.
+
+        None where the equilibrium's opponent never lets it come to this question, and where the
+        match cannot be followed.
+        """
         unit = self._unit()
         spot = None
         if unit is not None:

@@ -245,6 +245,32 @@ def test_two_whose_payoffs_do_not_sum_to_0_are_refused() -> None:
         assert why == "what a round brings the two does not sum to 0"
 
 
+def thirds(number: int, deal: Deal) -> Unit:
+    yield ask(0, "", "x y", number)
+    return 0.1 + 0.2, -0.3
+
+
+def test_payoffs_sum_to_0_but_for_rounding() -> None:
+    assert refusal(unit_game(thirds)) is None
+
+
+def test_trees_of_other_settings_are_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    listed = []
+
+    class NotedTree(GameTree):
+        def __init__(self, game: Game, *rest: Any) -> None:
+            listed.append(rest[0])
+            super().__init__(game, *rest)
+
+    monkeypatch.setattr(small_games, "GameTree", NotedTree)
+    judging = judging_of_small(unit_game(rising, seats=1))
+    assert judging is not None
+    for rounds in (3, 3, 4, 3):
+        assert judging.refuses(UnitSettings(rounds)) is None
+
+    assert listed == [UnitSettings(3), UnitSettings(4), UnitSettings(3)]
+
+
 def test_too_many_histories_are_refused_with_their_number(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(game_tree, "MOST_HISTORIES", 100)
 
