@@ -131,6 +131,12 @@ async def test_a_bot_of_a_game_that_no_competition_plays_is_told_so() -> None:
             note = (await ann.hello(games=("blackjack",))).get("note")
             other = (await ben.hello(games=GAMES)).get("note")
 
+        arena.begin(plan_for("ace_king_queen", ("ann", "ben")))
+        await asyncio.sleep(1)  # it has begun, and waits for both
+        async with arena.stranger("cem") as cem:
+            third = (await cem.hello(games=("ace_king_queen",))).get("note")
+
+    assert third is None
     assert note == (
         "no competition here plays blackjack, only gin_rummy, high_low: "
         "the bot waits until somebody plays with it at the page"

@@ -386,6 +386,8 @@ class Evening:
                     of = msgspec.structs.asdict(run).items()
                     about = {k: v for k, v in of if v != getattr(usual, k)}
                     self.says(f"upcoming: {run.run} {run.game} {run.form}; {pairs(about)}")
+            case ["planned"]:
+                self.says(f"planned: {', '.join(sorted(self.scheduler.planned_games))}")
             case ["waiting"]:
                 for line in self.scheduler.waiting:
                     self.says(f"waiting: {line}")
