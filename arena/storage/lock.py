@@ -159,6 +159,10 @@ class _ServerLock:
 
     def release(self) -> None:
         with self._guard:
+            with contextlib.suppress(SQLAlchemyError):
+                if self._connection is not None:
+                    # The server frees the lock of a closed connection only a moment later.
+                    self._connection.execute(sa.text(_FREE), {"arena": _ARENA})
             self._drop()
 
     def _take(self) -> str | None:
@@ -177,16 +181,16 @@ class _ServerLock:
                 self._connection = connection
                 return None
             holder = connection.execute(sa.text(_HOLDER), key).first()
-            if holder is None or holder.pid == self._backend:
-                cut = TimeoutError(
-                    "the server has just noticed, or will, that a connection was cut"
-                )
+            if holder is not None and holder.pid == self._backend:
+                cut = TimeoutError("the server will soon notice that a connection was cut")
                 raise OperationalError("take the lock", None, cut)
             connection.close()
         except BaseException:
             connection.invalidate()
             connection.close()
             raise
+        if holder is None:  # it has freed the lock between the two questions
+            return self._take()
         match (holder.application_name or "").split(" ", 2):
             case ["card-arena", pid, host]:
                 return f"process {pid} on {host}"
@@ -200,6 +204,7 @@ class _ServerLock:
 
 
 _TAKE = "SELECT pg_try_advisory_lock(:arena, hashtext(current_schema()))"
+_FREE = "SELECT pg_advisory_unlock(:arena, hashtext(current_schema()))"
 _NAME = "SELECT set_config('application_name', :name, false)"
 _HOLDER = """
 SELECT pid, application_name FROM pg_stat_activity JOIN pg_locks USING (pid)

@@ -18,7 +18,7 @@ from arena.sandbox.workdir import LOCK_SUFFIX, with_companions
 from arena.storage.lock import hold
 from arena.storage.store import Act, Store
 from protocol.errors import StoreFailed, UsageError
-from tests.support.databases import anybody
+from tests.support.databases import anybody, needed
 
 FLAG = Act(at=1.0, who="arena", what="flag")
 HOLDER = """
@@ -83,6 +83,22 @@ def test_it_is_free_when_the_store_is_closed(database: str) -> None:
 
     with Store(database, exclusive=True) as store:
         assert store.competitions() == ()
+
+
+def test_a_server_has_freed_it_when_it_is_released() -> None:
+    """Who waits for no new connection sees it; else a command's next one may find it taken."""
+    held = sa.text(
+        "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND database = "
+        "(SELECT oid FROM pg_database WHERE datname = current_database())"
+    )
+    with (
+        needed().database(has_tables=True) as url,
+        Store(url) as store,
+        store.engine.connect() as other,
+    ):
+        for _ in range(100):
+            hold(store.engine, "it").release()
+            assert other.execute(held).scalar_one() == 0
 
 
 def test_others_may_read_and_write_meanwhile(database: str) -> None:

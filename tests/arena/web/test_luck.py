@@ -113,9 +113,11 @@ def luck_in(file: Path) -> list[Any]:
 async def filling(store: Store) -> AsyncIterator[tuple[LuckFiller, SideProcess]]:
     process = SideProcess(store, is_idle=True)
     filler = LuckFiller(store, process, pause_s=0.01, again_s=0.01)
-    yield filler, process
-    filler.close()
-    await process.close()
+    try:
+        yield filler, process
+    finally:
+        filler.close()
+        await process.close()
 
 
 @pytest.mark.e2e
