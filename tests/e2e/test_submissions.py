@@ -210,7 +210,8 @@ def test_J5_programs_play_on_hosts_of_which_one_is_killed_and_one_is_drained(
     # Without a pause a slow machine has played all of it before the second host is there.
     arena.says("Eva", "pause", "night")
     second = host("h2")
-    while "h2" not in {each["host"] for each in arena.says("Eva", "hosts")["hosts"]}:
+    # The arena asks the killed one for room until it is missed.
+    while states(arena) != {"h1": "silent", "h2": "idle"}:
         time.sleep(0.2)
     arena.says("Eva", "resume", "night")
     said_by(second, "told", "runs bots for ")
@@ -227,6 +228,10 @@ def test_J5_programs_play_on_hosts_of_which_one_is_killed_and_one_is_drained(
         assert run_here("verify", "class.db").status == 0
     assert played(rows) == [24, 24, 24]
     assert all(row["eliminated"] is None for row in rows)
+
+
+def states(arena: SubmissionArena) -> dict[str, str]:
+    return {each["host"]: each["state"] for each in arena.says("Eva", "hosts")["hosts"]}
 
 
 def standings() -> list[dict[str, Any]]:
