@@ -21,7 +21,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent import futures
 from concurrent.futures.process import BrokenProcessPool
-from itertools import chain, islice
+from itertools import islice
 from multiprocessing import resource_tracker
 from multiprocessing.connection import Connection
 from typing import Any, Generic, TypeAlias, TypeVar
@@ -110,29 +110,39 @@ def work_through(
     """
     left = iter(items)
     jobs = startable(min(jobs, _MOST_PER_CORE * usable_cores()))
-    start_s, done = time.monotonic(), 0
+    start_s, done, open_items = time.monotonic(), 0, len(items)
+    pool: WorkerPool[Item, Result] | None = None
+    others: Iterator[tuple[Item, Result]] = iter(())
 
     def on_units(count: int) -> None:
-        nonlocal done
+        """The rest may begin in others in the middle of an item: the first may take minutes."""
+        nonlocal done, pool, others
         done += count
         report(count)
+        if pool is not None:
+            pool.pass_reports(report)
+            return
+        passed_s = time.monotonic() - start_s
+        is_long = passed_s > _ALONE_S and passed_s * (units - done) > _WORTH_S * done
+        if jobs > 1 and open_items and is_long:
+            pool = stack.enter_context(WorkerPool(task, min(jobs, open_items), "played"))
+            others = pool.run(left, report, wanted)
 
-    for number, item in enumerate(left):
-        if not wanted(item):
-            continue
-        passed_s, open_items = time.monotonic() - start_s, len(items) - number
-        is_long = done and passed_s > _ALONE_S and passed_s * (units - done) > _WORTH_S * done
-        if jobs > 1 and open_items > 1 and is_long:
-            with WorkerPool(task, min(jobs, open_items), "played") as pool:
-                for again in pool.run(chain([item], left), report, wanted):
-                    if on_result(*again):
-                        return
-            return
-        count = UnitCount(on_units)
-        result = task(item, count.tick)
-        count.flush()
-        if on_result(item, result):
-            return
+    with contextlib.ExitStack() as stack:
+        for item in left:
+            open_items -= 1
+            if not wanted(item):
+                continue
+            count = UnitCount(on_units)
+            result = task(item, count.tick)
+            count.flush()
+            if on_result(item, result):
+                return
+            if pool is not None:
+                break
+        for again in others:
+            if on_result(*again):
+                return
 
 
 class WorkerPool(Generic[Item, Result]):
@@ -181,30 +191,47 @@ class WorkerPool(Generic[Item, Result]):
         report: Callable[[int], None] = lambda units: None,
         wanted: Callable[[Item], bool] = lambda item: True,
     ) -> Iterator[tuple[Item, Result]]:
-        """Each item with its result, in order; arguments and errors are those of `work_through`.
+        """Begin, and return each item with its result, in order, as they are asked for.
 
-        Only a few items are taken before their turn.
+        Arguments and errors are those of `work_through`. Only a few items are taken before their
+        turn.
         """
         if self._executor is None:
             self._start()
         left = filter(wanted, items)
         queue: deque[tuple[Item, futures.Future[Result]]] = deque()
+
+        def submit() -> None:
+            while len(queue) < _AHEAD * self._workers and (some := [*islice(left, 1)]):
+                queue.append((some[0], self._submit(some[0])))
+
+        submit()
+        return self._results(queue, submit, report, wanted)
+
+    def pass_reports(self, report: Callable[[int], None]) -> None:
+        """Hand on what workers have reported; they wait if nobody does for minutes."""
+        while self._reports.poll():
+            report(self._reports.recv())
+
+    def _results(
+        self,
+        queue: deque[tuple[Item, futures.Future[Result]]],
+        submit: Callable[[], None],
+        report: Callable[[int], None],
+        wanted: Callable[[Item], bool],
+    ) -> Iterator[tuple[Item, Result]]:
         try:
-            while True:
-                while len(queue) < _AHEAD * self._workers and (some := [*islice(left, 1)]):
-                    queue.append((some[0], self._submit(some[0])))
-                if not queue:
-                    return
+            while queue:
                 item, future = queue.popleft()
                 is_done = False
                 # What is no longer wanted is in nobody's way, even if a worker is still at it.
                 while wanted(item) and not is_done:
                     is_done = bool(futures.wait([future], _REPORT_S).done)
-                    while self._reports.poll():
-                        report(self._reports.recv())
+                    self.pass_reports(report)
                 if wanted(item):
                     yield item, future.result()
                 future.cancel()
+                submit()
         except BrokenProcessPool:
             raise ArenaError(
                 f"a process that {self._work} was ended from outside; is there enough memory"

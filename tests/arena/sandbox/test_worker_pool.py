@@ -95,6 +95,17 @@ def interruptible(item: int, tick: Tick) -> tuple[bool, bool]:
     return ended == -signal.SIGINT, True
 
 
+def waiting_for_another(path: str, tick: Tick) -> bool:
+    """The first item waits for what the second one leaves in the same folder."""
+    done = Path(path).with_name("done")
+    if path.endswith("second"):
+        done.touch()
+    end_s = time.monotonic() + 60
+    while not done.exists() and time.monotonic() < end_s:
+        tick()
+    return done.exists()
+
+
 def refused() -> NoReturn:
     raise UnknownBot("the file is gone")
 
@@ -291,12 +302,21 @@ def test_a_machine_without_masks_starts_workers_too(monkeypatch: pytest.MonkeyPa
 
 
 @pytest.mark.usefixtures("eager")
-def test_long_work_goes_to_other_processes_once_an_item_is_done() -> None:
+def test_long_work_goes_to_other_processes() -> None:
     results, units = all_results(process_of, [*range(20)], jobs=2)
 
     assert [item for item, _ in results] == [*range(20)]
     assert [item for item, pid in results if pid == os.getpid()] == [0]
     assert units == 20
+
+
+@pytest.mark.usefixtures("eager")
+def test_other_processes_begin_in_the_middle_of_an_item(tmp_path: Path) -> None:
+    items = [str(tmp_path / name) for name in ("first", "second")]
+
+    results, _ = all_results(waiting_for_another, items, jobs=2)
+
+    assert results == [(items[0], True), (items[1], True)]
 
 
 @pytest.mark.usefixtures("eager")
