@@ -34,7 +34,7 @@ class LadderStage(CompetitionStage):
     `ladder` returns the ratings as they are now; `first` is the number of the next pairing.
     """
 
-    settled = 0
+    settled = 0  # counted here, where the base has a property
 
     def __init__(self, arbiter: Arbiter, ladder: Callable[[], Ladder], first: int) -> None:
         super().__init__(arbiter)

@@ -190,7 +190,7 @@ class RoundRobin(RunningStandings):
         return IntervalUnit(self._kind.name, self._kind.block, self._without)
 
     def cross_table(self) -> dict[str, dict[str, Cell]]:
-        """As it says above, without the eliminated."""
+        """Row bot → column bot → how the first did against the second, without the eliminated."""
         remaining = self._remaining()
         return {
             name: {

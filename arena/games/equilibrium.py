@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple, TypeAlias
 
 from arena.games.game_tree import ChanceNode, DecisionNode, GameTree, TreeNode, View
+from protocol.errors import NoAnalysis, one_line
 
 __all__ = ["Equilibrium", "Spot"]
 
@@ -147,7 +148,8 @@ class Equilibrium:
             bounds=[(0, None)] * len(other) + [(None, None)] * (columns - len(other)),
             method="highs-ds",
         )
-        assert solved.success, solved.message
+        if not solved.success:  # its payoffs may be of very different sizes
+            raise NoAnalysis(f"its equilibrium was not found: {one_line(solved.message)}")
         return {sequence: max(0.0, float(solved.x[at])) for sequence, at in other.items()}
 
 

@@ -262,8 +262,8 @@ _CROSS = 120
 class Game(msgspec.Struct, frozen=True, kw_only=True):
     """A game: its rules, and all that the rest of the program must know of it.
 
-    `GAME` in `arena/games/<game>.py` is one; `protocol/<game>.py` has its vocabulary. Functions
-    take the settings first. What has a default need not be said.
+    `GAME` in `arena/games/<game>/rules.py` is one; `protocol/<game>.py` has its vocabulary.
+    Functions take the settings first. What has a default need not be said.
 
     Attributes:
         about: what one plays it for, in a few words.

@@ -95,8 +95,8 @@ def work_through(
     """Do the task for all items, in up to `jobs` processes, and hand on the results in their order.
 
     It ends early when `on_result` returns True. It begins in this process, and starts others only
-    if the rest is worth it. What `on_result` gets does not depend on `jobs`, provided that the
-    result of the task depends on its item alone.
+    if the rest is worth it; this process is then one more until its item is done. What `on_result`
+    gets does not depend on `jobs`, provided that the result of the task depends on its item alone.
 
     Args:
         jobs: it never starts more than four processes per core.
@@ -205,7 +205,8 @@ class WorkerPool(Generic[Item, Result]):
             while len(queue) < _AHEAD * self._workers and (some := [*islice(left, 1)]):
                 queue.append((some[0], self._submit(some[0])))
 
-        submit()
+        with self._told_from_outside():
+            submit()
         return self._results(queue, submit, report, wanted)
 
     def pass_reports(self, report: Callable[[int], None]) -> None:
@@ -229,16 +230,25 @@ class WorkerPool(Generic[Item, Result]):
                     is_done = bool(futures.wait([future], _REPORT_S).done)
                     self.pass_reports(report)
                 if wanted(item):
-                    yield item, future.result()
+                    with self._told_from_outside():
+                        result = future.result()
+                    yield item, result
                 future.cancel()
-                submit()
+                with self._told_from_outside():
+                    submit()
+        finally:
+            for _, future in queue:
+                future.cancel()
+
+    @contextlib.contextmanager
+    def _told_from_outside(self) -> Iterator[None]:
+        """Say it in words if a worker was killed."""
+        try:
+            yield
         except BrokenProcessPool:
             raise ArenaError(
                 f"a process that {self._work} was ended from outside; is there enough memory"
             ) from None
-        finally:
-            for _, future in queue:
-                future.cancel()
 
     def _start(self) -> None:
         context = multiprocessing.get_context("spawn")

@@ -165,12 +165,14 @@ class _ServerLock:
                     self._connection.execute(sa.text(_FREE), {"arena": _ARENA})
             self._drop()
 
-    def _take(self) -> str | None:
-        """Take the lock; else return the process that has it, or "" if that is unknown."""
+    def _take(self, tries: int = 3) -> str | None:
+        """Take the lock; else return the process that has it, or "" if that is unknown.
+
+        It is tried again if the lock was freed before its holder could be seen.
+        """
         connection = self._engine.connect()
         try:
             connection = connection.execution_options(isolation_level="AUTOCOMMIT")
-            connection.detach()  # never back into the pool: the lock lives as long as it
             key = {"arena": _ARENA}
             if connection.execute(sa.text(_TAKE), key).scalar_one():
                 shown = f"card-arena {os.getpid()} {socket.gethostname()}"
@@ -178,19 +180,23 @@ class _ServerLock:
                     connection.exec_driver_sql(text)
                 connection.execute(sa.text(_NAME), {"name": shown[:63]})
                 self._backend = connection.exec_driver_sql("SELECT pg_backend_pid()").scalar()
+                connection.detach()  # never back into the pool: the lock lives as long as it
                 self._connection = connection
                 return None
             holder = connection.execute(sa.text(_HOLDER), key).first()
             if holder is not None and holder.pid == self._backend:
                 cut = TimeoutError("the server will soon notice that a connection was cut")
                 raise OperationalError("take the lock", None, cut)
+            if holder is None and tries == 1:
+                nobody = TimeoutError("nobody holds it, and it is not given: is there a schema")
+                raise OperationalError("take the lock", None, nobody)
             connection.close()
         except BaseException:
             connection.invalidate()
             connection.close()
             raise
-        if holder is None:  # it has freed the lock between the two questions
-            return self._take()
+        if holder is None:
+            return self._take(tries - 1)
         match (holder.application_name or "").split(" ", 2):
             case ["card-arena", pid, host]:
                 return f"process {pid} on {host}"

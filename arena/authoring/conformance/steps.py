@@ -1,8 +1,8 @@
 """The steps of `arena check`, in their order: what the arena says and does, and what it waits for.
 
 `STEPS` has them by name: each is a match or two with one perturbation of the wire. A step may
-return a line for people about what was done. It raises `StepFailed`, `StepSkipped` or
-`StepIncomplete`.
+return a line for people about what was done. It raises `StepFailed`, or `StepEnded` with another
+status.
 """
 
 from __future__ import annotations

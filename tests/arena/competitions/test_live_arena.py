@@ -135,8 +135,12 @@ async def test_a_bot_of_a_game_that_no_competition_plays_is_told_so() -> None:
         await asyncio.sleep(1)  # it has begun, and waits for both
         async with arena.stranger("cem") as cem:
             third = (await cem.hello(games=("ace_king_queen",))).get("note")
+        arena.host.planned_games = lambda: ()
+        async with arena.stranger("dan") as dan:
+            fourth = (await dan.hello(games=("high_low",))).get("note")
 
     assert third is None
+    assert (fourth or "").startswith("no competition here plays high_low, only ace_king_queen: ")
     assert note == (
         "no competition here plays blackjack, only gin_rummy, high_low: "
         "the bot waits until somebody plays with it at the page"

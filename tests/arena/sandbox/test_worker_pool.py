@@ -8,7 +8,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -124,9 +124,19 @@ def interrupting(units: int) -> NoReturn:
     raise KeyboardInterrupt
 
 
-def run(task: Any, items: list[Any]) -> list[Any]:
+def run(task: Any, items: Iterable[Any]) -> list[Any]:
     with WorkerPool[Any, Any](task, 2, "played") as pool:
         return list(pool.run(items))
+
+
+def after_the_first_is_dead() -> Iterator[int]:
+    """Items, of which the second comes when the worker of the first has ended."""
+    before = set(multiprocessing.active_children())
+    yield 1
+    end_s = time.monotonic() + 60
+    while set(multiprocessing.active_children()) - before and time.monotonic() < end_s:
+        time.sleep(0.01)
+    yield 2
 
 
 @pytest.fixture(scope="module")
@@ -195,9 +205,10 @@ def test_what_is_not_wanted_any_more_is_left_out_with_its_error(pool: Pool) -> N
     assert handed == [50_000, 2]
 
 
-def test_a_worker_that_was_ended_is_one_line() -> None:
+@pytest.mark.parametrize("items", [[1, 2, 3], after_the_first_is_dead()], ids=["at once", "later"])
+def test_a_worker_that_was_ended_is_one_line(items: Iterable[int]) -> None:
     with pytest.raises(ArenaError, match="a process that played was ended from outside"):
-        run(dying, [1, 2, 3])
+        run(dying, items)
 
 
 @pytest.mark.parametrize(

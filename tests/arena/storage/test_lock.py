@@ -101,6 +101,15 @@ def test_a_server_has_freed_it_when_it_is_released() -> None:
             assert other.execute(held).scalar_one() == 0
 
 
+def test_a_server_that_gives_it_to_nobody_is_asked_no_more() -> None:
+    """Without a schema the lock has no key."""
+    with needed().database(has_tables=True) as url:
+        engine = sa.create_engine(url, connect_args={"options": "-csearch_path=none"})
+        with pytest.raises(sa.exc.OperationalError, match="is there a schema"):
+            hold(engine, "it")
+        engine.dispose()
+
+
 def test_others_may_read_and_write_meanwhile(database: str) -> None:
     with Store(database, exclusive=True), Store(database, create=False) as reader, Store(database):
         assert reader.competitions() == ()
