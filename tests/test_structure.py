@@ -34,9 +34,9 @@ FLOORS = (
     ("formats", "records", "referee", "sandbox"),
     ("storage",),
     ("server", "results"),
-    ("submissions", "hosts"),
+    ("submissions",),
     ("competitions",),
-    ("authoring", "lab", "web"),
+    ("authoring", "hosts", "lab", "web"),
     ("cli",),
 )
 """The packages of `arena`, from the ground up: each imports only from those below its own."""

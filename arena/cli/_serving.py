@@ -29,21 +29,14 @@ from arena.cli._signals import Stop
 from arena.competitions.admin import AdminCommands
 from arena.competitions.competition import Competition
 from arena.competitions.config import Config, ServeSection
-from arena.competitions.host_pools import HostPools
 from arena.competitions.live_arena import LiveArena
-from arena.competitions.process_pool import ProcessPool, SeatBot
+from arena.competitions.process_pool import Launch, ProcessPool, SeatBot
 from arena.competitions.scheduler import OpenGame, Scheduler
 from arena.games.catalogue import game_named
 from arena.games.names import alike
 from arena.games.statistics import plural, time_of
-from arena.hosts.bus import ARENA_USER, BusDown
-from arena.hosts.directory import HostDirectory
-from arena.hosts.host_links import HostLinks
-from arena.hosts.host_machine import isolation
-from arena.hosts.seat_programs import SeatPrograms
 from arena.referee.compute_gate import ComputeGate
 from arena.sandbox.bot_spec import BotSpec, some
-from arena.sandbox.command import Program
 from arena.sandbox.doctor import caveats, fitting_bots, unsafe_because
 from arena.sandbox.languages import LANGUAGES, Language
 from arena.sandbox.worker_pool import usable_cores
@@ -326,11 +319,12 @@ def _play_submissions(arena: LiveArena, service: SubmissionService) -> None:
     # One may be built or checked beside matches. A match needs two, whatever else is on.
     most = max(2, fitting_bots(arena.limits, 2 * settings.build_mib))
 
-    async def program(bot: SeatBot) -> Program:
+    async def prepared(bot: SeatBot) -> Launch:
         assert bot.submission is not None, "others are connected here"
-        return await service.program(bot.submission)
+        program = await service.program(bot.submission)
+        return lambda key: arena.supervisor.launch_process(key, program)
 
-    pool = ProcessPool(arena.supervisor, ComputeGate(cores), program, most, service.note_stderr)
+    pool = ProcessPool(arena.supervisor, ComputeGate(cores), prepared, most, service.note_stderr)
     arena.take_submissions(service, pool, cores)
     service.on_rebuild = pool.retire
     service.in_use = lambda: {
@@ -366,6 +360,14 @@ async def _connected_hosts(
 
     On the bus the arena is known by the id of its database.
     """
+    # Imported late: most arenas have no hosts, and some are installed without them.
+    from arena.hosts.bus import ARENA_USER, BusDown
+    from arena.hosts.directory import HostDirectory
+    from arena.hosts.host_links import HostLinks
+    from arena.hosts.host_machine import isolation
+    from arena.hosts.host_pools import HostPools
+    from arena.hosts.seat_programs import SeatPrograms
+
     with needs_nats():
         from arena.hosts.nats_connection import NatsConnection
     service, folder = arena.submissions, _programs_folder(store)

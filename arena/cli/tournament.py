@@ -21,11 +21,11 @@ from arena.cli._launched_bots import BotNotices
 from arena.cli._limit_options import LimitsCommand, limits_options
 from arena.cli._results import Found, result_command
 from arena.cli._signals import stops_at_sigterm
+from arena.competitions.bot_supervisor import program_of
 from arena.competitions.planned_run import PlannedRun, plan_for
 from arena.formats.formats import check_form
 from arena.formats.spec import HOUSE_TABLES, Form, Plan, RelaunchSpec
 from arena.games.rules import Game
-from arena.hosts.seat_programs import program_of
 from arena.sandbox.bot_spec import BotSpec, named, unused
 from arena.sandbox.command import Program, strategy_program, views
 from arena.storage.models import CompetitionReport

@@ -17,12 +17,12 @@ from typing import Any
 import msgspec
 
 from arena.competitions.competition import Competition
+from arena.competitions.elsewhere import HostDirectory
 from arena.competitions.ledger import Ledger
 from arena.competitions.live_arena import LiveArena
 from arena.competitions.scheduler import Scheduler
 from arena.formats.spec import Form
 from arena.games.names import alike, owner_of, spelled
-from arena.hosts.directory import HostDirectory
 from arena.storage.live_results import LiveResults
 from arena.storage.models import REOPENED
 from arena.storage.roster import Roster

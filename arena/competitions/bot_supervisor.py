@@ -20,10 +20,10 @@ from typing import TypeAlias
 
 import msgspec
 
+from arena.competitions.elsewhere import AnyLauncher, HostedBot
 from arena.formats.spec import RelaunchSpec
 from arena.games.names import is_process, process_name, spelled
 from arena.games.verdict import UNCOUNTED, Finding
-from arena.hosts.remote_bot import RemoteBot, RemoteLauncher, RemoteProgram
 from arena.referee.bot_session import BotSession
 from arena.referee.clock import CoreWait, LoopLag, start_cap_ms
 from arena.referee.compute_gate import BotGate, ComputeGate
@@ -36,7 +36,7 @@ from protocol.codec import Encoding
 from protocol.errors import ArenaError, error_line, one_line
 from protocol.messages import Ending, Limits, Mechanism
 
-__all__ = ["BotSupervisor", "SupervisedBot"]
+__all__ = ["BotSupervisor", "SupervisedBot", "program_of"]
 
 _LEAST_LOOK_S = 0.05  # between two looks at a bot that starts
 _CORES = os.cpu_count() or 1
@@ -44,7 +44,13 @@ _DISMISSED = "nobody needs it any more"
 _STDERR_BYTES = 64 * 1024  # of a match, its end
 
 OnOffence: TypeAlias = Callable[[str, Finding], None]
-StartedBot: TypeAlias = LaunchedBot | RemoteBot
+StartedBot: TypeAlias = LaunchedBot | HostedBot
+
+
+def program_of(bot: RelaunchSpec) -> Program:
+    """The program of a bot that is no house bot."""
+    folder = None if bot.folder is None else Path(bot.folder)
+    return Program(bot.words, stdio=bot.stdio, folder=folder)
 
 
 class SupervisedBot:
@@ -56,7 +62,7 @@ class SupervisedBot:
         gone: done when its processes have ended.
     """
 
-    def __init__(self, name: str, launcher: Launcher | RemoteLauncher, limits: Limits) -> None:
+    def __init__(self, name: str, launcher: AnyLauncher, limits: Limits) -> None:
         self.finding: Finding | None = None
         self.lost = ""
         self.launcher = launcher
@@ -82,7 +88,7 @@ class SupervisedBot:
         """Have the questions of its session wait for a core: at this gate, or on its host."""
         if isinstance(self.launched, LaunchedBot):
             session.gate = BotGate(gate, self.launched, self._loop.time)
-        elif isinstance(self.launched, RemoteBot):
+        elif self.launched is not None:
             session.gate = self.launched
             self.launched.on_handed = session.handed
 
@@ -211,31 +217,30 @@ class BotSupervisor:
             stdio=program.stdio,
             folder=None if program.folder is None else str(program.folder),
         )
-        ours = self._expect(name)
+        ours = self._ours[name] = SupervisedBot(name, self._launcher, self.limits)
         url, token = self._way_in(name)
         await self._start(ours, name, self._launcher.start(name, program, url=url, token=token))
 
-    async def launch_process(
-        self, name: str, program: Program | RemoteProgram, launcher: RemoteLauncher | None = None
-    ) -> SupervisedBot:
-        """Start a process of a pool, here or by the `launcher` of a host.
+    async def launch_process(self, name: str, program: Program) -> SupervisedBot:
+        """Start a process of a pool on this machine.
 
         Its name is a `process_key`. It speaks over its pipes, or connects with a token as others
-        do, which takes a network. Raises what `launch_program` raises, and `HostLost` if the host
-        cannot do that.
+        do, which takes a network. Raises what `launch_program` raises.
         """
-        assert is_process(name), "others take a name"
-        ours = self._expect(name, launcher)
-        tail = StderrTail(_STDERR_BYTES)
-        launching: Awaitable[StartedBot]
-        if isinstance(program, RemoteProgram):
-            assert launcher is not None, "it is for a host"
-            launching = launcher.start(name, program, stderr_tail=tail)
-        else:
+
+        def begin(tail: StderrTail) -> Awaitable[LaunchedBot]:
             url, token = ("", "") if program.stdio else self._way_in(name)
-            start = self._launcher.start
-            launching = start(name, program, url=url, token=token, stderr_tail=tail)
-        await self._start(ours, name, launching)
+            return self._launcher.start(name, program, url=url, token=token, stderr_tail=tail)
+
+        return await self.launch_by(self._launcher, name, begin)
+
+    async def launch_by(
+        self, launcher: AnyLauncher, name: str, begin: Callable[[StderrTail], Awaitable[StartedBot]]
+    ) -> SupervisedBot:
+        """Have a launcher `begin` a process of a pool; raises what that raises."""
+        assert is_process(name), "others take a name"
+        ours = self._ours[name] = SupervisedBot(name, launcher, self.limits)
+        await self._start(ours, name, begin(StderrTail(_STDERR_BYTES)))
         return ours
 
     def process_key(self, name: str) -> str:
@@ -251,10 +256,6 @@ class BotSupervisor:
         if (ours := self._ours.get(name)) is not None:
             ours.lost = why
         self.dismiss(name)
-
-    def _expect(self, name: str, launcher: RemoteLauncher | None = None) -> SupervisedBot:
-        ours = self._ours[name] = SupervisedBot(name, launcher or self._launcher, self.limits)
-        return ours
 
     def _way_in(self, name: str) -> tuple[str, str]:
         """Where a bot connects, and the token of its `hello`."""

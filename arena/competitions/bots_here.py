@@ -13,7 +13,7 @@ from collections.abc import Collection, Iterable, Sequence
 from functools import partial
 from typing import Protocol
 
-from arena.competitions.bot_supervisor import BotSupervisor
+from arena.competitions.bot_supervisor import BotSupervisor, program_of
 from arena.competitions.competition import Competition
 from arena.competitions.ledger import Ledger
 from arena.competitions.listener import Listener
@@ -24,7 +24,6 @@ from arena.formats.spec import Form, Plan, RelaunchSpec
 from arena.games.match import Result
 from arena.games.names import alike, owner_of
 from arena.games.verdict import Finding
-from arena.hosts.seat_programs import program_of
 from arena.sandbox.scarcity import NO_PROGRAM, Scarcity
 from arena.server.background import BackgroundTasks
 from arena.server.entrance import EntrancePage

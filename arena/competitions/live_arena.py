@@ -17,8 +17,8 @@ from arena.competitions.arbiter import Arbiter
 from arena.competitions.bot_supervisor import BotSupervisor
 from arena.competitions.bots_here import BotsHere, HostPage, PeoplePlaying, in_turn
 from arena.competitions.competition import Competition
+from arena.competitions.elsewhere import HostDirectory, Hosts
 from arena.competitions.final_standings import final_standings
-from arena.competitions.host_pools import HostPools
 from arena.competitions.ledger import Ledger
 from arena.competitions.listener import Listener
 from arena.competitions.process_pool import ProcessPool
@@ -28,12 +28,11 @@ from arena.formats.formats import schedule_of
 from arena.formats.spec import Form, Plan, Take
 from arena.games.names import is_process, owner_of
 from arena.games.verdict import Finding
-from arena.hosts.directory import HostDirectory
-from arena.hosts.host_links import HostLinks
 from arena.referee.bot_session import BotSession
 from arena.referee.referee import Referee
 from arena.server.admin_requests import OnInstruct
 from arena.server.background import BackgroundTasks
+from arena.server.entrance import EntranceSockets
 from arena.server.gateway import ArenaAddress, Gateway
 from arena.server.listener import allow_many_files
 from arena.server.origins import read_base_path
@@ -220,7 +219,7 @@ class LiveArena:
         pool.on_room = self._seating.look
         service.on_change.append(self._versions_changed)
 
-    def take_hosts(self, pools: HostPools, links: HostLinks) -> None:
+    def take_hosts(self, pools: Hosts, links: EntranceSockets) -> None:
         """Have launched bots run on hosts, too, which open their links at this arena's port."""
         self._seating.hosts = pools
         pools.on_room = self._room_changed
@@ -483,7 +482,7 @@ class LiveArena:
         """That no competition here plays any game of a bot; empty if one may."""
         planned = () if self.planned_games is None else self.planned_games()
         games = {*planned, *(each.plan.game for each in self.here.competitions)}
-        if not planned or bot.games & games:
+        if not games or bot.games & games:
             return ""
         mine, theirs = (", ".join(sorted(names)) for names in (bot.games, games))
         return (

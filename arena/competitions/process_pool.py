@@ -20,23 +20,27 @@ from functools import partial
 from typing import NamedTuple, TypeAlias
 
 from arena.competitions.bot_supervisor import BotSupervisor, SupervisedBot
+from arena.competitions.elsewhere import HostLost
 from arena.games.verdict import Finding
-from arena.hosts.remote_bot import HostLost, RemoteLauncher, RemoteProgram
 from arena.referee.bot_session import BotSession
 from arena.referee.compute_gate import LOOK_S, ComputeGate
-from arena.sandbox.launcher import LaunchedBot, Program
+from arena.sandbox.launcher import LaunchedBot
 from arena.sandbox.process import StderrTail
 from arena.sandbox.scarcity import NO_PROGRAM, Scarcity
 from protocol.errors import UsageError
 from protocol.messages import Ending, Mechanism
 
-__all__ = ["OnStderr", "ProcessPool", "SeatBot", "SeatProcess", "StartFailed"]
+__all__ = ["Launch", "OnStderr", "ProcessPool", "SeatBot", "SeatProcess", "StartFailed"]
 
 _IDLE_LOOK_S, _IDLE_CPU_MS = 10.0, 2_000.0  # a runtime tidies up; what computes on is ended
 _STARTS = 3  # a process that crashes so often before its first message does not start
 
 OnStderr: TypeAlias = Callable[[int, str, str], None]
 """(submission, match, text): what a process wrote to stderr in that match."""
+
+Launch: TypeAlias = Callable[[str], Awaitable[SupervisedBot]]
+"""Starts a process under a `process_key`; raises as `BotSupervisor.launch_process` does, and
+`HostLost` on a host."""
 
 
 class SeatBot(NamedTuple):
@@ -139,10 +143,9 @@ class ProcessPool:
 
     Args:
         gate: shares the cores of this machine between them; a host has its own.
-        program: finds what is started for a bot, which may have to be built again.
+        prepared: finds what launches a bot, whose program may have to be built again.
         most: how many processes fit into the memory there; None for as many as a host grants.
         on_stderr: called when a match is over in which a process has written to stderr.
-        launcher: starts them on a host; without it they run here.
 
     Attributes:
         on_room: called when a later `reserve` may succeed.
@@ -155,10 +158,9 @@ class ProcessPool:
         self,
         supervisor: BotSupervisor,
         gate: ComputeGate,
-        program: Callable[[SeatBot], Awaitable[Program | RemoteProgram]],
+        prepared: Callable[[SeatBot], Awaitable[Launch]],
         most: int | None,
         on_stderr: OnStderr,
-        launcher: RemoteLauncher | None = None,
     ) -> None:
         self.on_room: Callable[[], None] = lambda: None
         self.at_once = sys.maxsize
@@ -166,8 +168,7 @@ class ProcessPool:
         self.restless: set[str] = set()
         self._supervisor = supervisor
         self._gate = gate
-        self._program = program
-        self._launcher = launcher
+        self._prepared = prepared
         self._is_granted = most is None
         self._most = most or 0
         self._on_stderr = on_stderr
@@ -288,10 +289,10 @@ class ProcessPool:
 
     async def _start(self, process: SeatProcess) -> None:
         """Start a process until it has said `hello`, or raise as `SeatProcess.session` does."""
-        program = await self._program(process.bot)
+        launch = await self._prepared(process.bot)
         for start in range(1, _STARTS + 1):
             await self._until_gone(process)
-            finding = await self._scarcity.outlast(partial(self._launch, process, program))
+            finding = await self._scarcity.outlast(partial(self._launch, process, launch))
             if finding is None:
                 return
             if finding.kind is not Ending.CRASH or start == _STARTS:
@@ -306,17 +307,14 @@ class ProcessPool:
                 await asyncio.shield(former.gone)
         process.instead = process.supervised = process.player = None
 
-    async def _launch(
-        self, process: SeatProcess, program: Program | RemoteProgram
-    ) -> Finding | None:
+    async def _launch(self, process: SeatProcess, launch: Launch) -> Finding | None:
         """Start a process and wait for its `hello`; returns why that has failed."""
         process.key = key = self._supervisor.process_key(process.bot.name)
         turn = asyncio.Event()
         self._gate.enter(turn, turn.set, lambda: process.start_ms)
         try:
             await turn.wait()
-            supervised = await self._supervisor.launch_process(key, program, self._launcher)
-            process.supervised = supervised
+            process.supervised = supervised = await launch(key)
             player = await self._supervisor.arrived(key)
         finally:
             self._gate.leave(turn)

@@ -17,10 +17,9 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 
 import msgspec
 
-from arena.competitions.host_pools import HostPools
+from arena.competitions.elsewhere import HostLost, Hosts
 from arena.competitions.process_pool import ProcessPool, SeatBot, SeatProcess, StartFailed
 from arena.games.verdict import UNCOUNTED, Finding
-from arena.hosts.remote_bot import HostLost
 from arena.referee.bot_session import BotSession
 from arena.referee.referee import FAULT
 from arena.server.background import BackgroundTasks
@@ -89,7 +88,7 @@ class Seating:
 
     def __init__(self, players: Mapping[str, BotSession]) -> None:
         self.pool: ProcessPool | None = None
-        self.hosts: HostPools | None = None
+        self.hosts: Hosts | None = None
         self._players = players
         self._waiting: dict[WantedSeats, None] = {}  # in the order in which they came
         self._is_due = False

@@ -12,8 +12,7 @@ import asyncio
 import itertools
 from collections.abc import Awaitable, Callable
 
-import msgspec
-
+from arena.competitions.elsewhere import HostLost
 from arena.games.verdict import Finding
 from arena.hosts import messages
 from arena.hosts.directory import HostDirectory
@@ -23,20 +22,9 @@ from arena.server.background import BackgroundTasks, ignore_error
 from protocol.errors import ArenaError
 from protocol.messages import Limits
 
-__all__ = ["HostLost", "RemoteBot", "RemoteLauncher", "RemoteProgram"]
+__all__ = ["RemoteBot", "RemoteLauncher"]
 
 LOST = "the host {host} was lost"
-
-
-class HostLost(ArenaError):
-    """A host cannot be reached any more, or cannot start a bot: no bot is to blame."""
-
-
-class RemoteProgram(msgspec.Struct, frozen=True):
-    """What a host starts: a program, and the game that it is started for."""
-
-    game: str
-    program: messages.SeatProgram
 
 
 class RemoteBot(asyncio.Transport):
@@ -223,13 +211,13 @@ class RemoteLauncher:
         return len(self._bots)
 
     async def start(
-        self, name: str, program: RemoteProgram, *, stderr_tail: StderrTail | None = None
+        self, name: str, game: str, program: messages.SeatProgram, stderr: StderrTail | None = None
     ) -> RemoteBot:
-        """Start a program; it waits until the host has fetched and built it.
+        """Start a program for a game; it waits until the host has fetched and built it.
 
         Raises `HostLost` if the host cannot do that.
         """
-        bot = RemoteBot(name, next(self._seats), self._link, stderr_tail or StderrTail())
+        bot = RemoteBot(name, next(self._seats), self._link, stderr or StderrTail())
         if self._is_lost:
             raise HostLost(LOST.format(host=self.host))
         self._bots[bot.seat] = bot
@@ -239,8 +227,8 @@ class RemoteLauncher:
             messages.StartBot(
                 seat=bot.seat,
                 name=name,
-                game=program.game,
-                program=program.program,
+                game=game,
+                program=program,
                 limits=self._limits,
                 stderr_bytes=bot.stderr.keeps,
             )

@@ -17,15 +17,15 @@ from typing import BinaryIO, Protocol, TypeVar
 
 import msgspec
 
+from arena.competitions.bot_supervisor import program_of
 from arena.formats.spec import RelaunchSpec
 from arena.hosts.messages import Bundle, HouseBot, SeatProgram, Source
 from arena.sandbox.bundle import pack_bundle, portable_command
-from arena.sandbox.command import Program
 from arena.sandbox.folder_cache import FolderCache
 from arena.storage.models import Submission
 from protocol.errors import UsageError
 
-__all__ = ["PART_BYTES", "HandedIn", "SeatPrograms", "program_of"]
+__all__ = ["PART_BYTES", "HandedIn", "SeatPrograms"]
 
 PART_BYTES = 512 << 10
 """Of a program in one message of a link."""
@@ -45,12 +45,6 @@ class HandedIn(Protocol):
 
     def open_program(self, sha256: str, into: BinaryIO) -> None:
         """Write the tar of a program, in a thread; raises `UsageError` if there is none."""
-
-
-def program_of(bot: RelaunchSpec) -> Program:
-    """The program of a bot that is no house bot."""
-    folder = None if bot.folder is None else Path(bot.folder)
-    return Program(bot.words, stdio=bot.stdio, folder=folder)
 
 
 class _Launched(msgspec.Struct):

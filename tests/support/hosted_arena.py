@@ -11,14 +11,14 @@ from functools import partial
 from pathlib import Path
 from typing import Any, cast
 
-from arena.competitions.host_pools import HostPools
-from arena.competitions.process_pool import ProcessPool, SeatBot
+from arena.competitions.process_pool import Launch, ProcessPool, SeatBot
 from arena.formats.spec import Plan, Take, plan_of
 from arena.games.catalogue import GAMES
 from arena.games.verdict import Finding
 from arena.hosts.bus import BusDown
 from arena.hosts.directory import HostDirectory
 from arena.hosts.host_links import HostLinks, open_link
+from arena.hosts.host_pools import HostPools
 from arena.hosts.hosted_bots import BotHost
 from arena.hosts.messages import HostKind, HostReport, HouseBot, SeatProgram, Source
 from arena.referee.compute_gate import ComputeGate
@@ -323,7 +323,7 @@ class HostedArena:
         raise UsageError("nothing is fetched here")
 
 
-async def _not_here(bot: SeatBot) -> Program:
+async def _not_here(bot: SeatBot) -> Launch:
     raise UsageError("nothing is played here")
 
 

@@ -8,11 +8,12 @@ from __future__ import annotations
 import contextlib
 import sys
 from collections.abc import AsyncIterator
+from functools import partial
 from pathlib import Path
 from typing import Any, cast
 
 from arena.competitions.live_arena import LiveArena
-from arena.competitions.process_pool import ProcessPool, SeatBot
+from arena.competitions.process_pool import Launch, ProcessPool, SeatBot
 from arena.formats.spec import Plan, Take, plan_of
 from arena.games.catalogue import GAMES
 from arena.referee.compute_gate import ComputeGate
@@ -42,7 +43,7 @@ class SubmittedArena:
         self.service = FakeVersionService(**in_play)
         self.gate = ComputeGate(cores)
         self.pool = ProcessPool(
-            host.supervisor, self.gate, self._program, most, lambda *told: self.stderr.append(told)
+            host.supervisor, self.gate, self._prepared, most, lambda *told: self.stderr.append(told)
         )
         host.take_submissions(cast(Any, self.service), self.pool, cores)
 
@@ -59,12 +60,12 @@ class SubmittedArena:
     async def play(self, plan: Plan) -> CompetitionReport:
         return await self.host.play(self.host.compete(plan))
 
-    async def _program(self, bot: SeatBot) -> Program:
+    async def _prepared(self, bot: SeatBot) -> Launch:
         assert bot.submission is not None, "all are submitted"
         text = self.programs.get(bot.submission) or pipe_bot()
-        if isinstance(text, Program):
-            return text
-        return Program((sys.executable, "-c", text), stdio=True)
+        if isinstance(text, str):
+            text = Program((sys.executable, "-c", text), stdio=True)
+        return partial(self.host.supervisor.launch_process, program=text)
 
 
 @contextlib.asynccontextmanager

@@ -22,14 +22,14 @@ from typing import Any
 
 import psutil  # type: ignore[import-untyped]
 
-from arena.competitions.host_pools import HostPools
 from arena.competitions.live_arena import LiveArena
-from arena.competitions.process_pool import ProcessPool, SeatBot
+from arena.competitions.process_pool import Launch, ProcessPool, SeatBot
 from arena.formats.spec import Take, plan_of
 from arena.games.catalogue import GAMES
 from arena.hosts.bus import ARENA_USER
 from arena.hosts.directory import HostDirectory
 from arena.hosts.host_links import HostLinks
+from arena.hosts.host_pools import HostPools
 from arena.hosts.messages import Bundle
 from arena.hosts.nats_connection import NatsConnection
 from arena.referee.compute_gate import ComputeGate
@@ -65,7 +65,7 @@ class _OneProgram:
         return self._tar[offset:]
 
 
-async def _nothing_here(bot: SeatBot) -> Program:
+async def _nothing_here(bot: SeatBot) -> Launch:
     raise AssertionError("all is played on hosts")
 
 

@@ -16,14 +16,12 @@ from typing import Any, cast
 import pytest
 
 from arena.competitions.bot_supervisor import BotSupervisor, SupervisedBot
-from arena.competitions.process_pool import ProcessPool, SeatBot, SeatProcess
+from arena.competitions.process_pool import Launch, ProcessPool, SeatBot, SeatProcess
 from arena.games.names import is_process, process_name, public_name
 from arena.games.verdict import Finding
-from arena.hosts.remote_bot import RemoteLauncher
 from arena.referee.bot_session import BotSession
 from arena.referee.compute_gate import ComputeGate
 from arena.referee.transport import Gate
-from arena.sandbox.launcher import Program
 from arena.sandbox.process import StderrTail
 from arena.sandbox.scarcity import PAUSE_S
 from protocol.errors import ArenaError, UsageError
@@ -36,7 +34,6 @@ pytestmark = pytest.mark.virtual_time(limit_s=600)
 
 CASES = CaseFile(Path(__file__).with_name("process_pool.cases"))
 
-PROGRAM = Program(("bot",), stdio=True)
 CRASH = Finding(kind=Ending.CRASH, text="crashed: exit status 1", mechanism=Mechanism.EXIT)
 TOO_LARGE = Finding(kind=Ending.MEMORY, text="memory 9 MiB > 8 MiB", mechanism=Mechanism.SAMPLED)
 
@@ -79,9 +76,7 @@ class ArenaOfProcesses:
     def process_key(self, name: str) -> str:
         return process_name(name, next(self._numbers))
 
-    async def launch_process(
-        self, name: str, program: Program, launcher: RemoteLauncher | None = None
-    ) -> SupervisedBot:
+    async def launch(self, name: str) -> SupervisedBot:
         assert is_process(name)
         self.launched += 1
         start = self.starts.pop(0) if self.starts else None
@@ -134,13 +129,20 @@ class PoolCase:
 
     def _makes(self, most: int, cores: int = 9) -> None:
         gate = ComputeGate(cores)
-        self.pool = ProcessPool(cast(BotSupervisor, self.arena), gate, _program, most, self._wrote)
+        self.pool = ProcessPool(
+            cast(BotSupervisor, self.arena), gate, self._prepared, most, self._wrote
+        )
         self.pool.on_room = lambda: self._said.append("has room")
         self._gate = gate
 
     def _wrote(self, submission: int, match: str, text: str) -> None:
         shown = text if len(text) < 99 else f"{len(text):,} letters, the last {text[-3:]!r}"
         self._said.append(f"{match} of {submission} wrote: {shown.strip()}")
+
+    async def _prepared(self, bot: SeatBot) -> Launch:
+        if bot.submission == 404:
+            raise UsageError("no such submission")
+        return self.arena.launch
 
     async def plays(self, lines: Sequence[str]) -> list[str]:
         out: list[str] = []
@@ -262,12 +264,6 @@ class PoolCase:
             for each in found
         )
         return " ".join(shown)
-
-
-async def _program(bot: SeatBot) -> Program:
-    if bot.submission == 404:
-        raise UsageError("no such submission")
-    return PROGRAM
 
 
 def _bot(text: str) -> SeatBot:

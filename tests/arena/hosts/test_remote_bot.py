@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from arena.competitions.elsewhere import HostLost
 from arena.games.verdict import Finding
 from arena.hosts.messages import (
     MOST_PIECE,
@@ -28,13 +29,13 @@ from arena.hosts.messages import (
     on_link,
     read_input,
 )
-from arena.hosts.remote_bot import HostLost, RemoteBot, RemoteLauncher, RemoteProgram
+from arena.hosts.remote_bot import RemoteBot, RemoteLauncher
 from protocol.errors import UsageError
 from protocol.messages import Ending, Limits, Mechanism
 
 pytestmark = pytest.mark.virtual_time
 
-PROGRAM = RemoteProgram("ace_king_queen", Source("k", 1, "python"))
+PROGRAM = "ace_king_queen", Source("k", 1, "python")
 TOO_LARGE = Finding(kind=Ending.MEMORY, text="memory 9 MiB > 8 MiB", mechanism=Mechanism.SAMPLED)
 BEHIND_S = 5_000.0  # the host's clock behind this one
 
@@ -107,7 +108,7 @@ async def host() -> ScriptedHost:
 
 @pytest.fixture
 async def bot(host: ScriptedHost) -> RemoteBot:
-    return await host.launcher.start("ann1", PROGRAM)
+    return await host.launcher.start("ann1", *PROGRAM)
 
 
 async def test_what_it_says_before_somebody_reads_is_kept(
@@ -155,7 +156,7 @@ async def test_its_end_is_found_once_and_not_if_it_was_stopped(
     await asyncio.sleep(0)
     host.says(BotEnded(1, TOO_LARGE))
     await stopping
-    again = await host.launcher.start("ben2", PROGRAM)
+    again = await host.launcher.start("ben2", *PROGRAM)
     assert (host.findings, len(host.launcher)) == ([], 1)
     host.launcher.piece(BotReading(1, 0, 0, 0, 0, 0, 0).piece(b"late"))
     host.says(BotEnded(again.seat, TOO_LARGE))
@@ -166,13 +167,13 @@ async def test_its_end_is_found_once_and_not_if_it_was_stopped(
 async def test_who_is_there_when_the_link_is_lost_is_lost(
     host: ScriptedHost, bot: RemoteBot
 ) -> None:
-    starting = asyncio.ensure_future(host.launcher.start("cold", PROGRAM))
+    starting = asyncio.ensure_future(host.launcher.start("cold", *PROGRAM))
     await asyncio.sleep(0)
     host.launcher.lost()
     with pytest.raises(HostLost, match="the host h1 was lost"):
         await starting
     with pytest.raises(HostLost):
-        await host.launcher.start("cyd3", PROGRAM)
+        await host.launcher.start("cyd3", *PROGRAM)
     assert host.lost == [("ann1", "the host h1 was lost")]
 
 
@@ -186,7 +187,7 @@ async def test_a_host_fetches_refuses_and_asks_for_room(host: ScriptedHost, bot:
     ]
     host.says(RetireBot(1))
     assert host.retired == ["ann1"]
-    refused = asyncio.ensure_future(host.launcher.start("cold", PROGRAM))
+    refused = asyncio.ensure_future(host.launcher.start("cold", *PROGRAM))
     await asyncio.sleep(0)
     host.says(StartRefused(2, "no java here"))
     with pytest.raises(HostLost, match="the host h1: no java here"):

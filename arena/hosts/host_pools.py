@@ -5,13 +5,15 @@ from __future__ import annotations
 import asyncio
 import math
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
 
-from arena.competitions.bot_supervisor import BotSupervisor
-from arena.competitions.process_pool import OnStderr, ProcessPool, SeatBot
+from arena.competitions.bot_supervisor import BotSupervisor, SupervisedBot
+from arena.competitions.elsewhere import HostLost
+from arena.competitions.process_pool import Launch, OnStderr, ProcessPool, SeatBot
 from arena.hosts.directory import HostDirectory
 from arena.hosts.messages import BotLink
-from arena.hosts.remote_bot import HostLost, RemoteLauncher, RemoteProgram
+from arena.hosts.remote_bot import RemoteLauncher
 from arena.hosts.seat_programs import SeatPrograms
 from arena.referee.compute_gate import ComputeGate
 from arena.server.background import BackgroundTasks
@@ -81,10 +83,9 @@ class HostPools:
         pool = ProcessPool(
             self._supervisor,
             ComputeGate(sys.maxsize),
-            self._program,
+            partial(self._prepared, launcher),
             None,
             self._on_stderr,
-            launcher,
         )
         assert self.directory is not None, "it was asked for room"
         report = next(each.report for each in self.directory.hosts() if each.report.host == host)
@@ -139,11 +140,17 @@ class HostPools:
             self._rests_until = self._loop.time() + _AGAIN_S
             self._loop.call_later(_AGAIN_S, self.on_room)
 
-    async def _program(self, bot: SeatBot) -> RemoteProgram:
+    async def _prepared(self, launcher: RemoteLauncher, bot: SeatBot) -> Launch:
         try:
-            return RemoteProgram(bot.game, await self._programs.seat_program(*bot))
+            program = await self._programs.seat_program(*bot)
         except UsageError as error:  # it cannot be sent, which is known from now on
             raise HostLost(str(error)) from None
+
+        def launch(key: str) -> Awaitable[SupervisedBot]:
+            start = partial(launcher.start, key, bot.game, program)
+            return self._supervisor.launch_by(launcher, key, start)
+
+        return launch
 
 
 def _at_once(cores: int) -> int:
