@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 import click
 from click.core import ParameterSource
 
-from arena.hosts.bus import BusAddress
+from arena.competitions.elsewhere import BusAddress
 from protocol.errors import UsageError
 
 __all__ = [

@@ -20,8 +20,9 @@ import click
 import msgspec
 
 from arena.cli._bus_options import BusAddress, bus_options, check_address, needs_nats
+from arena.competitions.elsewhere import secret_files
 from arena.games.statistics import plural
-from arena.hosts.bus import BusDown, checked_host, secret_files
+from arena.hosts.bus import BusDown, checked_host
 from protocol.errors import Unreachable, UsageError
 
 if TYPE_CHECKING:

@@ -14,8 +14,8 @@ from arena.cli._limit_options import LimitsCommand, limits_options
 from arena.cli._results import result_command
 from arena.cli._signals import Stop
 from arena.competitions.config import Config, ServeSection, example, read_config
+from arena.competitions.elsewhere import secret_files
 from arena.games.catalogue import GAMES, competition_settings, game_named
-from arena.hosts.bus import secret_files
 from arena.sandbox.bot_spec import BotSpec, named
 from protocol.errors import UsageError
 from protocol.messages import Limits

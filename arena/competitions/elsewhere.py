@@ -6,19 +6,50 @@ An arena plays without that package; nothing here imports it.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
-from arena.referee.clock import LoopLag
+import msgspec
+
 from arena.referee.transport import Gate
-from arena.sandbox.process import StderrTail
-from arena.server.stdio import Pipes
 from protocol.errors import ArenaError
-from protocol.instructions import HostView, LostBot
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # commands that only name a bus load none of it
     from arena.competitions.process_pool import ProcessPool, SeatBot
+    from arena.referee.clock import LoopLag
+    from arena.sandbox.process import StderrTail
+    from arena.server.stdio import Pipes
+    from protocol.instructions import HostView, LostBot
 
-__all__ = ["AnyLauncher", "HostDirectory", "HostLost", "HostedBot", "Hosts"]
+__all__ = [
+    "AnyLauncher",
+    "BusAddress",
+    "HostDirectory",
+    "HostLost",
+    "HostedBot",
+    "Hosts",
+    "secret_files",
+]
+
+_KEYS = ("*.nk", "*-key.pem")  # as `arena bus init` names them
+
+
+class BusAddress(msgspec.Struct, frozen=True):
+    """Where a bus is: `tls://HOST:PORT`, the key file of a user, and the CA of the server."""
+
+    url: str
+    key: Path | None = None
+    ca: Path | None = None
+
+
+def secret_files(address: BusAddress | None) -> tuple[Path, ...]:
+    """What no bot may see: the files of an address, and all keys that lie beside its own."""
+    if address is None:
+        return ()
+    files = [address.key, address.ca]
+    if address.key is not None:
+        files += [file for name in _KEYS for file in sorted(address.key.parent.glob(name))]
+    return tuple(file.absolute() for file in dict.fromkeys(files) if file is not None)
 
 
 class HostLost(ArenaError):

@@ -244,7 +244,7 @@ def _read(point: EntryPoint, module: ModuleType) -> None:
         raise _bad(f"expected the rules in a package, got the module {point.module}")
     if game.view is not None and not files(package_name).joinpath(game.view).is_file():
         raise _bad(f"view: expected the file {game.view} beside the rules, found none")
-    if game.judging is None:
+    if game.judging is None and package_of(point) is not None:  # ours has an evaluator, or had
         msgspec.structs.force_setattr(game, "judging", judging_of_small(game))
     msgspec.structs.force_setattr(game, "package", package_of(point))
     _MODULES[game.name] = point.module

@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from importlib import import_module
+from importlib.util import find_spec
 from math import inf, sqrt
 from operator import add
 from statistics import fmean, variance
@@ -23,16 +24,18 @@ import msgspec
 
 from arena.games.analysis import (
     Analyser,
+    Analysing,
     Analysis,
     Chart,
     ChartCell,
     HabitMeter,
     Judge,
     Judgement,
+    Judging,
     SeatMatch,
     counted_cell,
 )
-from arena.games.rules import AskSeat, LuckMeter, LuckRound, TellSeat
+from arena.games.rules import AskSeat, Luck, LuckMeter, LuckRound, TellSeat
 from protocol.vocabulary import News, Question
 
 __all__ = [
@@ -292,45 +295,63 @@ class CellMeter:
 
 
 class Evaluated(msgspec.Struct, frozen=True):
-    """A game's evaluator by name, and what is made of it.
+    """A game's evaluator by name, and the parts of a `Game` that are made of it.
+
+    A part is None where its module is not installed: the game is played without it.
 
     Attributes:
         name: `package.module:Class`.
-        analysis: the module that has `probe` and `watch`, if bots are analysed.
+        analysis_module: the module that has `probe` and `watch`, if bots are analysed.
     """
 
     name: str
-    analysis: str = ""
+    analysis_module: str = ""
+
+    def luck(
+        self, unit: str, refuses: Callable[[Any], str | None] = lambda settings: None
+    ) -> Luck | None:
+        """How luck is measured; arguments as of `Luck`."""
+        if not self._is_here:
+            return None
+        return Luck(unit, lambda settings: ChanceMeter(self._class()(settings)), refuses)
+
+    def judging(self, version: int, **more: Any) -> Judging | None:
+        """How decisions are judged; arguments as of `Judging`."""
+        return Judging(version=version, judge=self._judge, **more) if self._is_here else None
+
+    def analysing(self, version: int, **more: Any) -> Analysing | None:
+        """How bots are analysed; arguments as of `Analysing`."""
+        if find_spec(self.analysis_module) is None:
+            return None
+        return Analysing(version=version, probe=self._probe, watch=self._watch, **more)
+
+    @property
+    def habits(self) -> Callable[[], HabitMeter] | None:
+        """Makes what counts a bot's ways."""
+        return (lambda: CellMeter(self._class())) if self._is_here else None
+
+    def refuses(self, settings: Any) -> str | None:
+        """Why the evaluator judges no decisions with these settings."""
+        return self._class().refuses(settings)
+
+    @property
+    def _is_here(self) -> bool:
+        return find_spec(self.name.partition(":")[0]) is not None
 
     def _class(self) -> type[Evaluator]:
         module, _, name = self.name.partition(":")
         evaluator: type[Evaluator] = getattr(import_module(module), name)
         return evaluator
 
-    def judge(self, settings: Any, seat: int) -> Judge:
-        """For `Judging`; raises `UsageError` if something must be installed for it."""
+    def _judge(self, settings: Any, seat: int) -> Judge:
         evaluator = self._class()(settings, seat)
         evaluator.prepare()
         return WorthJudge(evaluator, seat)
 
-    def refuses(self, settings: Any) -> str | None:
-        """For `Judging`."""
-        return self._class().refuses(settings)
-
-    def meter(self, settings: Any) -> LuckMeter:
-        """For `Luck`."""
-        return ChanceMeter(self._class()(settings))
-
-    def habits(self) -> HabitMeter:
-        """For `Game.habits`."""
-        return CellMeter(self._class())
-
-    def probe(self, settings: Any, seed: int, against: Sequence[str]) -> Analyser:
-        """For `Analysing`."""
-        analyser: Analyser = import_module(self.analysis).probe(settings, seed, against)
+    def _probe(self, settings: Any, seed: int, against: Sequence[str]) -> Analyser:
+        analyser: Analyser = import_module(self.analysis_module).probe(settings, seed, against)
         return analyser
 
-    def watch(self, matches: Iterable[SeatMatch]) -> Analysis:
-        """For `Analysing`."""
-        analysis: Analysis = import_module(self.analysis).watch(matches)
+    def _watch(self, matches: Iterable[SeatMatch]) -> Analysis:
+        analysis: Analysis = import_module(self.analysis_module).watch(matches)
         return analysis

@@ -1,31 +1,19 @@
-"""Where the bus of arenas and hosts is, and what an arena does with it."""
+"""Who is on the bus of arenas and hosts, and what an arena does with it."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from pathlib import Path
 from typing import Protocol
-
-import msgspec
 
 from protocol.errors import UsageError
 
-__all__ = ["ARENA_USER", "BusAddress", "BusDown", "HostBus", "checked_host", "secret_files"]
+__all__ = ["ARENA_USER", "BusDown", "HostBus", "checked_host"]
 
 ARENA_USER = "arena"
 """Who arenas and their operators are on the bus; a host is there by its own name."""
 
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,32}")  # a word of a subject
-_KEYS = ("*.nk", "*-key.pem")  # as `arena bus init` names them
-
-
-class BusAddress(msgspec.Struct, frozen=True):
-    """Where a bus is: `tls://HOST:PORT`, the key file of a user, and the CA of the server."""
-
-    url: str
-    key: Path | None = None
-    ca: Path | None = None
 
 
 def checked_host(name: str) -> str:
@@ -35,16 +23,6 @@ def checked_host(name: str) -> str:
             f"expected a name of at most 32 letters, digits, - and _ for a host, got {name!r}"
         )
     return name
-
-
-def secret_files(address: BusAddress | None) -> tuple[Path, ...]:
-    """What no bot may see: the files of an address, and all keys that lie beside its own."""
-    if address is None:
-        return ()
-    files = [address.key, address.ca]
-    if address.key is not None:
-        files += [file for name in _KEYS for file in sorted(address.key.parent.glob(name))]
-    return tuple(file.absolute() for file in dict.fromkeys(files) if file is not None)
 
 
 class BusDown(Exception):

@@ -28,7 +28,8 @@ import nats.errors
 import nkeys  # type: ignore[import-untyped]  # it says nothing of its types
 from nats.aio.msg import Msg
 
-from arena.hosts.bus import BusAddress, BusDown
+from arena.competitions.elsewhere import BusAddress
+from arena.hosts.bus import BusDown
 from arena.server.background import ignore_error
 from protocol.errors import UsageError, one_line
 from protocol.text_files import read_text

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from arena.hosts.bus import BusAddress
+from arena.competitions.elsewhere import BusAddress
 from arena.hosts.bus_setup import set_up
 from tests.support.needs import tool
 

@@ -5,14 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import cast
 
-from arena.games.analysis import Analysing, Judging
 from arena.games.evaluator import Evaluated
 from arena.games.rules import (
     EVERYONE,
     AskSeat,
     Choice,
     Game,
-    Luck,
     Rules,
     Scoreboard,
     TellSeat,
@@ -89,9 +87,7 @@ def stacked(settings: AceKingQueenSettings, decks: Iterable[Sequence[str]]) -> I
         yield cast(Deck, tuple(deck))
 
 
-_EVALUATOR = Evaluated(
-    f"{__package__}.evaluator:AceKingQueenEvaluator", analysis=f"{__package__}.analysis"
-)
+_EVALUATOR = Evaluated(f"{__package__}.evaluator:AceKingQueenEvaluator", f"{__package__}.analysis")
 
 GAME = Game(
     vocabulary=VOCABULARY,
@@ -109,9 +105,9 @@ GAME = Game(
     unit=Unit("hand", "hands", HandOver, lambda news: news.payoffs, block=50),
     splits_by="hands",
     meets_itself=True,
-    luck=Luck("chip", _EVALUATOR.meter),
-    analysing=Analysing(version=1, probe=_EVALUATOR.probe, watch=_EVALUATOR.watch),
-    judging=Judging(version=1, judge=_EVALUATOR.judge),
+    luck=_EVALUATOR.luck("chip"),
+    analysing=_EVALUATOR.analysing(version=1),
+    judging=_EVALUATOR.judging(version=1),
     habits=_EVALUATOR.habits,
     view="view.js",
 )

@@ -5,14 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
-from arena.games.analysis import Analysing, Judging
 from arena.games.blackjack.script import BlackjackScript
 from arena.games.evaluator import Evaluated
 from arena.games.rules import (
     AskSeat,
     Choice,
     Game,
-    Luck,
     Measure,
     Purse,
     Rules,
@@ -230,9 +228,7 @@ def _refuses_judging(settings: BlackjackSettings) -> str | None:
     )
 
 
-_EVALUATOR = Evaluated(
-    f"{__package__}.evaluator:BlackjackEvaluator", analysis=f"{__package__}.analysis"
-)
+_EVALUATOR = Evaluated(f"{__package__}.evaluator:BlackjackEvaluator", f"{__package__}.analysis")
 _UNIFORM: Mapping[str, object] = {"shuffle": "uniform"}
 
 GAME = Game(
@@ -264,11 +260,9 @@ GAME = Game(
     purse=Purse("bankroll", "hands", MINIMUM),
     measure=Measure("final bankroll", lambda settings, score: settings.bankroll + score),
     script=BlackjackScript,
-    luck=Luck("chip", _EVALUATOR.meter, _refuses_luck),
-    analysing=Analysing(
-        version=1, probe=_EVALUATOR.probe, watch=_EVALUATOR.watch, refuses=_refuses_analysis
-    ),
-    judging=Judging(version=1, judge=_EVALUATOR.judge, is_slow=True, refuses=_refuses_judging),
+    luck=_EVALUATOR.luck("chip", _refuses_luck),
+    analysing=_EVALUATOR.analysing(version=1, refuses=_refuses_analysis),
+    judging=_EVALUATOR.judging(version=1, is_slow=True, refuses=_refuses_judging),
     habits=_EVALUATOR.habits,
     view="view.js",
 )

@@ -7,14 +7,12 @@ from typing import Any
 
 import msgspec
 
-from arena.games.analysis import Judging
 from arena.games.evaluator import Evaluated
 from arena.games.rules import (
     EVERYONE,
     AskSeat,
     Choice,
     Game,
-    Luck,
     Rules,
     Scoreboard,
     TellSeat,
@@ -352,10 +350,8 @@ GAME = Game(
     is_count=True,
     points="points of gin, in all",
     splits_by="games",
-    luck=Luck("game", _EVALUATOR.meter),
-    judging=Judging(
-        version=2, judge=_EVALUATOR.judge, most=5, is_slow=True, refuses=_EVALUATOR.refuses
-    ),
+    luck=_EVALUATOR.luck("game"),
+    judging=_EVALUATOR.judging(version=2, most=5, is_slow=True, refuses=_EVALUATOR.refuses),
     habits=_EVALUATOR.habits,
     view="view.js",
 )

@@ -5,19 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, cast
 
-from arena.games.analysis import Analyser, Analysing, Judging
+from arena.games.analysis import Analyser, Analysing
 from arena.games.evaluator import Evaluated
-from arena.games.rules import (
-    EVERYONE,
-    AskSeat,
-    Choice,
-    Game,
-    Luck,
-    Rules,
-    Scoreboard,
-    TellSeat,
-    Trial,
-)
+from arena.games.rules import EVERYONE, AskSeat, Choice, Game, Rules, Scoreboard, TellSeat, Trial
 from arena.games.shuffle import Stream
 from protocol.cards import PACK, Card, check_cards
 from protocol.errors import BadDeck, NoAnalysis
@@ -196,9 +186,9 @@ GAME = Game(
     bench=Trial({"gap": _NEVER, "max_shuffles": 50}),
     advancing=2,
     survivors=survivors,
-    luck=Luck("point", _EVALUATOR.meter),
+    luck=_EVALUATOR.luck("point"),
     analysing=Analysing(version=1, probe=_refuse, refuses=lambda settings: _NO_VALUE),
-    judging=Judging(version=2, judge=_EVALUATOR.judge),
+    judging=_EVALUATOR.judging(version=2),
     habits=_EVALUATOR.habits,
     view="view.js",
 )

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from arena.games.analysis import Analysing, Judging
 from arena.games.evaluator import Evaluated
 from arena.games.rules import (
     AskSeat,
     Choice,
     Game,
-    Luck,
     Measure,
     Purse,
     Rules,
@@ -100,7 +98,7 @@ def league_goal(stake: int) -> int:
 
 
 _EVALUATOR = Evaluated(
-    f"{__package__}.evaluator:ThreeCardPokerEvaluator", analysis=f"{__package__}.analysis"
+    f"{__package__}.evaluator:ThreeCardPokerEvaluator", f"{__package__}.analysis"
 )
 
 
@@ -139,11 +137,9 @@ GAME = Game(
     stake=lambda settings: int(settings.stake),
     purse=Purse("stake", "rounds", LEAST_CASH, "goal"),
     measure=Measure("reached the goal", reached_goal, is_share=True),
-    luck=Luck("ante", _EVALUATOR.meter),
-    analysing=Analysing(
-        version=1, probe=_EVALUATOR.probe, watch=_EVALUATOR.watch, refuses=_unplayable
-    ),
-    judging=Judging(version=1, judge=_EVALUATOR.judge),
+    luck=_EVALUATOR.luck("ante"),
+    analysing=_EVALUATOR.analysing(version=1, refuses=_unplayable),
+    judging=_EVALUATOR.judging(version=1),
     habits=_EVALUATOR.habits,
     view="view.js",
 )

@@ -12,8 +12,9 @@ import pytest
 
 pytest.importorskip("nats")
 
+from arena.competitions.elsewhere import BusAddress
 from arena.hosts import nats_connection
-from arena.hosts.bus import BusAddress, BusDown
+from arena.hosts.bus import BusDown
 from arena.hosts.bus_setup import set_up
 from arena.hosts.directory import HostDirectory
 from arena.hosts.hosted_bots import BotHost, HostedBots

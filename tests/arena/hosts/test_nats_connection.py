@@ -6,7 +6,8 @@ import asyncio
 
 import pytest
 
-from arena.hosts.bus import BusAddress, BusDown
+from arena.competitions.elsewhere import BusAddress
+from arena.hosts.bus import BusDown
 
 pytest.importorskip("nats")
 
