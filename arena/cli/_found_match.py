@@ -12,12 +12,12 @@ from arena.cli._arena_pages import ArenaPages, check_database, is_database_named
 from arena.games.catalogue import game_named
 from arena.games.match import Record
 from arena.games.rules import Game
-from arena.lab.recent_matches import MOST_KEPT, recent_match
 from arena.records import document as sheet
 from arena.records.document import MatchDocument
 from arena.records.seat_document import SeatDocument
 from arena.results import audit_database
 from arena.storage.reader import document_of
+from arena.storage.recent_matches import MOST_KEPT, recent_match
 from arena.storage.schema import MATCHES
 from arena.storage.store import Store
 from protocol.errors import ArenaError, StoreFailed, UsageError, in_words

@@ -30,11 +30,11 @@ from arena.lab.crosstable import CrossTable
 from arena.lab.in_process import Entrant, entrant, play_parts
 from arena.lab.intervals import sampled_unit
 from arena.lab.matches import Experiment, Offence, Summed, unit, units_per_match
-from arena.lab.recent_matches import LabMatches
 from arena.lab.sittings import Sitting, TableMatches
 from arena.sandbox.bot_spec import BotSpec, named
 from arena.sandbox.command import Program
 from arena.sandbox.worker_pool import usable_cores
+from arena.storage.recent_matches import LabMatches
 from protocol.errors import UsageError
 from protocol.messages import Ending, Limits
 from protocol.vocabulary import Settings

@@ -14,8 +14,8 @@ from arena.cli._limit_options import LimitsCommand
 from arena.cli._results import Found, result_command
 from arena.lab import intervals
 from arena.lab.matches import unit
-from arena.lab.recent_matches import LabMatches
 from arena.lab.sittings import Sitting
+from arena.storage.recent_matches import LabMatches
 from protocol.errors import UsageError
 
 __all__ = ["command"]

@@ -21,7 +21,7 @@ from arena.games.statistics import (
 )
 from arena.lab.compare import Matchup, MatchupPart
 from arena.lab.matches import Offence, unit
-from arena.lab.recent_matches import LabMatches
+from arena.storage.recent_matches import LabMatches
 
 __all__ = ["LEVEL_WITHIN", "MOST_BLOCKS", "Comparison", "Standpoint"]
 

@@ -10,7 +10,7 @@ import pytest
 
 import arena
 from arena.games.match import Record
-from arena.lab.recent_matches import MOST_KEPT, LabMatches, recent_match
+from arena.storage.recent_matches import MOST_KEPT, LabMatches, recent_match
 from protocol.errors import ArenaError
 from protocol.strategy import find
 
