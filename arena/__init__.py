@@ -57,7 +57,14 @@ _MODULES = {
 def __getattr__(name: str) -> object:
     if name not in _MODULES:
         raise AttributeError(f"module 'arena' has no attribute {name!r}")
-    value: object = getattr(import_module(_MODULES[name]), name)
+    try:
+        module = import_module(_MODULES[name])
+    except ModuleNotFoundError as error:
+        if not (error.name or "").startswith("arena."):
+            raise
+        line = f"arena.{name} needs {error.name}, which is not installed here"
+        raise ModuleNotFoundError(line, name=error.name) from None
+    value: object = getattr(module, name)
     globals()[name] = value
     return value
 

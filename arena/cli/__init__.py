@@ -116,6 +116,11 @@ class _Lazy(click.Group):
             raise Interrupted("interrupted") from None
         except BrokenPipeError:
             raise _NobodyReads from None
+        except ModuleNotFoundError as error:
+            if not (error.name or "").startswith("arena."):
+                raise
+            needs = f"this command needs {error.name}, which is not installed here"
+            raise UsageError(needs) from None
 
 
 def command_named(name: str) -> click.Command:

@@ -13,6 +13,7 @@ import ssl
 import sys
 import time
 from collections.abc import AsyncIterator, Callable, Collection, Iterable, Sequence
+from importlib.util import find_spec
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -261,8 +262,13 @@ def check_safety(config: Config, *, without_isolation: bool) -> str:
     """What every student could read, where programs are not isolated; else empty.
 
     Raises `UsageError` if submissions are not safe on this machine, and that is not wanted or other
-    machines can hand in.
+    machines can hand in, or nothing here can check them.
     """
+    if find_spec("arena.authoring") is None:
+        raise UsageError(
+            "a table [submissions] needs arena.authoring, which checks what is handed in "
+            "and is not installed here"
+        )
     section = config.serve
     if without_isolation and (not section.is_near or section.trusted_proxy):
         raise UsageError(f"expected {_OPTION} only where the arena listens on this machine alone")

@@ -17,7 +17,7 @@ from typing import Any
 import msgspec
 
 from arena.competitions.competition import Competition
-from arena.competitions.elsewhere import HostDirectory
+from arena.competitions.elsewhere import HostOverview
 from arena.competitions.ledger import Ledger
 from arena.competitions.live_arena import LiveArena
 from arena.competitions.scheduler import Scheduler
@@ -108,7 +108,7 @@ class AdminCommands:
         on = tuple(competition.progress for competition in self._arena.competitions)
         return Done(text, on, **more)
 
-    def _directory(self) -> HostDirectory:
+    def _directory(self) -> HostOverview:
         if self._arena.host_directory is None:
             raise UsageError("expected an arena with hosts, as `arena serve --bus` has them")
         return self._arena.host_directory

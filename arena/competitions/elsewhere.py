@@ -24,8 +24,8 @@ if TYPE_CHECKING:  # commands that only name a bus load none of it
 __all__ = [
     "AnyLauncher",
     "BusAddress",
-    "HostDirectory",
     "HostLost",
+    "HostOverview",
     "HostedBot",
     "Hosts",
     "secret_files",
@@ -92,7 +92,7 @@ class HostedBot(Gate, Protocol):
     def waited_ms(self) -> float | None: ...
 
 
-class HostDirectory(Protocol):
+class HostOverview(Protocol):
     """The hosts that an arena hears of.
 
     Attributes:

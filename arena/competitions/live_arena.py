@@ -17,7 +17,7 @@ from arena.competitions.arbiter import Arbiter
 from arena.competitions.bot_supervisor import BotSupervisor
 from arena.competitions.bots_here import BotsHere, HostPage, PeoplePlaying, in_turn
 from arena.competitions.competition import Competition
-from arena.competitions.elsewhere import HostDirectory, Hosts
+from arena.competitions.elsewhere import HostOverview, Hosts
 from arena.competitions.final_standings import final_standings
 from arena.competitions.ledger import Ledger
 from arena.competitions.listener import Listener
@@ -118,7 +118,7 @@ class LiveArena:
         self._loop = asyncio.get_running_loop()
         self.on_instruct: OnInstruct | None = None
         self.planned_games: Callable[[], Collection[str]] | None = None
-        self.host_directory: HostDirectory | None = None
+        self.host_directory: HostOverview | None = None
         self.referee = Referee(self._loop.time, practice)
         self._roster = Roster(store.engine)
         self._roster_lock = asyncio.Lock()
