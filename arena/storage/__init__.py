@@ -1,7 +1,7 @@
 """The database: its schema, its writer, its readers, and the roster.
 
-A storage is a dialect of SQLAlchemy; there is no other interface to implement. What depends on the
-dialect is in `schema`, `lock` and `backup` here, in `arena/cli/backup.py` and in
-`arena/web/document_answers.py`. Of other packages, `arena/results/audit_database.py` and
-`arena/cli/replay.py` build queries of their own.
+The database is reached through SQLAlchemy; there is no other storage interface. Only `schema`,
+`lock` and `backup` here, `arena/cli/backup.py` and `arena/web/document_answers.py` depend on its
+dialect. Outside this package, `arena/results/audit_database.py` and `arena/cli/replay.py` build
+queries of their own.
 """

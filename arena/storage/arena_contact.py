@@ -1,9 +1,9 @@
-"""How `arena roster` reaches the arena that runs on a database: by an address and a token.
+"""Lets `arena roster` find the arena that runs on a database, by its address and a token.
 
-Only that arena knows who is connected, and it keeps the roster in memory. For SQLite they are in a
-file beside the database, which only its owner reads. On a server they are in the table `meta`: a
-reader of that table may write the roster anyway. A killed arena leaves them behind, so that they
-count only while the arena's lock is held (`arena/storage/lock.py`).
+Only the running arena knows who is connected, and it keeps the roster in memory. With SQLite,
+address and token are in a file beside the database, readable only for its owner. On a server they
+are in the table `meta`, whose readers may write the roster anyway. A killed arena leaves them
+behind, so they count only while the arena's lock is held (`arena/storage/lock.py`).
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class ArenaContact(msgspec.Struct, frozen=True):
 
     Attributes:
         url: its address for programs on its machine.
-        token: an instructor's, which is valid as long as the arena runs.
+        token: an instructor's token, valid as long as the arena runs.
     """
 
     url: str
@@ -38,7 +38,7 @@ class ArenaContact(msgspec.Struct, frozen=True):
 
 
 def contact_file(engine: sa.Engine) -> Path | None:
-    """The file beside a database of SQLite; None for another."""
+    """Return the contact file beside an SQLite database; None for a server."""
     if engine.dialect.name != "sqlite":
         return None
     database = Path(engine.url.database or "").resolve()
@@ -46,7 +46,7 @@ def contact_file(engine: sa.Engine) -> Path | None:
 
 
 def publish(engine: sa.Engine, contact: ArenaContact) -> None:
-    """Let the database's administrator find an arena; raises StoreFailed or OSError."""
+    """Let the database's administrator find this arena. Raises StoreFailed or OSError."""
     text = msgspec.json.encode(contact)
     file = contact_file(engine)
     if file is None:
@@ -60,7 +60,7 @@ def publish(engine: sa.Engine, contact: ArenaContact) -> None:
 
 
 def withdraw(engine: sa.Engine, contact: ArenaContact) -> None:
-    """Delete what an arena has published, unless another has; raises StoreFailed or OSError."""
+    """Delete this arena's contact, but not another arena's. Raises StoreFailed or OSError."""
     file = contact_file(engine)
     if file is None:
         text = msgspec.json.encode(contact).decode()
@@ -71,9 +71,9 @@ def withdraw(engine: sa.Engine, contact: ArenaContact) -> None:
 
 
 def find(engine: sa.Engine) -> ArenaContact | None:
-    """What an arena has published last, if any.
+    """Return the contact that was published last, if any.
 
-    Raises UsageError if only the arena's user may read it, StoreFailed if a server does not answer.
+    Raises UsageError if only the arena's user can read it, StoreFailed if a server does not answer.
     """
     file = contact_file(engine)
     try:
@@ -90,5 +90,5 @@ def find(engine: sa.Engine) -> ArenaContact | None:
         ) from None
     try:
         return None if text is None else msgspec.json.decode(text, type=ArenaContact)
-    except msgspec.DecodeError:  # it is being written
+    except msgspec.DecodeError:  # the file is being written
         return None

@@ -1,7 +1,7 @@
 """Copies an arena's SQLite database while an arena runs on it, by SQLite's own backup API.
 
-The copy is made in one read transaction, which makes no writer wait (WAL), so it has every
-transaction in whole or not at all. It gets its name only when it is complete and on the disk.
+One read transaction makes the copy. It delays no writer (WAL), and the copy has each transaction as
+a whole or not at all. The copy gets its name only when it is complete and on the disk.
 """
 
 from __future__ import annotations
@@ -21,17 +21,17 @@ _COMPANIONS = ("-wal", "-shm", "-journal", LOCK_SUFFIX)
 
 
 def backup(store: Store, file: Path) -> None:
-    """Copy a database of SQLite to a new file.
+    """Copy an SQLite database to a new file.
 
-    Raises UsageError if the file exists, or one that SQLite would take for a part of it, or if its
-    directory does not; ArenaError if reading or writing fails, and then no part is left behind.
+    Raises UsageError if the file or one of its companions (`-wal`, for example) exists, or if its
+    directory does not. Raises ArenaError if reading or writing fails; no partial copy is left then.
     """
     database = store.file
     assert database is not None, "it is SQLite's"
     _check(database, file)
     part = None
     try:
-        # No database's name, as nobody is to open it yet.
+        # A hidden name that is no database's: nobody is to open the copy yet.
         number, name = tempfile.mkstemp(prefix=f".{file.name}.", suffix=".part", dir=file.parent)
         os.close(number)
         part = Path(name)
@@ -74,7 +74,7 @@ def _copy(store: Store, part: Path) -> None:
 
 
 def _name(part: Path, file: Path) -> None:
-    """Give the copy its name, unless somebody has made a file of that name meanwhile."""
+    """Give the copy its name, unless a file of that name exists by now."""
     try:
         os.link(part, file)
     except FileExistsError:

@@ -1,8 +1,8 @@
 """The results of a running competition, read from the database by any process.
 
-Each `update` reads the matches written since the last one, and adds them up as the arena does. All
-matches are added up again only after one was taken back or a bot was removed. Nothing here writes,
-or reads a clock.
+Each `update` reads the matches written since the last one, and adds them up as the arena does. It
+adds up all matches again only after a match was taken back or a bot was removed. Nothing here
+writes or reads a clock.
 """
 
 from __future__ import annotations
@@ -39,35 +39,36 @@ __all__ = ["LiveResults", "Summary"]
 
 
 class Summary(msgspec.Struct, frozen=True, kw_only=True):
-    """The results of a competition at one moment, to be published; times in Unix seconds."""
+    """The results of a competition at one moment, for publication; times in Unix seconds."""
 
     id: str
-    plan: Plan  # without the bots' commands, and the seed of an elimination that goes on
+    plan: Plan  # without the bots' commands; without the seed until the competition is over
     state: CompetitionState
     started_at: float
     finished_at: float | None
     played: int  # matches that count
     standings: tuple[Any, ...]  # as in `LiveResults`; empty if there is a ranking
-    cross_table: dict[str, dict[str, Any]]  # empty but for a round robin
-    ranking: Ranking  # empty but for an elimination that has been played to its end
+    cross_table: dict[str, dict[str, Any]]  # only for a round robin, else empty
+    ranking: Ranking  # only for an elimination that was played to its end, else empty
     verdicts: tuple[Verdict, ...]  # of every offence that stands, with its evidence
     actions: tuple[Act, ...]
-    unit: IntervalUnit | None  # of what the intervals in the standings are made; None without any
-    versions: dict[str, str]  # by bot, the latest that has played; of those that have one
+    unit: IntervalUnit | None  # what the intervals in the standings count; None without intervals
+    versions: dict[str, str]  # each bot's latest version that has played, if it has versions
 
 
 class LiveResults:
-    """The results of the competition with an id; `competition` is its row at the last `update`.
+    """Reads the results of the competition with a given id.
 
     Raises UsageError if there is no such competition. Here and in `update`, StoreFailed means that
     the database cannot be read, and ArenaError that a result does not fit the schedule.
 
-    Without the rules of its game, a league and an elimination that goes on have no standings;
+    If the rules of its game are missing, a league or an unfinished elimination has no standings;
     `missing` says why.
 
     Attributes:
-        book: what the matches add up to; but see `standings`, `out` and `ranking`.
-        history: how ratings went on a ladder; empty elsewhere.
+        competition: its row at the last `update`.
+        book: the sums of the matches. `standings`, `out` and `ranking` correct some of them.
+        history: the course of the ratings on a ladder; empty for other forms.
     """
 
     def __init__(self, store: StoreReader, competition: str) -> None:
@@ -79,7 +80,7 @@ class LiveResults:
     def update(self) -> bool:
         """Read what is new, and return whether anything was."""
         before = (self.competition, self.book.removed, self._last, self._versions)
-        # The revision is read before the matches: one that changes in between is seen next time.
+        # Read the revision before the matches: a change in between is then seen next time.
         self.competition = self._store.competition(self.competition.id)
         removed = self._read_acts()
         if (self.competition.revision, removed) != (before[0].revision, before[1]):
@@ -103,7 +104,7 @@ class LiveResults:
 
     @property
     def standings(self) -> tuple[Any, ...]:
-        """`Row`s, `LeagueRow`s, `LadderRow`s or `BracketRow`s, best first; those out at the end."""
+        """`Row`s, `LeagueRow`s, `LadderRow`s or `BracketRow`s, best first, eliminated bots last."""
         if self._bracket is not None:
             return self.book.with_versions(
                 tuple(
@@ -115,7 +116,7 @@ class LiveResults:
 
     @property
     def ranking(self) -> Ranking:
-        """Empty but for an elimination that has been played to its end."""
+        """The final places of an elimination that was played to its end; else empty."""
         computed = () if self._bracket is None else self._bracket.ranking
         return computed or self.competition.ranking
 
@@ -130,24 +131,24 @@ class LiveResults:
 
     @property
     def out(self) -> dict[str, Termination]:
-        """Removed bots, and offenders that are not forgiven; a ladder keeps offenders in (J3)."""
+        """Removed bots and unforgiven offenders, by name; a ladder keeps offenders in (J3)."""
         return self.book.out | self.book.removed
 
     @property
     def unranked(self) -> frozenset[str]:
-        """Who has no line in the standings: who is out, and house bots that fill an elimination."""
+        """Bots without a line in the standings: those out, and house bots in an elimination."""
         house = self.plan.house if self.plan.form is Form.ELIMINATION else ()
         return frozenset((*self.out, *house))
 
     def luck(self, until: float | None = None) -> tuple[tuple[tuple[str, ...], LuckSums], ...]:
-        """The names by seat and the luck of the matches that are in the means of the standings.
+        """Return the names by seat and the luck of each match that counts in the standings' means.
 
-        With `until`, in Unix seconds, only of those that were over by then.
+        With `until`, in Unix seconds, only matches that were over by then are included.
         """
         measured = self._store.luck(self.competition.id, until)
         if self.plan.form is Form.ELIMINATION:
             return measured
-        out = self.out.keys()  # whose matches are struck
+        out = self.out.keys()  # the matches of these bots are struck
         return tuple(match for match in measured if out.isdisjoint(match[0]))
 
     @property
@@ -171,7 +172,7 @@ class LiveResults:
         left_s = None
         is_running = self.competition.state is CompetitionState.RUNNING
         is_unknown = self.plan.form is Form.LADDER or self.plan.settle or self._is_reopened
-        if is_running and not is_unknown:  # what was over waits for its bots, maybe for days
+        if is_running and not is_unknown:  # a reopened competition may wait days for its bots
             left_s = self._pace.left_s(scheduled - settled, self._resumed_at)
         return Progress(
             competition=self.competition.id,
@@ -208,7 +209,7 @@ class LiveResults:
 
     def _begin(self, removed: dict[str, Termination]) -> None:
         self._last = 0
-        self._versions = 0  # changes of versions that are in the ratings of a ladder
+        self._versions = 0  # how many version changes are in the ratings of a ladder
         self.missing = self.plan.missing
         is_elimination = self.plan.form is Form.ELIMINATION
         is_ranked = self.missing is None or self.plan.form is not Form.LEAGUE
@@ -221,7 +222,7 @@ class LiveResults:
         self._bracket = Bracket(self.plan) if has_bracket else None
 
     def _read_acts(self) -> dict[str, Termination]:
-        """The bots that were removed; notes when it last went on, and whether it was over."""
+        """Return the removed bots; note when the competition was resumed and if it was reopened."""
         acts = self._store.actions(self.competition.id)
         went_on = [act for act in acts if act.what in (Action.RESUME, REOPENED)]
         self._resumed_at = max((act.at for act in went_on), default=0.0)
@@ -233,8 +234,8 @@ class LiveResults:
         new = self._store.results(self.competition.id, after=self._last)
         if self.plan.forgive and any(played.result.out for played in new):
             self.book.ruled(self._store.verdicts(self.competition.id))
-        # What came into play while the matches were read is among these or after them. If after, it
-        # waits for the next time: matches that came before it may not have been read.
+        # A version that came into play while the matches were read belongs among them or after
+        # them. If after, it waits for the next time: matches before it may not have been read.
         changes, ripe = before, len(before)
         if new:
             changes = self._version_changes()
@@ -259,7 +260,7 @@ class LiveResults:
             self._matches[played.pairing] = played.id
 
     def _settled(self) -> tuple[int, int]:
-        """How many matches have been played or will never be, and how many there are in all."""
+        """Return how many matches were played or never will be, and how many there are in all."""
         expected = expected_matches(self.plan)
         if expected is None or (self._bracket is not None and self.is_over):
             return self.book.played, self.book.played
@@ -267,7 +268,7 @@ class LiveResults:
             return expected, expected
         if self._bracket is not None:
             return self.book.played, max(expected, self.book.played)
-        # The matches of bots that are out are settled, whether they were played or not.
+        # The matches of bots that are out are settled, played or not.
         out = self.book.out
         players = tuple(name for name in self.plan.players if name not in out)
         among = msgspec.structs.replace(self.plan, players=players)
@@ -276,9 +277,9 @@ class LiveResults:
         return struck + left + self._unplayable(players), expected
 
     def _unplayable(self, players: tuple[str, ...]) -> int:
-        """How many matches of bots against themselves cannot be played.
+        """Count the matches of bots against themselves that cannot be played.
 
-        A bot that has met all others and never itself plays at one table at a time.
+        A bot that has met all others and never itself can sit at only one table at a time.
         """
         if not self.plan.with_itself or len(players) < 2:
             return 0

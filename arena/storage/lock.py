@@ -1,10 +1,11 @@
 """The lock of the arena that runs on a database, so that no second one plays the same competitions.
 
-For SQLite it is a file beside the database, locked by the operating system. For PostgreSQL it is an
-advisory lock on a connection of its own. Both are freed when their holder dies, so nothing has to
-be cleaned up after `kill -9` or a power cut. Both can be lost, with the file or the connection, so
-the writer checks before each commit that the lock is still held. Readers, and commands that write
-a row, do not take it. A launched bot does not inherit it: Python's files are closed on exec.
+For SQLite the lock is a file beside the database, locked by the operating system. For PostgreSQL it
+is an advisory lock on a connection of its own. Both are freed when their holder dies, so nothing
+has to be cleaned up after `kill -9` or a power cut. Both can be lost, with the file or the
+connection, so the writer checks before each commit that the lock is still held. Readers, and
+commands that write one row, do not take it. A launched bot does not inherit it, as Python closes
+its files on exec.
 """
 
 from __future__ import annotations
@@ -24,9 +25,9 @@ from protocol.errors import StoreFailed, UsageError
 
 __all__ = ["DatabaseInUse", "Lock", "hold"]
 
-_WAIT_S = 0.1  # one that is being released is free in a moment
+_WAIT_S = 0.1  # a lock that is being released is free in a moment
 _LOOK_S = 0.01
-_ARENA = 0x63617264  # "card": the first half of PostgreSQL's key, the second is the schema
+_ARENA = 0x63617264  # "card": first half of the key of PostgreSQL's lock; the second is the schema
 
 
 class DatabaseInUse(UsageError):
@@ -37,10 +38,10 @@ class Lock(Protocol):
     """A lock that is held."""
 
     def keep(self) -> None:
-        """Make sure that the lock is still held, before something is written.
+        """Check before a write that the lock is still held.
 
-        Raises StoreFailed if it was lost, as another arena may have it, and SQLAlchemyError if the
-        server cannot be reached; the caller may try again then.
+        Raises StoreFailed if it was lost, as another arena may have it. Raises SQLAlchemyError if
+        the server cannot be reached; the caller may then try again.
         """
 
     def release(self) -> None:
@@ -48,7 +49,7 @@ class Lock(Protocol):
 
 
 def hold(engine: sa.Engine, name: str) -> Lock:
-    """Take the lock of an arena's database, which messages call `name`.
+    """Take the lock of an arena's database. Error messages call the database `name`.
 
     Raises:
         DatabaseInUse: another arena holds it.
@@ -90,7 +91,7 @@ class _FileLock:
             raise UsageError(f"cannot lock the database {name}: {self._file}: {reason}") from error
 
     def keep(self) -> None:
-        """The lock is lost with its file: the next arena would make another file, and lock that."""
+        """Raise StoreFailed if the file is gone: the next arena would lock a new file instead."""
         try:
             is_there = not self._lock.is_locked or self._is_there()
         except OSError as error:
@@ -104,8 +105,8 @@ class _FileLock:
 
     def release(self) -> None:
         if self._lock.is_locked:
-            with contextlib.suppress(OSError):  # Windows removes no open file: it stays
-                if self._is_there():  # the file of a lock that was lost is another arena's
+            with contextlib.suppress(OSError):  # Windows cannot remove an open file: it stays
+                if self._is_there():  # after a lost lock, the file is another arena's
                     self._file.unlink()
             self._lock.release()
 
@@ -115,7 +116,7 @@ class _FileLock:
         self._held = os.fstat(fd)
 
     def _is_there(self) -> bool:
-        """Whether the locked file is still the one that others find."""
+        """Return whether the locked file is still the one that others find."""
         try:
             return os.path.samestat(self._held, self._file.stat())
         except FileNotFoundError:
@@ -132,7 +133,7 @@ def _pid_in(file: Path) -> str:
 
 
 class _ServerLock:
-    """An advisory lock, freed with its connection: at most a minute after the machine has died."""
+    """An advisory lock, freed with its connection, at most a minute after the machine has died."""
 
     def __init__(self, engine: sa.Engine, name: str) -> None:
         self._engine = engine
@@ -166,9 +167,9 @@ class _ServerLock:
             self._drop()
 
     def _take(self, tries: int = 3) -> str | None:
-        """Take the lock; else return the process that has it, or "" if that is unknown.
+        """Take the lock; otherwise return the process that holds it, or "" if that is unknown.
 
-        It is tried again if the lock was freed before its holder could be seen.
+        Try again if the lock was freed before its holder could be seen.
         """
         connection = self._engine.connect()
         try:
@@ -180,7 +181,7 @@ class _ServerLock:
                     connection.exec_driver_sql(text)
                 connection.execute(sa.text(_NAME), {"name": shown[:63]})
                 self._backend = connection.exec_driver_sql("SELECT pg_backend_pid()").scalar()
-                connection.detach()  # never back into the pool: the lock lives as long as it
+                connection.detach()  # it never returns to the pool, as the lock lives as long as it
                 self._connection = connection
                 return None
             holder = connection.execute(sa.text(_HOLDER), key).first()

@@ -1,4 +1,4 @@
-"""What a database says of competitions, matches, acts and people, as its readers get it."""
+"""Competitions, matches, acts and people as readers of the database get them."""
 
 from __future__ import annotations
 
@@ -46,19 +46,19 @@ __all__ = [
 ]
 
 ARENA = "the arena"
-"""`Act.who` of what the arena does by itself."""
+"""`Act.who` for what the arena does by itself."""
 VERSION = "version"
-"""`Act.what` of a version that comes into play on a ladder, after the act's match (K4)."""
+"""`Act.what` when a version comes into play on a ladder, after the act's match (K4)."""
 REOPENED = "reopen"
-"""`Act.what` of a competition that was over and goes on, as the act's match was taken back."""
+"""`Act.what` when a finished competition runs again because the act's match was taken back."""
 RESTORED = "restore"
-"""`Act.what` of a match that was taken back and counts again, as it was not played again."""
+"""`Act.what` when a match that was taken back counts again, as it was not played again."""
 
 
 class CompetitionState(StrEnum):
     """The states of a competition."""
 
-    RUNNING = "running"  # also one that the arena could not continue; it goes on at the next start
+    RUNNING = "running"  # also when the arena could not continue it; the next start tries again
     PAUSED = "paused"
     FINISHED = "finished"
     STOPPED = "stopped"  # ended by the instructor
@@ -74,17 +74,17 @@ class CompetitionRow(msgspec.Struct, frozen=True, kw_only=True):
     id: str
     plan: Plan
     state: CompetitionState
-    revision: int  # goes up when a match is taken back: all results are added up again then
+    revision: int  # grows when a match is taken back: all results are then added up again
     started_at: float
     finished_at: float | None
-    ranking: tuple[RankingPlace, ...]  # empty but for an elimination that has ended
+    ranking: tuple[RankingPlace, ...]  # only for an elimination that has ended, else empty
 
 
 class MatchSums(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
-    """What is added up of a match when it is written down; it follows from the record.
+    """The sums of a match that are stored with it; they follow from its record.
 
-    `units` is None where the match is the unit, or has no whole block of units. `luck` is made
-    after the match: None until then, and a text where it cannot be measured, which says why.
+    `units` is None if the match itself is the unit, or has no whole block of units. `luck` is
+    measured after the match: it is None until then, and a text with the reason if it cannot be.
     """
 
     units: UnitSums | None = None
@@ -94,7 +94,7 @@ class MatchSums(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
 class MatchRow(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     """A match that is over, without its record; times in Unix seconds."""
 
-    number: int  # goes up in the order of writing
+    number: int  # grows in the order of writing
     id: str
     competition: str  # its id
     pairing: int  # its number in the competition's schedule, from 1
@@ -104,9 +104,9 @@ class MatchRow(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     result: Result
     started_at: float  # when the seats were invited
     finished_at: float  # when the result was known
-    digest: str  # its seal (`arena/records/document.py`)
-    sums: MatchSums | None = None  # None: an arena of before wrote it (`arena luck` adds them)
-    # By seat, as in the record, and None where that has none; empty if no seat has one.
+    digest: str  # the match's seal (`arena/records/document.py`)
+    sums: MatchSums | None = None  # None: written by an older arena (`arena luck` adds them)
+    # By seat, as in the record; None for a seat without a version, empty if no seat has one.
     versions: tuple[str | None, ...] = ()
 
     @property
@@ -115,18 +115,18 @@ class MatchRow(msgspec.Struct, frozen=True, gc=False, kw_only=True):
 
 
 class Outage(msgspec.Struct, frozen=True, kw_only=True):
-    """A match that is void as bots were away at once (J9); times in Unix seconds."""
+    """A match that is void because bots were away at once (J9); times in Unix seconds."""
 
     match: str
     pairing: int
-    away: tuple[str, ...]  # their names
-    scores: dict[str, int]  # of all bots at that moment
+    away: tuple[str, ...]  # the names of these bots
+    scores: dict[str, int]  # of all bots when the match stopped
     started_at: float
     finished_at: float
 
     @classmethod
     def of(cls, played: MatchRow, away: Iterable[int]) -> Outage:
-        """What a void match says; `away` are the seats in its record."""
+        """Make the outage from a void match; `away` are the seats in its record."""
         return cls(
             match=played.id,
             pairing=played.pairing,
@@ -140,22 +140,22 @@ class Outage(msgspec.Struct, frozen=True, kw_only=True):
 class Act(msgspec.Struct, frozen=True, kw_only=True):
     """What somebody did to a competition, or to the arena."""
 
-    competition: str | None = None  # its id, None if it was done to the arena
+    competition: str | None = None  # its id; None if it was done to the arena
     at: float  # in Unix seconds
     who: str  # the instructor's name, or `ARENA`
-    # An `Action`; or `out` and `in`: a bot offended outside of a match, and was excused; or `use`,
-    # `disable` and `enable`: of a submitted version; or `VERSION`, `REOPENED` or `RESTORED`.
+    # An `Action`; `out` or `in` if a bot offended outside a match or was excused; `use`, `disable`
+    # or `enable` for a submitted version; or `VERSION`, `REOPENED` or `RESTORED`.
     what: str
     match: str | None = None
     bot: str | None = None
-    text: str = ""  # what came of it, for people
+    text: str = ""  # the outcome, for people
 
 
 class VersionChange(msgspec.Struct, frozen=True):
     """Another version of a bot came into play on a ladder."""
 
     bot: str
-    match: str | None  # the latest match that was written before; None if there was none
+    match: str | None  # the last match that was written before; None if there was none
     after: int  # the number of that match; 0 if there was none
 
 
@@ -195,7 +195,7 @@ class CompetitionReport(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Member(msgspec.Struct, frozen=True, kw_only=True):
-    """Somebody on the roster; times in Unix seconds, `revoked_at` None while the token is valid."""
+    """A person on the roster; times in Unix seconds. `revoked_at` is None for a valid token."""
 
     name: str
     email: str | None
@@ -205,7 +205,7 @@ class Member(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Issued(msgspec.Struct, frozen=True, kw_only=True):
-    """A token that was made just now; it cannot be read again later."""
+    """A new token, which cannot be read again later."""
 
     name: str
     email: str | None
@@ -214,7 +214,7 @@ class Issued(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Imported(msgspec.Struct, frozen=True, kw_only=True):
-    """What importing a list did; `revoked` names those on it whose token stays revoked."""
+    """The outcome of importing a class list; `revoked` are names on it whose token is revoked."""
 
     new: tuple[Issued, ...]
     changed: int
@@ -237,17 +237,17 @@ class SubmissionState(StrEnum):
 
 
 class Submission(msgspec.Struct, frozen=True, kw_only=True):
-    """A submission.
+    """A submission. Times are in Unix seconds.
 
     Attributes:
-        number: in this arena, in the order of arrival.
-        owner: a name on the roster; `ann/left` of somebody who was taken off.
-        version: its number among the owner's, from the day it was accepted.
-        name: of the file that was handed in.
-        program: its SHA-256.
-        size: of the program's tar.
-        games: what it plays, once it was accepted.
-        manifest: None until it was accepted.
+        number: its number in this arena, in the order of arrival.
+        owner: a name on the roster; `ann/left` once ann was taken off.
+        version: its number among the owner's versions; None until it is accepted.
+        name: the name of the file that was handed in.
+        program: the program's SHA-256.
+        size: the size of the program's tar in bytes.
+        games: the games that it plays; empty until it is accepted.
+        manifest: None until it is accepted.
         text: why it was refused, or what was found.
         disabled_at: when an instructor took it out of play; else None.
     """
@@ -269,7 +269,7 @@ class Submission(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class InPlay(msgspec.Struct, frozen=True):
-    """A version that is in play in a game, since when, and who has put it there."""
+    """A version in play in a game, with the time and the name of the person who put it there."""
 
     owner: str
     game: str
@@ -280,7 +280,7 @@ class InPlay(msgspec.Struct, frozen=True):
 
 
 class MatchStderr(msgspec.Struct, frozen=True):
-    """The end of what a submission wrote on stderr in a match."""
+    """The end of a submission's stderr in one match."""
 
     match: str
     at: float
@@ -292,7 +292,7 @@ class MatchStderr(msgspec.Struct, frozen=True):
 def in_order(
     matches: Iterable[MatchRow], changes: Sequence[VersionChange]
 ) -> Iterator[MatchRow | VersionChange]:
-    """The matches and version changes of a ladder in the order in which they rate (K4)."""
+    """Yield a ladder's matches and version changes in the order in which they are rated (K4)."""
     made = 0
     for played in matches:
         while made < len(changes) and changes[made].after < played.number:
@@ -303,7 +303,7 @@ def in_order(
 
 
 def add_to(book: Scorebook, each: MatchRow | VersionChange) -> None:
-    """Add a match that counts, or a version change, to what a competition adds up to."""
+    """Add a match that counts, or a version change, to the scorebook of a competition."""
     if isinstance(each, MatchRow):
         pairing, ended_at = Pairing(each.pairing, each.players), each.finished_at
         book.add(each.id, pairing, each.result, ended_at, each.units, each.versions)
@@ -312,13 +312,13 @@ def add_to(book: Scorebook, each: MatchRow | VersionChange) -> None:
 
 
 def seated_versions(versions: Iterable[str | None]) -> tuple[str | None, ...]:
-    """`MatchRow.versions` of what a record or the rows of the seats say."""
+    """Return `MatchRow.versions` for the versions of the seats; "" and None mean no version."""
     by_seat = tuple(version or None for version in versions)
     return by_seat if any(by_seat) else ()
 
 
 def removed(acts: Iterable[Act]) -> dict[str, Termination]:
-    """The bots that the instructor has removed, each with its termination."""
+    """Return the bots that the instructor has removed, each with its termination."""
     out: dict[str, Termination] = {}
     for act in acts:
         if act.what == Action.REMOVE and act.bot is not None:
@@ -327,7 +327,7 @@ def removed(acts: Iterable[Act]) -> dict[str, Termination]:
 
 
 def taken_back(acts: Iterable[Act]) -> dict[str, float]:
-    """The matches that the instructor has made void and that count no more, each with the time."""
+    """Return the matches that the instructor made void and that still are, each with the time."""
     back: dict[str, float] = {}
     for act in acts:
         if act.match is not None and act.what == Action.VOID:

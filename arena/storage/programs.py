@@ -1,9 +1,8 @@
-"""The bytes of submitted programs, by their SHA-256: compressed rows of the database.
+"""Stores the bytes of submitted programs in the database, compressed, by their SHA-256.
 
 A program is written in parts, each in a short transaction of its own, so that no result waits long
-for one. The row in `programs` comes last: without it nobody sees the parts, and what an arena that
-was killed has left of them goes when the next one starts. The bytes are verified when they are
-read.
+for a transaction. The row in `programs` comes last: without it nobody sees the parts. The next
+arena to start deletes the parts that a killed one left. Bytes are verified when they are read.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ from protocol.errors import StoreFailed, UsageError
 
 __all__ = ["Programs"]
 
-_PART_BYTES = 1 << 20  # compressed: a disk takes it in milliseconds
+_PART_BYTES = 1 << 20  # compressed: a disk writes this in milliseconds
 _READ_BYTES = 1 << 18
 
 
@@ -38,14 +37,14 @@ class Programs:
         self._where = shown(engine.url)
 
     def __contains__(self, sha256: str) -> bool:
-        """Whether the program is there in whole."""
+        """Return whether the whole program is stored."""
         return self._row(sha256) is not None
 
     def put(self, sha256: str, tar: BinaryIO) -> None:
-        """Store a program, which is durable and there in whole when this returns.
+        """Store a program; all of it is durable when this returns.
 
-        A program that is there already is not read. UsageError means that the bytes have another
-        SHA-256; nothing of them is kept then.
+        A program that is stored already is not read. UsageError means that the bytes have another
+        SHA-256; none of them is kept then.
         """
         if sha256 in self:
             return
@@ -68,9 +67,9 @@ class Programs:
             raise
 
     def open(self, sha256: str, into: BinaryIO) -> None:
-        """Write a program's tar; after an error, what has been written is worth nothing.
+        """Write a program's tar to `into`; after an error, the bytes in `into` are worthless.
 
-        Raises UsageError if it is not there, StoreFailed if it is damaged.
+        Raises UsageError if the program is not there, StoreFailed if it is damaged.
         """
         row = self._row(sha256)
         if row is None:
@@ -90,10 +89,10 @@ class Programs:
             raise self._damaged(sha256)
 
     def remove(self, sha256: str) -> None:
-        """Delete a program that no submission needs; of another, or of none, nothing is done."""
+        """Delete a program, unless a submission needs it or it is not stored."""
         needs = sa.select(SUBMISSIONS.c.number).where(SUBMISSIONS.c.program == sha256)
         with writing(self._engine) as connection:
-            # Locked first: a submission that comes meanwhile is seen, or finds no program.
+            # Lock the row first: a submission arriving now is seen, or finds no program.
             row = connection.execute(_named(sha256).with_for_update()).first()
             if row is None or connection.execute(needs.limit(1)).first() is not None:
                 return
@@ -101,9 +100,9 @@ class Programs:
         self._remove_parts(row.upload)
 
     def sweep(self) -> None:
-        """Delete what no submission needs, and the parts of what was never there in whole.
+        """Delete programs that no submission needs, and the parts of unfinished uploads.
 
-        For an arena that starts and holds the database's lock: no upload is under way then.
+        Called by a starting arena that holds the database's lock, so no upload is under way.
         """
         needed = sa.select(SUBMISSIONS.c.program)
         needless = sa.select(PROGRAMS.c.sha256).where(PROGRAMS.c.sha256.not_in(needed))
@@ -120,7 +119,7 @@ class Programs:
     # --- within ---
 
     def _write_parts(self, upload: str, tar: BinaryIO) -> dict[str, Any]:
-        """Write all parts, and return the row that makes them a program."""
+        """Write all parts, and return the row for `programs` that completes them."""
         digest, deflate = hashlib.sha256(), zlib.compressobj()
         buffer = bytearray()
         size = stored = parts = 0
@@ -142,7 +141,7 @@ class Programs:
         return {**made, "upload": upload, "parts": parts}
 
     def _inflated(self, row: sa.Row[Any]) -> Iterator[bytes]:
-        """A program's bytes, a few at a time."""
+        """Yield a program's bytes in pieces of at most `_READ_BYTES`."""
         inflate = zlib.decompressobj()
         for part in range(row.parts):
             data = inflate.decompress(self._part(row, part), _READ_BYTES)
@@ -158,7 +157,7 @@ class Programs:
             ).scalar()
         if data is not None:
             return data
-        if row.sha256 not in self:  # it was removed meanwhile
+        if row.sha256 not in self:  # the program was removed meanwhile
             raise self._no_program(row.sha256)
         raise self._damaged(row.sha256, f"part {part + 1} of {row.parts} is missing")
 

@@ -1,8 +1,8 @@
 """Reads competitions, matches with their records, verdicts and acts from the database.
 
-Readers, in this process or in another, see whole transactions and block nobody (SQLite's WAL). They
-read in the calling thread; from a coroutine use `asyncio.to_thread`. The error about a damaged row
-is one line that names the match or competition.
+Readers, in this process or another, see whole transactions and block nobody (SQLite's WAL). They
+read in the calling thread; from a coroutine use `asyncio.to_thread`. The error for a damaged row is
+one line that names the match or competition.
 """
 
 from __future__ import annotations
@@ -38,14 +38,14 @@ from protocol.messages import Ending, Termination, Verdict
 
 __all__ = ["StoreReader", "document_of"]
 
-_BATCH = 100  # records in memory at once
+_BATCH = 100  # most records in memory at once
 
-_LATER = ("record", "sums", "version")  # columns that are not always read, or not always there
+_LATER = ("record", "sums", "version")  # columns that are read only sometimes, or may be missing
 _OUTLINE = [column for column in MATCHES.c if column.name not in _LATER]
 
 
 class StoreReader:
-    """Reads an arena's database, which messages call `where`.
+    """Reads an arena's database. Error messages call the database `where`.
 
     Every method raises StoreFailed if the database cannot be read, and UsageError if the
     competition or match that it returns is not there.
@@ -66,9 +66,10 @@ class StoreReader:
         raise UsageError(f"expected the id of a competition in {self._where}, got {competition!r}")
 
     def find(self, text: str) -> CompetitionRow:
-        """The competition of that id, else the latest of that run, else the one whose id begins so.
+        """Return the competition with that id, else the latest one of the run of that name, else
+        the only one whose id begins with the text.
 
-        Raises UsageError if there is none, or more than one.
+        Raises UsageError if there is none, or if several ids begin with it.
         """
         found = [
             competition
@@ -92,13 +93,13 @@ class StoreReader:
         )
 
     def results(self, competition: str, after: int = 0) -> tuple[MatchRow, ...]:
-        """The matches that count and have a `number` above `after`, in the order of writing."""
+        """Return the matches that count and have a `number` above `after`, in writing order."""
         return self._played(
             MATCHES.c.competition == competition, MATCHES.c.counts, MATCHES.c.number > after
         )
 
     def matches(self, competition: str) -> tuple[MatchRow, ...]:
-        """All matches, void ones and those that were taken back too, in the order of writing."""
+        """Return all matches in the order of writing, also void ones and those taken back."""
         return self._played(MATCHES.c.competition == competition)
 
     def played(self, match: str) -> MatchRow:
@@ -109,10 +110,10 @@ class StoreReader:
     def latest(
         self, competition: str, most: int, *, bots: Sequence[str] = (), before: int | None = None
     ) -> tuple[MatchRow, ...]:
-        """At most `most` matches, void ones and those that were taken back too, the newest first.
+        """Return at most `most` matches, newest first, also void ones and those taken back.
 
-        With `bots`, only matches of that bot, or of these two; the same one twice means against
-        itself. With `before`, only matches with a smaller `number`.
+        With `bots`, only matches of that bot, or of these two against each other; the same bot
+        twice means against itself. With `before`, only matches with a smaller `number`.
         """
         query = sa.select(*self._outlined).where(MATCHES.c.competition == competition)
         if bots:
@@ -126,7 +127,7 @@ class StoreReader:
     def scores(
         self, competition: str, bot: str, after: int = 0
     ) -> tuple[tuple[int, float, int], ...]:
-        """(`number`, time of the end, score) of a bot's matches that count; none against itself."""
+        """Return (`number`, end time, score) of a bot's counting matches, none against itself."""
         number = MATCHES.c.number
         at, score = sa.func.max(MATCHES.c.finished_at), sa.func.max(SEATS.c.score)
         query = (
@@ -143,9 +144,9 @@ class StoreReader:
     def luck(
         self, competition: str, until: float | None = None
     ) -> tuple[tuple[tuple[str, ...], LuckSums], ...]:
-        """The names by seat and the luck of the matches that were completed, as far as it is known.
+        """Return the names by seat and the luck of each completed match whose luck is known.
 
-        With `until`, in Unix seconds, only of those that were over by then.
+        With `until`, in Unix seconds, only matches that were over by then are included.
         """
         where = [MATCHES.c.competition == competition, MATCHES.c.counts]
         where.append(MATCHES.c.kind == Ending.COMPLETED.value)
@@ -158,13 +159,13 @@ class StoreReader:
         )
 
     def sums_revision(self) -> str | None:
-        """Another text whenever an arena has written sums after matches; None if it is old."""
+        """Return a text that changes whenever sums are written after matches; None if it is old."""
         for row in self._read(sa.select(META.c.value).where(META.c.key == "sums")):
             return str(row.value)
         return None
 
     def counts(self) -> dict[str, int]:
-        """How many matches count, by the id of their competition."""
+        """Return how many matches count, by competition id."""
         query = (
             sa.select(MATCHES.c.competition, sa.func.count().label("matches"))
             .where(MATCHES.c.counts)
@@ -184,14 +185,14 @@ class StoreReader:
             raise failed(f"read match {match} in", self._where, error) from error
 
     def stored(self, match: str) -> bytes:
-        """The record of a match as JSON, to the byte as it is stored."""
+        """Return the record of a match as JSON, byte for byte as it is stored."""
         for row in self._read(sa.select(MATCHES.c.record).where(MATCHES.c.id == match)):
             data: bytes = row.record
             return data
         raise self._no_match(match)
 
     def outages(self, competition: str) -> tuple[Outage, ...]:
-        """The matches that are void as bots were away at once (J9), in the order of writing."""
+        """Return the matches that are void as bots were away at once (J9), in writing order."""
         is_void = MATCHES.c.kind == Ending.VOID.value, MATCHES.c.text.startswith(OUTAGE)
         void = self._played(MATCHES.c.competition == competition, *is_void)
         return tuple(Outage.of(played, self.record(played.id).away or ()) for played in void)
@@ -199,10 +200,10 @@ class StoreReader:
     def sealed_matches(
         self, competition: str | None = None, *, bot: str | None = None
     ) -> Iterator[tuple[MatchRow, bytes]]:
-        """The matches of one competition or of all, with their stored records, the first one first.
+        """Yield the matches of one competition or of all, oldest first, with their stored records.
 
-        With `bot` only those in which it sat. A few at a time are in memory; matches that are
-        written meanwhile come, too.
+        With `bot`, only matches in which it sat. Only a few are in memory at a time. Matches that
+        are written meanwhile are included.
         """
         number = 0
         while True:
@@ -220,11 +221,11 @@ class StoreReader:
                 yield played, row.record
 
     def verdicts(self, competition: str | None = None) -> tuple[Verdict, ...]:
-        """The verdicts of one competition or of all, in the order of writing."""
+        """Return the verdicts of one competition or of all, in the order of writing."""
         return tuple(verdict for _, verdict in self.rulings(competition))
 
     def rulings(self, competition: str | None = None) -> tuple[tuple[float, Verdict], ...]:
-        """The verdicts, each with its time in Unix seconds."""
+        """Return the verdicts, each with its time in Unix seconds."""
         query = sa.select(VERDICTS.c.at, VERDICTS.c.evidence).order_by(VERDICTS.c.number)
         if competition is not None:
             query = query.where(VERDICTS.c.competition == competition)
@@ -233,7 +234,7 @@ class StoreReader:
         )
 
     def actions(self, competition: str | None = None) -> tuple[Act, ...]:
-        """What was done to one competition, or to all and the arena, in the order of writing."""
+        """Return the acts on one competition, or all acts, in the order of writing."""
         columns = [ACTIONS.c[name] for name in Act.__struct_fields__]
         query = sa.select(*columns).order_by(ACTIONS.c.number)
         if competition is not None:
@@ -241,7 +242,7 @@ class StoreReader:
         return tuple(Act(**row._mapping) for row in self._read(query))
 
     def version_changes(self, competition: str) -> tuple[VersionChange, ...]:
-        """The versions that have come into play on a ladder, in the order of writing."""
+        """Return the version changes on a ladder, in the order of writing."""
         query = (
             sa.select(ACTIONS.c.bot, ACTIONS.c.match, MATCHES.c.number.label("after"))
             .join(MATCHES, MATCHES.c.id == ACTIONS.c.match, isouter=True)
@@ -254,7 +255,7 @@ class StoreReader:
 
     @cached_property
     def _outlined(self) -> list[sa.ColumnElement[Any]]:
-        """What is read of a match beside its seats and its record."""
+        """The columns of a match except its record."""
         return [*_OUTLINE, self._if_there(MATCHES.c.sums)]
 
     @cached_property
@@ -276,10 +277,10 @@ class StoreReader:
         return self._with_seats(self._read(query))
 
     def _with_seats(self, rows: Sequence[sa.Row[Any]]) -> tuple[MatchRow, ...]:
-        """The matches of some rows, which are sorted by number."""
+        """Return the matches of some rows, which are sorted by number."""
         if not rows:
             return ()
-        # Seats never change, so that a second transaction may read them.
+        # Seats never change, so a second transaction may read them.
         query = (
             sa.select(*self._seat_columns)
             .join(MATCHES)
@@ -291,7 +292,7 @@ class StoreReader:
         return self._seated(rows, query)
 
     def _seated(self, rows: Sequence[sa.Row[Any]], query: sa.Select[Any]) -> tuple[MatchRow, ...]:
-        """The matches of some rows, with a query for all their seats."""
+        """Return the matches of some rows; `query` reads all their seats."""
         if not rows:
             return ()
         seats: dict[str, list[sa.Row[Any]]] = {}
@@ -361,7 +362,7 @@ class StoreReader:
 
 
 def _meetings(bots: Sequence[str]) -> sa.Select[Any]:
-    """A query for the ids of the matches of one bot, or of two against each other."""
+    """Build a query for the ids of the matches of one bot, or of two against each other."""
     seat, other = SEATS.alias(), SEATS.alias()
     query = sa.select(seat.c.match).where(seat.c.bot == bots[0])
     if len(bots) == 1:
@@ -371,7 +372,7 @@ def _meetings(bots: Sequence[str]) -> sa.Select[Any]:
 
 
 def document_of(played: MatchRow, record: bytes) -> MatchDocument:
-    """The document of a match, from its row and its stored record."""
+    """Make the document of a match from its row and its stored record."""
     return MatchDocument(
         match=played.id,
         competition=played.competition,

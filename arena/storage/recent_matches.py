@@ -1,7 +1,7 @@
-"""The last matches that were played on this machine, for `arena replay last`.
+"""Keeps the last matches that were played on this machine, for `arena replay last`.
 
-They are files in the user's state directory, one per match. A disk that is full or read-only keeps
-none, and fails nothing.
+They are files in the user's state directory, one per match. If the disk is full or read-only, no
+match is kept and nothing fails.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from protocol.errors import ArenaError
 __all__ = ["MOST_KEPT", "LabMatch", "LabMatches", "recent_match"]
 
 MOST_KEPT = 20
-_MOST_BYTES = 5_000_000  # of one match: 20 of them are no burden then
+_MOST_BYTES = 5_000_000  # of one match, so that 20 of them are no burden
 
 
 class LabMatch(msgspec.Struct, frozen=True):
-    """A match: the names of the bots by seat, its record, and when it was kept, in Unix seconds."""
+    """A match: its bots' names by seat, its record, and when it was played, in Unix seconds."""
 
     players: tuple[str, ...]
     record: Record
@@ -34,21 +34,21 @@ class LabMatch(msgspec.Struct, frozen=True):
 
 
 class LabMatches:
-    """Remembers the last matches of a command, and keeps them when it is over."""
+    """Remembers the last matches of a command, and writes them to disk at its end."""
 
     def __init__(self) -> None:
         self._matches: deque[tuple[Sequence[int], Record, float]] = deque(maxlen=MOST_KEPT)
 
     def add(self, bots: Sequence[int], record: Record) -> None:
-        """Remember a match; `bots` are numbers of bots by seat."""
+        """Remember a match; `bots` are the bots' numbers by seat."""
         self._matches.append((bots, record, time.time()))
 
     def keep(self, names: Sequence[str]) -> None:
-        """Write them down, as far as that is possible, and remove those that are older.
+        """Write the matches to disk if possible, and remove older files.
 
-        `names` are those of the bots, by number.
+        `names` are the bots' names, by number.
         """
-        with contextlib.suppress(OSError, RuntimeError):  # no home, no room, no right
+        with contextlib.suppress(OSError, RuntimeError):  # no home, no space, no permission
             folder = _folder()
             folder.mkdir(parents=True, exist_ok=True)
             for number, (bots, record, finished_at) in enumerate(self._matches):
@@ -61,7 +61,7 @@ class LabMatches:
 
 
 def recent_match(number: int) -> LabMatch | None:
-    """The match that was played last for 1, the one before for 2; None if it was not kept.
+    """Return the last match for 1, the one before for 2; None if it was not kept.
 
     Raises `ArenaError` if its file cannot be read.
     """
@@ -77,7 +77,7 @@ def recent_match(number: int) -> LabMatch | None:
 
 
 def _folder() -> Path:
-    """Where they are; raises `RuntimeError` if the user has no home."""
+    """Return the directory of the matches; raises `RuntimeError` if the user has no home."""
     told = os.environ.get("LOCALAPPDATA" if sys.platform == "win32" else "XDG_STATE_HOME", "")
     if os.path.isabs(told):  # the XDG specification ignores relative paths
         base = Path(told)
@@ -91,12 +91,12 @@ def _folder() -> Path:
 
 
 def _kept(folder: Path) -> list[Path]:
-    """The files of matches, newest first."""
+    """Return the files of matches, newest first."""
     return sorted(folder.glob("*.json"), reverse=True)
 
 
 def _write(path: Path, encoded: bytes) -> None:
-    """Write a file as a whole or not at all."""
+    """Write a whole file or none."""
     unfinished = path.with_suffix(f".{os.getpid()}")
     try:
         unfinished.write_bytes(encoded)

@@ -1,10 +1,10 @@
-"""The roster: who may play here, in which team, and with which token; and who instructs.
+"""The roster: who may play here, in which team and with which token, and who the instructors are.
 
-It is in the arena's database, and `arena roster` may change it while an arena runs on that, which
-it then has read it again (`arena/storage/arena_contact.py`). Each change is one short transaction
-in the calling thread. A token is shown once, when it is made, as only its hash is stored. Revoking
-a token reserves the name. A name can also be changed or removed: results keep the old name, and the
-acts written with the change say whose they are (`NameHistory`). What was submitted goes with it
+It is in the arena's database. `arena roster` may change it while an arena runs, and then tells that
+arena to read it again (`arena/storage/arena_contact.py`). Each change is one short transaction in
+the calling thread. A token is shown once, when it is made; only its hash is stored. Revoking a
+token reserves the name. A name can also be changed or removed: results keep the old name, and the
+acts written with the change say who had it (`NameHistory`). Submissions follow the change of name
 (`arena/storage/submissions.py`).
 """
 
@@ -32,16 +32,16 @@ from protocol.messages import Action
 __all__ = ["BY_HAND", "Change", "Imported", "Issued", "Member", "NameHistory", "Roster"]
 
 BY_HAND = "arena roster"
-"""Who acts by that command, which needs no token: it writes the database itself."""
+"""`Act.who` for that command, which needs no token as it writes the database itself."""
 
 Person = TypeVar("Person")
 
-_TOKEN_BYTES = 24  # random ones, in 32 letters
-_REVISION = "roster"  # of the table `meta`
+_TOKEN_BYTES = 24  # random bytes, 32 letters when encoded
+_REVISION = "roster"  # a key of the table `meta`
 
 
 class Change(msgspec.Struct, frozen=True):
-    """Somebody was renamed, or with `new` None left the roster; `at` in Unix seconds."""
+    """A person was renamed, or left the roster if `new` is None; `at` in Unix seconds."""
 
     at: float
     name: str
@@ -49,7 +49,7 @@ class Change(msgspec.Struct, frozen=True):
 
 
 class NameHistory(Generic[Person]):
-    """The people on a roster now, by name, and all changes of names in their order."""
+    """The people now on the roster, by name, and all changes of names in order."""
 
     def __init__(self, people: Mapping[str, Person], changes: Sequence[Change] = ()) -> None:
         self._people = dict(people)
@@ -57,7 +57,7 @@ class NameHistory(Generic[Person]):
         self._changes = changes
 
     def owner(self, bot: str, at: float) -> Person | None:
-        """Who owned the bot of that name at that time; None if nobody who is on the roster now."""
+        """Return who owned the bot of that name at that time; None if no longer on the roster."""
         name = owner_of(bot)
         for change in self._changes:
             if change.at > at and alike(change.name) == alike(name):
@@ -70,9 +70,9 @@ class NameHistory(Generic[Person]):
 class Roster:
     """Reads and writes the roster in an arena's database; `now` gives Unix seconds.
 
-    A name may be given in any spelling that looks alike; a method that changes one returns it as it
-    was on the roster, and raises UsageError if it is not there. Every method raises StoreFailed if
-    the database cannot be read or written. Nothing has changed after an error.
+    A name may be given in any spelling that looks alike. Methods that change a person return the
+    name as it was on the roster, and raise UsageError if it is not there. Every method raises
+    StoreFailed if the database cannot be read or written. After an error nothing has changed.
     """
 
     def __init__(self, engine: sa.Engine, now: Callable[[], float] = time.time) -> None:
@@ -86,8 +86,8 @@ class Roster:
     ) -> Imported:
         """Add the new students, with a token each, and update the others, whose tokens stay.
 
-        A field that is None stays as it is. `hand_out` gets the new tokens before they count. If it
-        raises, nothing has changed, so that there is no token that nobody has seen.
+        A field that is None stays as it is. `hand_out` gets the new tokens before they are valid.
+        If it raises, nothing is changed, so no token becomes valid that nobody has seen.
         """
         new: list[Issued] = []
         revoked: list[str] = []
@@ -114,7 +114,7 @@ class Roster:
         )
 
     def rotate(self, name: str) -> Issued:
-        """Give somebody a new token in place of the old or revoked one."""
+        """Give a person a new token in place of the old or revoked one."""
         token = _new_token()
         with writing(self.engine, _REVISION) as connection:
             row = self._known(connection, name)
@@ -123,7 +123,7 @@ class Roster:
         return Issued(name=row.name, email=row.email, team=row.team, token=token)
 
     def revoke(self, name: str) -> str:
-        """Revoke somebody's token; raises UsageError if that has been done already."""
+        """Revoke a person's token; raises UsageError if it is revoked already."""
         with writing(self.engine, _REVISION) as connection:
             row = self._known(connection, name)
             if row.revoked_at is not None:
@@ -132,7 +132,7 @@ class Roster:
         return str(row.name)
 
     def rename(self, name: str, new: str, who: str = BY_HAND) -> str:
-        """Give somebody another name; token, e-mail and team stay.
+        """Give a person another name; token, e-mail and team stay.
 
         Raises UsageError if the new name is invalid or taken, or if the old one takes part in a
         competition that is not over.
@@ -155,8 +155,8 @@ class Roster:
         return str(row.name)
 
     def remove(self, name: str, who: str = BY_HAND, *, from_running: bool = False) -> str:
-        """Delete somebody; raises UsageError for a name in a competition that is not over, unless
-        `from_running`.
+        """Delete a person. Raises UsageError if the person takes part in a competition that is not
+        over, unless `from_running`.
         """
         with writing(self.engine, _REVISION) as connection:
             row = self._known(connection, name) if from_running else self._idle(connection, name)
@@ -166,7 +166,7 @@ class Roster:
         return str(row.name)
 
     def instructor(self, name: str = "instructor") -> str:
-        """Make an instructor's token, in place of that of a name that looks alike.
+        """Make an instructor's token, which replaces that of any name that looks alike.
 
         Raises UsageError if the name is invalid.
         """
@@ -182,14 +182,14 @@ class Roster:
         return token
 
     def members(self) -> tuple[Member, ...]:
-        """All on the roster, by name."""
+        """Return all people on the roster, by name."""
         columns = [ROSTER.c[name] for name in Member.__struct_fields__]
         with reading(self.engine) as connection:
             rows = connection.execute(sa.select(*columns).order_by(ROSTER.c.name))
             return tuple(Member(**row) for row in rows.mappings())
 
     def taking_part(self, name: str) -> tuple[tuple[str, str], ...]:
-        """The bots of somebody that are in competitions which are not over, each with its id."""
+        """Return a person's bots in unfinished competitions, each with the competition's id."""
         with reading(self.engine) as connection:
             return tuple(_unfinished(connection, self._known(connection, name).name))
 
@@ -197,7 +197,7 @@ class Roster:
         return {member.name: member.team for member in self.members() if member.team}
 
     def history(self) -> NameHistory[Member]:
-        """The members and the changes of their names, which tell whose a name in results is."""
+        """Return the members and all changes of names; they tell whose a name in results is."""
         changed = ACTIONS.c.what.in_((Action.RENAME.value, Action.UNLIST.value))
         query = sa.select(ACTIONS).where(changed).order_by(ACTIONS.c.number)
         with reading(self.engine) as connection:
@@ -218,7 +218,7 @@ class Roster:
     # --- within ---
 
     def _idle(self, connection: sa.Connection, name: str) -> sa.Row[tuple[object, ...]]:
-        """The row of somebody who takes part in no competition that is not over."""
+        """Return a person's row; raises UsageError for one in a competition that is not over."""
         row = self._known(connection, name)
         for bot, competition in _unfinished(connection, row.name):
             raise UsageError(
@@ -244,7 +244,7 @@ class Roster:
     def _update(
         self, connection: sa.Connection, student: Student, row: sa.Row[tuple[object, ...]]
     ) -> bool:
-        """Write the e-mail and team of a list; return whether anything was new."""
+        """Write the e-mail and team from a class list; return whether anything changed."""
         values = {
             column: value or None
             for column, value in (("email", student.email), ("team", student.team))
@@ -267,14 +267,14 @@ class Roster:
 
 
 def _new_token() -> str:
-    """A random token that no spreadsheet takes for a formula: it does not begin with `-`."""
+    """Make a random token that does not begin with `-`, which spreadsheets read as a formula."""
     while (token := secrets.token_urlsafe(_TOKEN_BYTES)).startswith("-"):
         pass
     return token
 
 
 def _unfinished(connection: sa.Connection, owner: str) -> Iterator[tuple[str, str]]:
-    """The bots of an owner in competitions that are not over, each with the competition's id."""
+    """Yield an owner's bots in unfinished competitions, each with the competition's id."""
     unfinished = (CompetitionState.RUNNING.value, CompetitionState.PAUSED.value)
     query = sa.select(COMPETITIONS).where(COMPETITIONS.c.state.in_(unfinished))
     for competition in connection.execute(query).all():
@@ -284,7 +284,7 @@ def _unfinished(connection: sa.Connection, owner: str) -> Iterator[tuple[str, st
 
 
 def _taking_part(connection: sa.Connection, competition: sa.Row[Any]) -> Sequence[str]:
-    """The bots in a competition but those that were removed: they cannot come back."""
+    """Return the bots in a competition, except removed ones, which cannot come back."""
     plan = msgspec.json.decode(competition.plan, type=Plan)
     bots = list(plan.players)
     if plan.form is Form.LADDER:  # a bot enters a ladder by its first match

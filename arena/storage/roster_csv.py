@@ -1,4 +1,4 @@
-"""The list of a class, as a spreadsheet writes it: CSV with a line of column names.
+"""Reads a class list as a spreadsheet writes it: CSV with a line of column names.
 
 The column `name` is required; `email` (also `e-mail` or `mail`) and `team` are optional. The fields
 are separated by commas, semicolons or tabs. A list is read as a whole or not at all: the error
@@ -25,11 +25,11 @@ COLUMNS = ("name", "email", "team")
 _SYNONYMS = {"e-mail": "email", "mail": "email"}
 _SEPARATORS = ",;\t"
 _NAME_LENGTH = 64  # letters, as in `hello`
-_EMAIL_LENGTH = 254  # RFC 5321 has room for no more
+_EMAIL_LENGTH = 254  # the limit of RFC 5321
 
 
 class Student(msgspec.Struct, frozen=True, kw_only=True):
-    """A row of the list; None where the list has no such column."""
+    """A row of the class list; a field is None if the list has no such column."""
 
     name: str
     email: str | None = None
@@ -37,7 +37,7 @@ class Student(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def read_class(file: Path) -> tuple[Student, ...]:
-    """Read all rows of a file but the empty ones; raises OSError if it cannot be read.
+    """Read all rows of a file except empty ones; raises OSError if it cannot be read.
 
     If a line is wrong, UsageError begins with file and line: `class.csv:7: …`.
     """
@@ -45,7 +45,7 @@ def read_class(file: Path) -> tuple[Student, ...]:
 
 
 def class_in(text: str, where: str) -> tuple[Student, ...]:
-    """Read a list from a text, which errors call `where`; UsageError if a line is wrong."""
+    """Read a class list from a text, which errors call `where`; UsageError if a line is wrong."""
     rows = _rows(text.removeprefix("\ufeff"), where)
     try:
         number, header = next(rows)
@@ -69,7 +69,7 @@ def class_in(text: str, where: str) -> tuple[Student, ...]:
 
 
 def check_name(name: str) -> str:
-    """Return the name; raises UsageError if no roster can have it."""
+    """Return the name; raises UsageError if a roster cannot have it."""
     if not name:
         raise UsageError("expected a name, got none")
     _check_text("a name", name, _NAME_LENGTH)
@@ -84,7 +84,7 @@ def check_name(name: str) -> str:
 
 
 def _rows(text: str, where: str) -> Iterator[tuple[int, Sequence[str]]]:
-    """The rows that are not empty, each with the number of its last line."""
+    """Yield the rows that are not empty, each with the number of its last line."""
     first = next((line for line in text.splitlines() if line.strip()), "")
     separator = max(_SEPARATORS, key=first.count)
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=separator, strict=True)

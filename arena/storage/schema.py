@@ -1,11 +1,11 @@
-"""The tables of the database, and how it is opened: only an empty or an arena's own is touched.
+"""Defines the tables of the database, and opens it if it is empty or an arena's own.
 
-Columns in JSON are what msgspec makes of the structs named beside them. Times are Unix seconds.
-Tables of another version are refused. What came later, columns that may be null and the tables of
-submissions, is added when an arena opens the database for writing; until then readers take a column
-as null (`has_column`) and a table as empty (`has_submissions`). The same moment raises the schema's
-number, as an arena of before reads no compressed record. A table that nobody needs any more, as
-`attempts`, stays as it is.
+Columns in JSON hold the structs named beside them, as msgspec encodes them. Times are Unix seconds.
+Tables of an unknown version are refused. Nullable columns and the tables of submissions were added
+later. Opening an older database for writing adds them; until then readers take the column as null
+(`has_column`) and the table as empty (`has_submissions`). It also raises the schema's number, as
+older arenas cannot read compressed records. Tables that are no longer used, such as `attempts`,
+stay.
 """
 
 from __future__ import annotations
@@ -49,26 +49,26 @@ __all__ = [
 
 _APPLICATION = "card-arena"
 _SCHEMA = 3  # raised with every change of a table that an older arena could not read
-_PLAIN = 2  # the schema of before, whose records are all plain
+_PLAIN = 2  # the schema before that, in which all records are plain
 _BUSY_S = 30  # another process may be writing to the same file; no commit takes as long
 _LOOK_S = 0.05  # between two tries to switch to a write-ahead log
-_PATIENCE = {"connect_timeout": 5, "tcp_user_timeout": 10_000}  # s, ms: for a server that is gone
-_MOST_BYTES = 10**9  # of a record: SQLite holds no larger one that is plain
-_MAKING = 0x6D616B65  # "make": the key of PostgreSQL's lock around the making of tables
+_PATIENCE = {"connect_timeout": 5, "tcp_user_timeout": 10_000}  # s, ms: for an unreachable server
+_MOST_BYTES = 10**9  # of a record: SQLite cannot store a larger plain one
+_MAKING = 0x6D616B65  # "make": the key of PostgreSQL's lock for the making of tables
 
 _TABLES = sa.MetaData()
 
 
 def compressed(record: bytes) -> bytes:
-    """The bytes that are stored of a record; every query of the column yields the record again."""
+    """Return a record's bytes as they are stored; queries of the column decompress them."""
     return zlib.compress(record)
 
 
 class _Compressed(sa.TypeDecorator[bytes]):
-    """Bytes that are read as what was compressed.
+    """A column of bytes that are decompressed when they are read.
 
-    Others are read as they are: a record that an arena of before has written is plain, and a
-    damaged one is for the reader to refuse, who knows its match.
+    Other bytes are returned unchanged: older arenas wrote plain records, and only the reader of a
+    damaged record can name its match in the error.
     """
 
     impl = sa.LargeBinary
@@ -84,9 +84,9 @@ class _Compressed(sa.TypeDecorator[bytes]):
 
 
 META = sa.Table(
-    # `application`, `schema`, the revisions of the `roster`, of matches' `sums`, and of what is
-    # `in play`, the mark of the last `commit`, and the arena's name on a bus, `arena`, once it had
-    # one.
+    # The keys: `application`, `schema`; the revisions of the `roster`, of the matches' `sums` and
+    # of what is `in play`; the mark of the last `commit`; `contact`; and `arena`, its name on a
+    # bus, once it has one.
     "meta",
     _TABLES,
     sa.Column("key", sa.Text, primary_key=True),
@@ -98,14 +98,14 @@ COMPETITIONS = sa.Table(
     _TABLES,
     sa.Column("id", sa.Text, primary_key=True),
     sa.Column("plan", sa.Text, nullable=False),  # JSON: Plan
-    sa.Column("game", sa.Text, nullable=False),  # of the plan, as is `form`
+    sa.Column("game", sa.Text, nullable=False),  # of the plan, like `form`
     sa.Column("form", sa.Text, nullable=False),
     sa.Column("state", sa.Text, nullable=False),  # a CompetitionState
-    # Goes up when a match that counted is taken back: readers then add up all results again.
+    # Grows when a match that counted is taken back: readers then add up all results again.
     sa.Column("revision", sa.Integer, nullable=False),
     sa.Column("started_at", sa.Double, nullable=False),
     sa.Column("finished_at", sa.Double),
-    sa.Column("ranking", sa.Text),  # JSON: list of RankingPlace, empty if none
+    sa.Column("ranking", sa.Text),  # JSON: list of RankingPlace, empty if there is none
 )
 
 MATCHES = sa.Table(
@@ -117,15 +117,15 @@ MATCHES = sa.Table(
     sa.Column("pairing", sa.Integer, nullable=False),  # its number in the schedule
     sa.Column("counts", sa.Boolean, nullable=False),  # neither void nor taken back
     sa.Column("game", sa.Text, nullable=False),
-    sa.Column("kind", sa.Text, nullable=False),  # of the termination, as are `seat` and `text`
+    sa.Column("kind", sa.Text, nullable=False),  # of the termination, like `seat` and `text`
     sa.Column("seat", sa.Integer),
     sa.Column("text", sa.Text, nullable=False),
     sa.Column("started_at", sa.Double, nullable=False),
     sa.Column("finished_at", sa.Double, nullable=False),
     sa.Column("record", _Compressed, nullable=False),  # JSON: Record, `compressed`
     sa.Column("digest", sa.Text, nullable=False),  # see arena/records/document.py
-    # JSON: MatchSums, which follow from the record and are not under the digest. Null where an
-    # arena of before has written the match; `arena luck` writes them.
+    # JSON: MatchSums, which follow from the record and are not under the digest. Null if an older
+    # arena wrote the match; `arena luck` adds them.
     sa.Column("sums", sa.Text),
     sa.Index("ix_matches_competition", "competition", "number"),
 )
@@ -147,13 +147,13 @@ SEATS = sa.Table(
     sa.Column("bot", sa.Text, nullable=False, index=True),
     sa.Column("score", sa.BigInteger, nullable=False),
     sa.Column("points", sa.BigInteger, nullable=False),
-    # This seat is out with the offender, as its bot did not come either.
+    # This seat is out together with the offender, as its bot did not come either.
     sa.Column("also_out", sa.Boolean, nullable=False, server_default=sa.false()),
-    # As in the record; null for a bot of the house's, and where nobody takes submissions.
+    # As in the record; null for a house bot, and if the arena takes no submissions.
     sa.Column("version", sa.Text),
 )
 
-_LATER = (MATCHES.c.sums, SEATS.c.version)  # texts that the first databases of this schema lack
+_LATER = (MATCHES.c.sums, SEATS.c.version)  # columns that the first databases of schema 2 lack
 
 VERDICTS = sa.Table(
     "verdicts",
@@ -201,17 +201,17 @@ INSTRUCTORS = sa.Table(
 )
 
 PROGRAMS = sa.Table(
-    "programs",  # that are there in whole
+    "programs",  # only complete ones
     _TABLES,
-    sa.Column("sha256", sa.Text, primary_key=True),  # of the tar, as is `size`
+    sa.Column("sha256", sa.Text, primary_key=True),  # of the tar, like `size`
     sa.Column("size", sa.BigInteger, nullable=False),
-    sa.Column("stored", sa.BigInteger, nullable=False),  # bytes of all its parts
-    sa.Column("upload", sa.Text, nullable=False),  # whose parts it has
+    sa.Column("stored", sa.BigInteger, nullable=False),  # bytes of all its compressed parts
+    sa.Column("upload", sa.Text, nullable=False),  # the upload that wrote its parts
     sa.Column("parts", sa.Integer, nullable=False),
 )
 
 PROGRAM_PARTS = sa.Table(
-    "program_parts",  # without a program while they are uploaded, or if that was cut short
+    "program_parts",  # without a program during an upload, or if the upload was cut short
     _TABLES,
     sa.Column("upload", sa.Text, primary_key=True),
     sa.Column("part", sa.Integer, primary_key=True, autoincrement=False),
@@ -222,9 +222,9 @@ SUBMISSIONS = sa.Table(
     "submissions",
     _TABLES,
     sa.Column("number", sa.Integer, primary_key=True),  # in the order of arrival
-    # A name on the roster, or one that none can have (`arena/storage/submissions.py`).
+    # A name on the roster, or one that a roster cannot have (`arena/storage/submissions.py`).
     sa.Column("owner", sa.Text, nullable=False, index=True),
-    sa.Column("version", sa.Integer),  # its number among the owner's, once it was accepted
+    sa.Column("version", sa.Integer),  # its number among the owner's, once it is accepted
     sa.Column("name", sa.Text, nullable=False),  # of the file that was handed in
     sa.Column("message", sa.Text, nullable=False),
     sa.Column("arrived_at", sa.Double, nullable=False),
@@ -232,7 +232,7 @@ SUBMISSIONS = sa.Table(
     sa.Column("size", sa.BigInteger, nullable=False),
     sa.Column("state", sa.Text, nullable=False),  # a SubmissionState
     sa.Column("games", sa.Text, nullable=False),  # JSON: list of names
-    sa.Column("manifest", sa.Text),  # JSON: ProgramManifest, once it was accepted
+    sa.Column("manifest", sa.Text),  # JSON: ProgramManifest, once it is accepted
     sa.Column("text", sa.Text, nullable=False),
     sa.Column("decided_at", sa.Double),
     sa.Column("disabled_at", sa.Double),
@@ -271,12 +271,12 @@ STDERR = sa.Table(
 def open_database(
     where: str | Path, *, create: bool, exclusive: bool = False
 ) -> tuple[sa.Engine, Lock | None]:
-    """Open an arena's database, and return its engine, with its lock if `exclusive`.
+    """Open an arena's database; return its engine and, if `exclusive`, its lock.
 
     `where` is a file for SQLite, or `postgresql+psycopg://…`. `create` makes a missing file and
-    missing tables, and checks that the database can be written. Raises UsageError, with nothing
-    changed, if it cannot be opened, holds something else than an arena of this version, or another
-    arena runs on it.
+    missing tables, and checks that the database can be written. Raises UsageError if the database
+    cannot be opened, holds something other than an arena of this version, or another arena runs on
+    it; nothing is changed then.
     """
     name = "at that address"
     engine = lock = None
@@ -308,26 +308,26 @@ def open_database(
 def changing(
     engine: sa.Engine, busy_s: float | None = None
 ) -> AbstractContextManager[sa.Connection]:
-    """A transaction that takes SQLite's write lock at once: after a read it could not wait.
+    """Return a transaction that takes SQLite's write lock at once: after a read it could not wait.
 
-    For the lock it waits `busy_s` seconds at most, 30 if None.
+    It waits for the lock at most `busy_s` seconds, 30 if None.
     """
     return engine.execution_options(writes=True, busy_s=busy_s).begin()
 
 
 def has_column(connection: sa.Connection, column: sa.Column[Any]) -> bool:
-    """Whether the database has a column that the first ones of this schema lack."""
+    """Return whether the database has a column that the first databases of this schema lack."""
     columns = sa.inspect(connection).get_columns(column.table.name)
     return any(other["name"] == column.name for other in columns)
 
 
 def has_submissions(connection: sa.Connection) -> bool:
-    """Whether the tables of submissions are there, which older databases of this schema lack."""
+    """Return whether the submission tables exist; older databases of this schema lack them."""
     return sa.inspect(connection).has_table(SUBMISSIONS.name)
 
 
 def shown(url: sa.URL) -> str:
-    """A database's name for messages: its file, or its address without the password."""
+    """Return a database's name for messages: its file, or its address without the password."""
     if url.get_backend_name() == "sqlite":
         return url.database or ""
     secrets = [key for key in url.query if "password" in key]
@@ -356,7 +356,7 @@ def _check_file(file: str, *, create: bool) -> None:
 
 def _engine(url: sa.URL, *, create: bool) -> sa.Engine:
     if url.get_backend_name() != "sqlite":
-        # Not where it is made: this imports the dialect, a tenth of the start of every arena.
+        # Set here and not at the index: this imports the dialect, a tenth of an arena's start-up.
         _COUNTING.dialect_options["postgresql"]["where"] = MATCHES.c.counts
         # A server may have been restarted since the last query.
         limits = {name: limit for name, limit in _PATIENCE.items() if name not in url.query}
@@ -366,7 +366,7 @@ def _engine(url: sa.URL, *, create: bool) -> sa.Engine:
         engine = sa.create_engine(url)
     else:
         # On a read-only disk SQLite cannot put its own files beside the database, and opens it
-        # only when it is told that nobody changes it.
+        # only when told that nobody changes it.
         fixed = f"{file.resolve().as_uri()}?mode=ro&immutable=1"
         engine = sa.create_engine(
             url, creator=lambda: sqlite3.connect(fixed, uri=True, check_same_thread=False)
@@ -385,7 +385,7 @@ def _set_up_sqlite(connection: Any, _: object) -> None:
     connection.isolation_level = None
     connection.execute(f"PRAGMA busy_timeout = {_BUSY_S * 1000}")
     connection.execute("PRAGMA foreign_keys = ON")
-    # A commit is on the disk when it returns, even if the power fails then.
+    # A commit is on the disk when it returns, and survives a power cut.
     connection.execute("PRAGMA synchronous = FULL")
 
 
@@ -401,7 +401,7 @@ def _begin_sqlite(connection: sa.Connection) -> None:
 
 
 def _is_empty(connection: sa.Connection, name: str) -> bool:
-    """Whether there are no tables yet; UsageError if they are not an arena's of this version."""
+    """Return whether there are no tables; UsageError if they are not an arena's of this version."""
     if connection.dialect.name == "postgresql":
         coding = connection.exec_driver_sql("SHOW server_encoding").scalar()
         if coding != "UTF8":
@@ -439,7 +439,7 @@ def _prepare(engine: sa.Engine, name: str, *, is_empty: bool) -> None:
         _make(engine, name)
         return
     with changing(engine) as connection:
-        # Fails now, and not after the first match, if the database cannot be written.
+        # If the database cannot be written, fail now and not after the first match.
         now = str(_SCHEMA)
         is_before = META.c.key == "schema", META.c.value != now
         connection.execute(META.update().where(*is_before).values(value=now))
@@ -450,7 +450,7 @@ def _prepare(engine: sa.Engine, name: str, *, is_empty: bool) -> None:
 
 
 def _write_ahead(engine: sa.Engine) -> None:
-    """Switch SQLite to a write-ahead log, which two cannot do at the same time."""
+    """Switch SQLite to a write-ahead log, which two processes cannot do at the same time."""
     until = time.monotonic() + _BUSY_S
     while True:
         driver = engine.raw_connection()
@@ -458,7 +458,7 @@ def _write_ahead(engine: sa.Engine) -> None:
             driver.cursor().execute("PRAGMA journal_mode = WAL")
             return
         except sqlite3.OperationalError as error:
-            # It does not wait for the other one, as for any other lock.
+            # SQLite does not wait here for the other process, unlike for other locks.
             if "locked" not in str(error) or time.monotonic() > until:
                 raise
         finally:
@@ -471,7 +471,7 @@ def _missing(connection: sa.Connection) -> list[sa.Column[Any]]:
 
 
 def _add_later(engine: sa.Engine) -> None:
-    """Add what came later, unless another process has added it meanwhile."""
+    """Add the later columns and tables, unless another process has added them meanwhile."""
     with changing(engine) as connection:
         _lock_making(connection)
         for column in _missing(connection):
@@ -482,7 +482,7 @@ def _add_later(engine: sa.Engine) -> None:
                 connection.execute(META.delete().where(META.c.key == "sums"))
                 connection.execute(META.insert(), {"key": "sums", "value": ""})
         had_submissions = has_submissions(connection)
-        _TABLES.create_all(connection)  # those that are missing
+        _TABLES.create_all(connection)  # only the missing ones
         if not had_submissions:
             connection.execute(META.insert(), {"key": "in play", "value": "0"})
 
@@ -496,7 +496,7 @@ def _make(engine: sa.Engine, name: str) -> None:
     with changing(engine) as connection:
         _lock_making(connection)
         if not _is_empty(connection, name):
-            return  # another process has made them meanwhile
+            return  # another process has made the tables meanwhile
         _TABLES.create_all(connection)
         meta = {"application": _APPLICATION, "schema": str(_SCHEMA), "roster": "0", "sums": ""}
         meta |= {"in play": "0", "commit": ""}
@@ -509,7 +509,7 @@ def _why(error: Exception, file: Path) -> str:
         return f"{error.name} is not installed: pip install 'card-arena[postgres]'"
     reason = " ".join(str(getattr(error, "orig", None) or error).split())
     if reason != "unable to open database file" or file.is_dir():
-        return reason  # else SQLite does not say why
+        return reason  # SQLite gives no reason otherwise
     folder = file.absolute().parent
     if not folder.is_dir():
         return f"there is no directory {folder}"

@@ -1,7 +1,7 @@
-"""The arena's database, the only place of its results: what was played and done.
+"""The arena's database, the only place that keeps results: what was played and done.
 
-A method that writes returns at once, and one thread writes (`arena/storage/writer.py`), all rows of
-a match in one transaction. All changes before a `flush` that has returned survive a power cut.
+Methods that write return at once. One thread does the writing (`arena/storage/writer.py`), with all
+rows of a match in one transaction. When `flush` returns, all changes before it survive a power cut.
 `arena/storage/reader.py` reads. The store reads no clock: times are Unix seconds and come in as
 arguments.
 """
@@ -46,7 +46,7 @@ from protocol.messages import Ending, Termination, Verdict
 
 __all__ = ["Act", "CompetitionRow", "CompetitionState", "MatchRow", "Store", "new_id"]
 
-_ARENA = "arena"  # of the table `meta`
+_ARENA = "arena"  # a key of the table `meta`
 
 _STATEMENTS: dict[str, sa.Insert | sa.Update] = {
     "competition": COMPETITIONS.insert(),
@@ -68,18 +68,18 @@ _STATEMENTS: dict[str, sa.Insert | sa.Update] = {
     .where(MATCHES.c.id == sa.bindparam("which"))
     .values(counts=sa.bindparam("now")),
 }
-"""What the store writes; a row comes before those that refer to it."""
+"""What the store writes, in this order: a row comes before those that refer to it."""
 
 
 def new_id(game: str) -> str:
-    """Make an id for a new competition, of its game's alias: `alias-3f2a1c9e`."""
+    """Make an id for a new competition from its game's alias: `alias-3f2a1c9e`."""
     return f"{game_named(game).vocabulary.alias}-{secrets.token_hex(4)}"
 
 
 class Store(StoreReader):
-    """The database of an arena; the arguments and errors are those of `open_database`.
+    """An arena's database; arguments and errors are those of `open_database`.
 
-    `create` is False for reading alone. With `exclusive` it holds the arena's lock until `close`.
+    `create` is False for reading alone. With `exclusive`, the store holds the lock until `close`.
     """
 
     def __init__(self, where: str | Path, *, create: bool = True, exclusive: bool = False) -> None:
@@ -89,21 +89,21 @@ class Store(StoreReader):
 
     @property
     def backlog(self) -> Backlog:
-        """What has not reached the disk yet."""
+        """The changes that have not reached the disk yet."""
         return self._writer.backlog
 
     @property
     def file(self) -> Path | None:
-        """The file of an SQLite database, None for another."""
+        """The file of an SQLite database; None for a server."""
         url = self.engine.url
         if url.get_backend_name() != "sqlite" or not url.database:
             return None
         return Path(url.database)
 
     def arena_id(self) -> str:
-        """The arena's name on a bus, which is this database's for good; the first call makes it.
+        """Return the arena's name on a bus, which the first call makes and which never changes.
 
-        It blocks; raises StoreFailed if the database cannot be written.
+        This blocks. Raises StoreFailed if the database cannot be written.
         """
         query = sa.select(META.c.value).where(META.c.key == _ARENA)
         with writing(self.engine) as connection:
@@ -119,10 +119,10 @@ class Store(StoreReader):
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    # --- writing: returns at once, raises StoreFailed if anything before could not be written ---
+    # --- writing: returns at once, raises StoreFailed if an earlier change could not be written ---
 
     def competition_started(self, competition: str, plan: Plan, started_at: float) -> None:
-        """Write a new competition, which is running now; its id is one that `new_id` has made."""
+        """Write a new, running competition; `new_id` made its id."""
         row = {
             "id": competition,
             "plan": _json(plan),
@@ -148,9 +148,9 @@ class Store(StoreReader):
     ) -> MatchRow:
         """Write a match that is over or void, in one transaction with its verdicts.
 
-        It counts unless it is void. Two that count for one pairing are a failure. The fields of
-        `MatchRow` say what the arguments are. `verdict` is on the offender (J4), `others` on the
-        bots that are out with it. Returns the match as readers get it, but for number and digest.
+        It counts unless it is void; two counting matches for one pairing are a failure. See
+        `MatchRow` for the arguments. `verdict` is on the offender (J4), `others` on the bots that
+        are out with it. Returns the match as readers get it, except for number and digest.
         """
         played = MatchRow(
             number=0,
@@ -169,7 +169,7 @@ class Store(StoreReader):
         )
         verdicts = others if verdict is None else (verdict, *others)
         evidence = tuple(_ruling(competition, verdict, finished_at) for verdict in verdicts)
-        # Encoding a long record takes a while: the writer's thread does it, not the event loop.
+        # Encoding a long record takes a while, so the writer's thread does it, not the event loop.
         self._writer.put(
             lambda: (*_match(played, result.record.to_json()), *evidence), results=played.counts
         )
@@ -188,8 +188,8 @@ class Store(StoreReader):
     def taken_back(
         self, competition: str, match: str, act: Act, reopened: Act | None = None
     ) -> None:
-        """Write that a match does not count any more; with `reopened` its competition, which was
-        over, runs again.
+        """Write that a match no longer counts. With `reopened`, its finished competition runs
+        again.
         """
         rows = *_counting(competition, match, now=False), _act(act)
         if reopened is not None:
@@ -197,11 +197,11 @@ class Store(StoreReader):
         self._writer.put(rows)
 
     def restored(self, competition: str, match: str, act: Act) -> None:
-        """Write that a match that was taken back counts again."""
+        """Write that a match counts again after it was taken back."""
         self._writer.put((*_counting(competition, match, now=True), _act(act)))
 
     def sums_made(self, made: Iterable[tuple[str, MatchSums]]) -> None:
-        """Write what was added up of matches, by their ids, after they were over."""
+        """Write sums of finished matches, each with its match id."""
         rows: list[Row] = [("sums", {"which": match, "made": _json(sums)}) for match, sums in made]
         self._writer.put((*rows, ("sums revision", {"revision": secrets.token_hex(8)})))
 
@@ -213,7 +213,7 @@ class Store(StoreReader):
         state: CompetitionState = CompetitionState.FINISHED,
         act: Act | None = None,
     ) -> None:
-        """Write the end of a competition, with the act of the instructor who stopped it."""
+        """Write the end of a competition; `act` is by the instructor who stopped it, if any."""
         row = {
             "which": competition,
             "state": state.value,
@@ -225,7 +225,7 @@ class Store(StoreReader):
     def flush(self, within_s: float | None = None) -> None:
         """Wait until all changes so far are durable; from a coroutine use `flushed`.
 
-        Raises StoreFailed if one could not be written, TimeoutError if it takes longer.
+        Raises StoreFailed if a change could not be written, TimeoutError if it takes longer.
         """
         self._writer.barrier().result(within_s)
 
@@ -233,10 +233,10 @@ class Store(StoreReader):
         await asyncio.wrap_future(self._writer.barrier())
 
     def close(self) -> None:
-        """Write what is left, within seconds; a second call does nothing.
+        """Write the remaining changes, within seconds; a second call does nothing.
 
-        It blocks: from a coroutine call it after `flushed`. Raises StoreFailed, with how many
-        matches are lost, if that was not possible.
+        This blocks; from a coroutine call it after `flushed`. Raises StoreFailed, with the number
+        of lost matches, if it cannot write them.
         """
         try:
             self._writer.close()

@@ -1,13 +1,12 @@
-"""What students have handed in, what became of it, and which version of whom is in play.
+"""Stores what students hand in, its state, and which of their versions are in play.
 
-A submission is written when its program (`arena/storage/programs.py`) is there in whole; from then
-on it is known and survives a power cut. Once it is accepted it is a version of its owner. One
-version of an owner is in play in a game. Each change is one short transaction in the calling
-thread.
+A submission is written once its whole program (`arena/storage/programs.py`) is stored; from then on
+it survives a power cut. An accepted submission is a version of its owner. In each game, at most one
+version of an owner is in play. Each change is one short transaction in the calling thread.
 
-An owner is a name on the roster. Submissions follow when it is renamed. When it is taken off, they
-stay, for instructors, under a name that nobody can have: whom the old name is given to later must
-not find them.
+An owner is a name on the roster. Submissions follow when it is renamed. When it is taken off the
+roster, its submissions stay for instructors under a name that nobody can have, so that the next
+person of the old name does not get them.
 """
 
 from __future__ import annotations
@@ -51,12 +50,12 @@ __all__ = [
 ]
 
 MOST_STORED = 64 << 20  # bytes of an owner's programs, compressed
-MOST_VERSIONS = 50  # of an owner, what was refused included
+MOST_VERSIONS = 50  # submissions of an owner, refused ones included
 MOST_STDERR = 20  # matches of an owner
-STDERR_BYTES = 64 << 10  # of a match
+STDERR_BYTES = 64 << 10  # of one match
 
-_REVISION = "in play"  # of the table `meta`
-_LEFT = "/left"  # behind the name of an owner who has left: no roster has a name with a slash
+_REVISION = "in play"  # a key of the table `meta`
+_LEFT = "/left"  # suffix for an owner who has left: no name on a roster has a slash
 
 
 _UNDECIDED = tuple(state.value for state in SubmissionState if not state.is_decided)
@@ -65,9 +64,9 @@ _UNDECIDED = tuple(state.value for state in SubmissionState if not state.is_deci
 class Submissions:
     """Reads and writes the submissions in an arena's database.
 
-    Methods block, and are called from a thread (`asyncio.to_thread`). They raise StoreFailed if the
+    Methods block and are called from a thread (`asyncio.to_thread`). They raise StoreFailed if the
     database cannot be read or written, and UsageError if there is no such submission or version.
-    Nothing has changed after an error. `now` gives Unix seconds.
+    After an error nothing has changed. `now` gives Unix seconds.
     """
 
     def __init__(self, engine: sa.Engine, now: Callable[[], float] = time.time) -> None:
@@ -76,15 +75,15 @@ class Submissions:
         self._where = shown(engine.url)
         self._programs = Programs(engine)
 
-    # --- how a submission goes ---
+    # --- the states of a submission ---
 
     def arrived(
         self, owner: str, name: str, message: str, sha256: str, size: int, at: float
     ) -> Submission:
-        """Write a new submission, whose program has been put.
+        """Write a new submission, whose program is stored already.
 
-        Raises UsageError if the owner is not on the roster, or the program is not there: the quota
-        of somebody who had the same may have taken it, and it is to be put again.
+        Raises UsageError if the owner is not on the roster or the program is not there. In the
+        second case the quota of another owner may have deleted it: store it again.
         """
         row = {
             "owner": owner,
@@ -97,7 +96,7 @@ class Submissions:
             "games": "[]",
             "text": "",
         }
-        # Locked: whoever takes the owner off the roster meanwhile finds the submission.
+        # Lock the row: somebody who takes the owner off the roster now finds the submission.
         member = sa.select(ROSTER.c.name).where(ROSTER.c.name == owner)
         program = sa.select(PROGRAMS.c.sha256).where(PROGRAMS.c.sha256 == sha256)
         with writing(self._engine) as connection:
@@ -110,14 +109,14 @@ class Submissions:
             return self._known(connection, done.inserted_primary_key.number)
 
     def undecided(self) -> tuple[Submission, ...]:
-        """What is to be built and checked, in the order of arrival."""
+        """Return the submissions to be built and checked, in the order of arrival."""
         query = _SELECT.where(SUBMISSIONS.c.state.in_(_UNDECIDED))
         return self._all(query.order_by(SUBMISSIONS.c.number))
 
     def restarted(self) -> None:
-        """Set right what an arena that was killed has left; for one that starts.
+        """Repair what a killed arena left behind. Called once at start-up.
 
-        What it was building or checking waits again, and programs without a submission go.
+        Submissions in building or checking wait again, and programs without a submission go.
         """
         is_open = SUBMISSIONS.c.state.in_(_UNDECIDED)
         with writing(self._engine) as connection:
@@ -126,17 +125,17 @@ class Submissions:
         self._programs.sweep()
 
     def began(self, number: int, state: SubmissionState) -> None:
-        """Write how far a submission is; one that is decided stays as it is."""
+        """Write that a submission is building or checking; ignored once it is decided."""
         assert not state.is_decided, "accepted and refused are methods"
         is_it = (SUBMISSIONS.c.number == number) & SUBMISSIONS.c.state.in_(_UNDECIDED)
         with writing(self._engine) as connection:
             connection.execute(SUBMISSIONS.update().where(is_it).values(state=state.value))
 
     def reopened(self, number: int) -> Submission:
-        """Have a decided submission wait again, to be built and checked anew.
+        """Let a decided submission wait again, to be built and checked anew.
 
-        A version keeps its number, and stays in play until it is refused. Raises UsageError if it
-        is being decided, or its owner has left.
+        A version keeps its number, and stays in play until it is refused. Raises UsageError if the
+        submission is not decided yet, or its owner has left.
         """
         with writing(self._engine) as connection:
             was = self._known(connection, number)
@@ -153,9 +152,9 @@ class Submissions:
     ) -> Submission:
         """Make a submission its owner's next version, and put it in play in its games.
 
-        One that is decided already stays as it is, and one that was accepted before it was reopened
-        keeps its number. A later submission that is in play in a game remains there, and one that
-        is disabled already is not put in play.
+        A submission that is decided already stays as it is. A reopened version keeps its number and
+        is not put in play anew. Where a later submission is in play in a game, that one remains. A
+        disabled submission is not put in play.
         """
         with writing(self._engine, _REVISION) as connection:
             was = self._known(connection, number)
@@ -184,9 +183,9 @@ class Submissions:
             return self._known(connection, number)
 
     def refused(self, number: int, text: str, at: float) -> None:
-        """Refuse a submission; one that is decided already stays as it is.
+        """Refuse a submission; ignored if it is decided already.
 
-        A version that was reopened is in play no longer.
+        A reopened version that is refused is no longer in play.
         """
         with writing(self._engine, _REVISION) as connection:
             if self._known(connection, number).state.is_decided:
@@ -195,10 +194,10 @@ class Submissions:
             state = SubmissionState.REFUSED.value
             self._set(connection, number, state=state, text=_stored(text), decided_at=float(at))
 
-    # --- what there is ---
+    # --- queries ---
 
     def of(self, owner: str | None) -> tuple[Submission, ...]:
-        """The submissions of an owner, or with None all of them, the latest first."""
+        """Return an owner's submissions, or all of them for None, the latest first."""
         query = _SELECT.order_by(SUBMISSIONS.c.number.desc())
         return self._all(query if owner is None else query.where(SUBMISSIONS.c.owner == owner))
 
@@ -207,10 +206,10 @@ class Submissions:
             return submission
         raise self._no_submission(number)
 
-    # --- what is in play ---
+    # --- versions in play ---
 
     def in_play(self, game: str | None = None) -> tuple[InPlay, ...]:
-        """What is in play, by owner and game; nothing that is disabled."""
+        """Return the versions in play, by owner and game, without disabled ones."""
         query = (
             sa.select(IN_PLAY, SUBMISSIONS.c.version)
             .join(SUBMISSIONS)
@@ -225,9 +224,10 @@ class Submissions:
     def use(
         self, owner: str, version: int, game: str | None, who: str, at: float
     ) -> tuple[InPlay, ...]:
-        """Put a version in play in a game or in all that it plays; what the owner has in play then.
+        """Put a version in play in a game, or with None in all its games.
 
-        Raises UsageError if it cannot be: unknown, not accepted, disabled, or not for that game.
+        Returns all that the owner then has in play. Raises UsageError if the version is unknown,
+        not accepted, disabled, or does not play that game.
         """
         is_it = (SUBMISSIONS.c.owner == owner) & (SUBMISSIONS.c.version == version)
         with writing(self._engine, _REVISION) as connection:
@@ -255,7 +255,7 @@ class Submissions:
         return tuple(one for one in self.in_play() if one.owner == owner)
 
     def disable(self, number: int, at: float | None, who: str) -> Submission:
-        """Take a submission out of play, or with `at` None let it back."""
+        """Take a submission out of play, or with `at` None allow it again."""
         with writing(self._engine, _REVISION) as connection:
             was = self._known(connection, number)
             if (was.disabled_at is None) != (at is None):
@@ -268,7 +268,7 @@ class Submissions:
     # --- logs ---
 
     def log(self, number: int, kind: str, text: str) -> None:
-        """Write what a step, such as the build, has said, in place of what it said before."""
+        """Write the log of a step, such as the build, in place of its earlier log."""
         is_it = (SUBMISSION_LOGS.c.submission == number) & (SUBMISSION_LOGS.c.kind == kind)
         row = {"submission": number, "kind": kind, "text": _stored(text)}
         with writing(self._engine) as connection:
@@ -281,14 +281,14 @@ class Submissions:
         return {row["kind"]: row["text"] for row in self._read(query)}
 
     def note_stderr(self, submission: int, match: str, at: float, text: str) -> None:
-        """Write the end of stderr of a match; of an owner's matches only the latest are kept.
+        """Write the end of a match's stderr; only an owner's latest matches are kept.
 
-        For a submission that is there no longer nothing is done.
+        Ignored if the submission is gone.
         """
         end = _stored(text).encode()[-STDERR_BYTES:].decode(errors="ignore")
         whose = sa.select(SUBMISSIONS.c.owner).where(SUBMISSIONS.c.number == submission)
         with writing(self._engine) as connection:
-            # It may have been renamed since the match began, and another one have its old name.
+            # The owner may have been renamed since the match began, and another have that name now.
             if (owner := connection.execute(whose).scalar()) is None:
                 return
             row = {"owner": owner, "submission": submission, "match": match, "at": at, "text": end}
@@ -300,7 +300,7 @@ class Submissions:
             connection.execute(STDERR.delete().where(mine, STDERR.c.number < oldest))
 
     def stderr(self, owner: str) -> tuple[MatchStderr, ...]:
-        """Stderr of the owner's latest matches, the latest first."""
+        """Return stderr of the owner's latest matches, the latest first."""
         query = sa.select(STDERR, SUBMISSIONS.c.version).join(SUBMISSIONS)
         query = query.where(STDERR.c.owner == owner).order_by(STDERR.c.number.desc())
         fields = MatchStderr.__struct_fields__
@@ -308,13 +308,13 @@ class Submissions:
             MatchStderr(**{field: row[field] for field in fields}) for row in self._read(query)
         )
 
-    # --- room ---
+    # --- quota ---
 
     def make_room(self, owner: str, in_use: Collection[int] = ()) -> tuple[int, ...]:
-        """Delete the oldest submissions of an owner that has too many, and return their numbers.
+        """Delete an owner's oldest submissions if there are too many, and return their numbers.
 
-        Never what is in play or undecided, its latest one and its latest version, and those with a
-        number `in_use`: what plans of competitions that are not over name.
+        Kept are submissions in play, undecided ones, the latest submission, the latest version, and
+        those whose number is `in_use`, as the plans of unfinished competitions name them.
         """
         mine = SUBMISSIONS.c.owner == owner
         playing = sa.select(IN_PLAY.c.submission).where(IN_PLAY.c.owner == owner)
@@ -390,7 +390,7 @@ _SELECT = sa.select(*(SUBMISSIONS.c[name] for name in Submission.__struct_fields
 
 
 def owner_renamed(connection: sa.Connection, owner: str, new: str) -> None:
-    """Have an owner's submissions follow its new name."""
+    """Move an owner's submissions to the owner's new name."""
     if has_submissions(connection):
         raise_revision(connection, _REVISION)
         for table in (SUBMISSIONS, IN_PLAY, STDERR):
@@ -398,7 +398,7 @@ def owner_renamed(connection: sa.Connection, owner: str, new: str) -> None:
 
 
 def owner_removed(connection: sa.Connection, owner: str, at: float) -> None:
-    """Take the submissions of somebody who has left out of play, and out of the way of others."""
+    """Take a departed owner's submissions out of play, and keep them under a reserved name."""
     if has_submissions(connection):
         raise_revision(connection, _REVISION)
         mine = SUBMISSIONS.c.owner == owner
@@ -428,7 +428,7 @@ def _shown(submission: Submission) -> str:
 
 
 def _stored(text: str) -> str:
-    """What a program has said, as any database can have it."""
+    """Return a program's output as text that any database can store."""
     return stored_text(text).encode(errors="replace").decode()
 
 
@@ -437,7 +437,7 @@ def _json(value: object) -> str:
 
 
 class StoredSubmission(msgspec.Struct, frozen=True):
-    """A submission, its program, and the bytes of that, compressed."""
+    """A submission, its program, and the program's compressed size in bytes."""
 
     number: int
     program: str  # its SHA-256
@@ -446,7 +446,7 @@ class StoredSubmission(msgspec.Struct, frozen=True):
 
 
 def surplus(stored: Sequence[StoredSubmission]) -> tuple[int, ...]:
-    """Which of an owner's submissions, of which the oldest comes first, are to go by the quota."""
+    """Return the numbers of the submissions to delete by the quota; `stored` is oldest first."""
     uses = Counter(one.program for one in stored)
     size = sum({one.program: one.stored for one in stored}.values())
     left = len(stored)

@@ -1,13 +1,13 @@
 """Group commit: one thread writes what all others queue, and a caller may wait for the disk.
 
-The changes that are queued between two commits go into the next one, so that a commit, which takes
-a disk milliseconds, serves many of them: two begin at least `PAUSE_S` apart unless somebody waits
-for the disk. A change that takes time to encode is queued as a function and encoded in that thread.
-What an error that can pass keeps from the disk (it is full, another program holds the write lock,
-the server is away) is tried again for as long as the writer is open. A commit may have been made
-though its reply was lost, so each leaves a mark, which is looked for before it is repeated. After a
-commit has failed for good, nothing more is written or accepted, as later changes may build on the
-missing ones; every match played then is void (J5).
+Changes that are queued between two commits go into the next one, so that one commit, which takes a
+disk milliseconds, serves many changes. Two commits begin at least `PAUSE_S` apart unless somebody
+waits for the disk. A change that is slow to encode is queued as a function and encoded in that
+thread. Errors that can pass (a full disk, a write lock held by another program, a server that is
+away) are retried for as long as the writer is open. A commit may have succeeded though its reply
+was lost, so each leaves a mark, which is looked for before a retry. After a commit has failed for
+good, nothing more is written or accepted, as later changes may build on the missing ones; every
+match played then is void (J5).
 """
 
 from __future__ import annotations
@@ -46,9 +46,9 @@ __all__ = [
 
 log = logging.getLogger(__name__)
 
-CLOSING_S = 5.0  # for what is left, where an error that can pass keeps it from the disk
+CLOSING_S = 5.0  # how long `close` retries after an error that can pass
 RETRY_S = 0.5
-BUSY_S = 0.5  # in SQLite, where another program holds its write lock
+BUSY_S = 0.5  # how long a commit waits for a write lock that another program holds
 PAUSE_S = 0.05  # with commits one after another, a short match costs the writer three times as much
 GROUP = 1000  # most changes in one transaction, so that readers never wait long for news
 
@@ -60,18 +60,18 @@ Change: TypeAlias = Rows | Callable[[], Rows]
 
 _MARK = META.update().where(META.c.key == "commit").values(value=sa.bindparam("mark"))
 _FIRST_MARK = META.insert().values(key="commit", value=sa.bindparam("mark"))
-# On a server the commit whose reply was lost may still be going on: its row is locked until then.
+# A server may still be working on the commit whose reply was lost: its row is locked until then.
 _MARKED = sa.select(META.c.value).where(META.c.key == "commit").with_for_update()
 
 
 class Backlog(NamedTuple):
-    """What has not reached the disk yet.
+    """The changes that have not reached the disk yet.
 
     Attributes:
-        results: how many matches that count.
-        waited_s: for how long the changes that come next have been tried.
-        why: what keeps them from the disk, in a line; empty while nothing does.
-        failure: why nothing can ever be written again; None while it can.
+        results: how many matches that count are among them.
+        waited_s: for how long the next commit has been tried.
+        why: what keeps the changes from the disk, in a line; empty if nothing does.
+        failure: why nothing can ever be written again; None while writing is possible.
     """
 
     results: int
@@ -88,8 +88,8 @@ class _Queued(NamedTuple):
 class Writer:
     """A database's only writer in this process, with a thread of its own.
 
-    The inserts among `statements` are gathered over many changes and executed in this order; a
-    change with an update is executed after all before it, row by row. Messages call the database
+    Inserts are gathered over many changes and executed in the order of `statements`. A change with
+    an update is executed row by row, after all changes before it. Error messages call the database
     `where`. The lock is checked before each commit.
     """
 
@@ -108,11 +108,11 @@ class Writer:
         }
         self._where = where
         self._queue = queue.SimpleQueue[_Queued | Future[None] | None]()
-        self._results = 0  # that were queued
-        self._written = 0  # of them
-        self._began: float | None = None  # the commit that is tried now, in monotonic seconds
+        self._results = 0  # matches that were queued
+        self._written = 0  # matches of these that are on the disk
+        self._began: float | None = None  # when the current commit was first tried, monotonic
         self._why = ""
-        self._mark, self._is_again = "", False  # of that commit, and whether it was tried before
+        self._mark, self._is_again = "", False  # of the current commit; whether this is a retry
         self._give_up_at = float("inf")
         self._failure: Exception | None = None
         self._closed = False
@@ -138,9 +138,9 @@ class Writer:
         return Backlog(self._results - self._written, waited_s, self._why, failure)
 
     def barrier(self) -> Future[None]:
-        """A future that is done when all queued changes are durable, or fails with `StoreFailed`.
+        """Return a future that is done once all queued changes are durable.
 
-        Raises what `put` raises.
+        It fails with `StoreFailed` if they cannot be written. Raises what `put` raises.
         """
         self._check()
         barrier = Future[None]()
@@ -149,9 +149,9 @@ class Writer:
         return barrier
 
     def close(self) -> None:
-        """Write what is left; a second call does nothing.
+        """Write the remaining changes; a second call does nothing.
 
-        Raises StoreFailed if that is not possible within `CLOSING_S`, with how much is lost.
+        Raises StoreFailed, with the number of lost matches, if `CLOSING_S` is not enough.
         """
         if not self._closed:
             self._closed = True
@@ -195,15 +195,15 @@ class Writer:
         try:
             made = [change() if callable(change) else change for change in changes]
             self._write(made)
-        except (StoreFailed, SQLAlchemyError) as error:  # who waits is told, in one line
+        except (StoreFailed, SQLAlchemyError) as error:  # those who wait get it in one line
             return error
-        except Exception as error:  # no error may end the thread unseen, a failed encoding neither
+        except Exception as error:  # no error may end the thread unseen, not even in encoding
             log.exception("cannot write the database %s", self._where)
             return error
         return None
 
     def _write(self, changes: list[Rows]) -> None:
-        """Commit; where an error can pass, again and again until the writer is closed."""
+        """Commit the changes, and retry errors that can pass until the writer is closed."""
         self._mark, self._is_again = secrets.token_hex(8), False
         while True:
             try:
@@ -224,12 +224,12 @@ class Writer:
             barrier.set_exception(self._failed(self._failure))
 
     def _gather(self) -> tuple[list[_Queued], list[Future[None]], bool]:
-        """Wait for an item, and take up to `GROUP` changes; False when the writer closes."""
+        """Wait for an item, and take up to `GROUP` changes; the flag is False on closing."""
         changes: list[_Queued] = []
         barriers: list[Future[None]] = []
         item = self._queue.get()
         self._awaited.wait(self._begin_at - time.monotonic())
-        self._awaited.clear()  # who waits for what is queued later sets it again
+        self._awaited.clear()  # a later barrier sets it again
         self._begin_at = time.monotonic() + PAUSE_S
         while item is not None:
             if isinstance(item, Future):
@@ -237,7 +237,7 @@ class Writer:
             else:
                 changes.append(item)
             if len(changes) == GROUP:
-                self._begin_at = 0.0  # more waits
+                self._begin_at = 0.0  # more changes are waiting
                 return changes, barriers, True
             if self._queue.empty():
                 return changes, barriers, True
@@ -275,9 +275,9 @@ class Writer:
 
 
 def can_pass(error: BaseException | None) -> bool:
-    """Whether somebody may mend it: make room, end a program, start a server.
+    """Return whether somebody may clear the error: free space, end a program, start a server.
 
-    For a `StoreFailed`, its cause decides.
+    The cause of a `StoreFailed` decides.
     """
     if isinstance(error, StoreFailed):
         error = error.__cause__
@@ -286,20 +286,20 @@ def can_pass(error: BaseException | None) -> bool:
     if not isinstance(error, DBAPIError):
         return False
     if isinstance(error.orig, sqlite3.OperationalError):
-        # The low byte of SQLITE_ERROR, of a missing table for one, is 1.
+        # The low byte of SQLITE_ERROR, such as for a missing table, is 1.
         return getattr(error.orig, "sqlite_errorcode", 0) & 0xFF != 1
     return isinstance(error, OperationalError) or error.connection_invalidated
 
 
 def failed(verb: str, where: str, error: Exception) -> StoreFailed:
-    """The error for a database that cannot be read or written, in one line."""
+    """Make the error, in one line, for a database that cannot be read or written."""
     reason = " ".join(str(getattr(error, "orig", None) or error).split())
     return StoreFailed(f"cannot {verb} the database {where}: {one_line(reason)}")
 
 
 @contextmanager
 def reading(engine: sa.Engine) -> Iterator[sa.Connection]:
-    """A connection for reading; raises StoreFailed if the database cannot be read."""
+    """Open a connection for reading; raises StoreFailed if the database cannot be read."""
     try:
         with engine.connect() as connection:
             yield connection
@@ -309,9 +309,9 @@ def reading(engine: sa.Engine) -> Iterator[sa.Connection]:
 
 @contextmanager
 def writing(engine: sa.Engine, revision: str | None = None) -> Iterator[sa.Connection]:
-    """One transaction; raises StoreFailed if it fails, or if a row cannot be decoded.
+    """Run one transaction; raises StoreFailed if it fails, or if a row cannot be decoded.
 
-    With `revision`, a key of the table `meta`, it raises that, as `raise_revision` does.
+    With `revision`, a key of the table `meta`, it also raises that revision (`raise_revision`).
     """
     try:
         with changing(engine) as connection:
@@ -323,7 +323,7 @@ def writing(engine: sa.Engine, revision: str | None = None) -> Iterator[sa.Conne
 
 
 def raise_revision(connection: sa.Connection, key: str) -> None:
-    """Raise a revision, whose row is locked: changes of several processes wait for each other."""
+    """Increase a revision, and lock its row: changes by several processes wait for each other."""
     is_it = META.c.key == key
     row = connection.execute(sa.select(META.c.value).where(is_it).with_for_update()).one()
     connection.execute(META.update().where(is_it).values(value=str(int(row.value) + 1)))
