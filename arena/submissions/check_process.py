@@ -1,7 +1,7 @@
-"""The check of a submission, in a process of its own: what it is told, and what it says.
+"""Runs the check of a submission in a process of its own, and defines the messages to and from it.
 
-The process reads one `CheckJob` from its input and writes a JSON line for each step that begins and
-each that is over, and one at the end. It runs at a low priority, and ends with the arena.
+The process reads one `CheckJob` from its input. It writes a JSON line when a step begins, when a
+step ends, and at the end. It runs at a low priority, and ends with the arena.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from protocol.messages import Limits
 __all__ = ["CheckJob", "CheckStep", "CheckVerdict", "check"]
 
 _LINE_BYTES = 1 << 20
-_LONGEST = 500  # letters of what it wrote on stderr, for the error
+_LONGEST = 500  # letters of the process's stderr that the error quotes
 
 
 class CheckJob(Struct, frozen=True, kw_only=True):
-    """What is to be checked: a built program in its folder, which does not see what is `hidden`."""
+    """The task: check a built program in its folder, which cannot see the `hidden` paths."""
 
     folder: str
     manifest: ProgramManifest
@@ -40,9 +40,9 @@ class CheckJob(Struct, frozen=True, kw_only=True):
 
 
 class CheckStep(Struct, frozen=True, tag_field="type", tag="step"):
-    """A step has begun, with the status `begun`, or is over.
+    """A step has begun (status `begun`) or ended.
 
-    `lines` are those of `arena check`, `text` what is of interest in them.
+    `lines` are what `arena check` prints, `text` is the interesting part of them.
     """
 
     step: str
@@ -52,7 +52,7 @@ class CheckStep(Struct, frozen=True, tag_field="type", tag="step"):
 
 
 class CheckVerdict(Struct, frozen=True, tag_field="type", tag="verdict"):
-    """The check is over. With `games` it has passed, for these; else `why` says what was wrong."""
+    """The end of the check: `games` are those that it passed for; if none, `why` is the reason."""
 
     games: tuple[str, ...]
     why: str
@@ -65,10 +65,10 @@ _Said: TypeAlias = CheckStep | CheckVerdict
 async def check(
     command: Sequence[str], job: CheckJob, within_s: float, tell: Callable[[CheckStep], None]
 ) -> CheckVerdict:
-    """Run a check and return what came of it.
+    """Run a check and return its verdict.
 
-    In the end its process is killed; it is the arena's own, and the programs that it has started
-    end too.
+    The process is killed in the end. It is the arena's own, and the programs that it has started
+    end with it.
 
     Raises `UsageError` if it takes longer than `within_s`, and `ArenaError` if the process fails.
     """

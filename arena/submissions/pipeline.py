@@ -1,9 +1,9 @@
-"""What has arrived is built and checked, one submission at a time, and then is a version or not.
+"""Builds and checks submissions, one at a time, and accepts or refuses each.
 
-Next is the owner who has used the fewest seconds since the queue was last empty. A submission that
-takes much longer than those of others is interrupted while they wait, and begun again after them.
-An arena that starts begins again what the one before has not decided: nothing of a build or a check
-is kept before it is over.
+The next owner is the one who has used the fewest seconds since the queue was last empty. If a
+submission takes much longer than those of other owners, it is interrupted while they wait, and
+begun again after them. Nothing of a build or check is kept before it is over, so a starting arena
+begins the undecided submissions again.
 """
 
 from __future__ import annotations
@@ -35,23 +35,23 @@ __all__ = ["Follower", "Pipeline"]
 log = logging.getLogger(__name__)
 
 Follower: TypeAlias = Callable[[Progressing], None]
-"""Is told of a submission until it is decided."""
+"""Called with the progress of a submission until it is decided."""
 
 _ROUNDS = 20  # of each game, against house bots or the dealer
-_LATEST = 20  # submissions, of which the mean is expected for the next
+_LATEST = 20  # submissions; their mean time is the estimate for the next
 _SEED_BITS = 32
-_AGAIN_S = 5.0  # until one is decided again that the database or the machine kept from it
-_MEDIANS = 2  # that one may take while others wait: half of them take longer than the median
+_AGAIN_S = 5.0  # delay before a retry, after the database or the machine failed for a while
+_MEDIANS = 2  # of the median, the limit while others wait: half of them take more than the median
 _AFTER_OTHERS = "it takes longer than others, which are decided first; then it is begun again"
-_UNKNOWN_S = 120.0  # instead, before others are known: thirty of that length fit into an hour
+_UNKNOWN_S = 120.0  # the limit before any median is known: thirty of these fit into an hour
 
 
 class _Undecided:
     """A submission that waits or is being decided.
 
     Attributes:
-        spent_s: the seconds of its turns that were interrupted.
-        said: what its followers were told since it waits.
+        spent_s: seconds spent in turns that were interrupted.
+        said: the progress that followers were told since the submission last waited.
     """
 
     def __init__(self, submission: Submission) -> None:
@@ -63,7 +63,7 @@ class _Undecided:
         self.followers = dict[Follower, None]()
 
     def say(self, progress: Progressing) -> None:
-        """Tell the followers. What waits begins anew: nothing that was said before counts."""
+        """Tell the followers. A waiting submission starts anew: earlier progress is dropped."""
         for tell in tuple(self.followers):
             tell(progress)
         if progress.position is not None:
@@ -72,12 +72,12 @@ class _Undecided:
 
 
 class Pipeline:
-    """The queue of what is to be decided, and the one worker that takes from it.
+    """The queue of undecided submissions, and the one worker that takes from it.
 
     Args:
         check: the command line of the process that checks a program.
-        hidden: what no program that is checked may see.
-        on_decided: awaited when a submission has been decided, before anybody is told.
+        hidden: paths that a program must not see while it is checked.
+        on_decided: awaited after each decision, before its followers are told.
     """
 
     def __init__(
@@ -98,21 +98,21 @@ class Pipeline:
         self._hidden = tuple(map(str, hidden))
         self._on_decided = on_decided
         self._undecided: dict[int, _Undecided] = {}
-        self._used_s = defaultdict[str, float](float)  # by owner, since the queue was last empty
+        self._used_s = defaultdict[str, float](float)  # by owner, reset when the queue is empty
         self._queue = FairQueue[_Undecided](self._used_s)
         self._news = asyncio.Event()
-        self._took_s = deque[tuple[str, float]](maxlen=_LATEST)  # with the owner
+        self._took_s = deque[tuple[str, float]](maxlen=_LATEST)  # (owner, seconds)
         self._clock = asyncio.get_running_loop().time
-        self._began_at = 0.0  # of the one that is being decided
+        self._began_at = 0.0  # when the current submission was begun
         self._turn: tuple[_Undecided, asyncio.Timeout] | None = None  # while it can be interrupted
 
     @property
     def undecided(self) -> Iterable[Submission]:
-        """In no special order."""
+        """The submissions that are not decided yet, in no special order."""
         return (one.submission for one in self._undecided.values())
 
     def add(self, submission: Submission) -> None:
-        """Have a submission decided in its turn; one that is in the queue stays where it is."""
+        """Queue a submission; ignored if it is in the queue already."""
         if submission.number not in self._undecided:
             one = self._undecided[submission.number] = _Undecided(submission)
             self._queue.put(one.owner, one)
@@ -121,7 +121,7 @@ class Pipeline:
             self._news.set()
 
     def follow(self, number: int, follower: Follower) -> bool:
-        """Tell all from the beginning, and what comes; False if it is decided or unknown."""
+        """Send a follower all progress so far and to come; False if decided or unknown."""
         one = self._undecided.get(number)
         if one is None:
             return False
@@ -131,12 +131,12 @@ class Pipeline:
         return True
 
     def forget(self, follower: Follower) -> None:
-        """Tell this one nothing any more."""
+        """Send this follower no more progress."""
         for one in self._undecided.values():
             one.followers.pop(follower, None)
 
     def expected_s(self, number: int) -> float | None:
-        """Roughly how long until a submission is decided; None before any was."""
+        """Estimate the seconds until a submission is decided; None if that is unknown."""
         each = self.mean_s
         if each is None or number not in self._undecided:
             return None
@@ -146,23 +146,23 @@ class Pipeline:
 
     @property
     def mean_s(self) -> float | None:
-        """How long the latest ones took on average; None before any was decided."""
+        """The mean seconds of the latest decisions; None before the first one."""
         return fmean(seconds for _, seconds in self._took_s) if self._took_s else None
 
     def stands_still(self, for_s: float) -> bool:
-        """Whether the one that is being decided was begun longer ago than that."""
+        """Return whether the current submission was begun more than `for_s` seconds ago."""
         return self._is_busy and self._clock() - self._began_at > for_s
 
     def position(self, number: int) -> int | None:
-        """The place of a submission in the queue, from 1; None if it does not wait."""
+        """Return a submission's place in the queue, from 1; None if it does not wait."""
         places = enumerate(self._in_order(), 1)
         return next((place for place, waiting in places if waiting.number == number), None)
 
     async def run(self) -> None:
-        """Decide what is in the queue, for ever."""
+        """Decide the queued submissions, for ever."""
         while True:
             while not self._queue:
-                self._used_s.clear()  # it has cost nobody a turn
+                self._used_s.clear()  # nobody had to wait for the time that was used
                 self._news.clear()
                 await self._news.wait()
             one = self._queue.take()
@@ -195,19 +195,19 @@ class Pipeline:
         return len(self._undecided) > len(self._queue)
 
     def _in_order(self) -> Iterable[_Undecided]:
-        """What waits, in the order in which it is expected to be taken."""
+        """Return the waiting submissions in the order in which they are expected to be taken."""
         return self._queue.in_order(self.mean_s or _UNKNOWN_S)
 
     def _limit_turn(self) -> None:
-        """Set when the one that is being decided is interrupted: only while others wait.
+        """Set when the current submission is interrupted: only while other owners wait.
 
-        Each time it is begun again it may take twice as long, so that it is decided some day.
+        Each new turn may take longer by the time of the earlier ones, so it is decided some day.
         """
         if self._turn is None:
             return
         one, turn = self._turn
         if turn.expired():
-            return  # its process is being ended
+            return  # the check's process is being killed
         owner = one.owner
         waiting = [self._used_s[other] for other in self._queue.users if other != owner]
         if not waiting:
@@ -218,12 +218,12 @@ class Pipeline:
         took = took or [used for other, used in self._used_s.items() if used and other != owner]
         share_s = _MEDIANS * median(took) if took else _UNKNOWN_S
         share_s += one.spent_s
-        # Until then it would be this owner's turn again.
+        # If it were interrupted earlier, the next turn would be this owner's again.
         least_s = min(waiting) - self._used_s[owner]
         turn.reschedule(self._began_at + max(share_s, least_s))
 
     async def _decide(self, one: _Undecided) -> bool:
-        """Build and check a submission, and write the outcome; False if others come first."""
+        """Build and check a submission and write the outcome; False if it was interrupted."""
         try:
             async with asyncio.timeout(None) as turn:
                 try:
@@ -268,7 +268,7 @@ class Pipeline:
         except BuildFailed as error:
             await asyncio.to_thread(self._submissions.log, one.number, "build", error.log)
             raise
-        if built.log:  # one that was begun again after its build is not built twice
+        if built.log:  # empty if an earlier, interrupted turn made the build
             await asyncio.to_thread(self._submissions.log, one.number, "build", built.log)
         languages = self._settings.languages
         if languages and built.manifest.language not in languages:
@@ -312,7 +312,7 @@ class Pipeline:
         await self._decided(one, decided, text)
 
     async def _in_play(self, one: _Undecided) -> list[InPlay]:
-        """What its owner has in play."""
+        """Return the versions that the submission's owner has in play."""
         in_play = await asyncio.to_thread(self._submissions.in_play)
         return [row for row in in_play if row.owner == one.owner]
 
@@ -346,6 +346,6 @@ class Pipeline:
 
 
 def _can_pass(error: BaseException) -> bool:
-    """Whether the database is locked or away, or there is no room for a process or on a disk."""
+    """Return whether the error may pass: the database is locked or away, or resources are short."""
     is_full = isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT)
     return can_pass(error) or is_scarce(error) or is_full

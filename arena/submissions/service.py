@@ -1,7 +1,8 @@
-"""What the rest of the arena asks of submissions: what is in play, its program, what is undecided.
+"""The interface of submissions for the rest of the arena.
 
 The socket, competitions and instructors call one `SubmissionService`, in the event loop. It keeps
-in memory what is in play and what is undecided, so that nobody waits for the database to know.
+in memory which versions are in play and which submissions are undecided, so that nobody waits for
+the database.
 """
 
 from __future__ import annotations
@@ -45,21 +46,21 @@ class SubmissionService:
     """The submissions of one arena.
 
     Args:
-        folder: for spooled uploads and built programs; made if it is not there.
-        hidden: what no build may see, besides that folder.
-        check: the command line of the process that checks one.
+        folder: for spooled uploads and built programs; created if missing.
+        hidden: paths that builds must not see, besides that folder.
+        check: the command line of the process that checks a submission.
         games: names of the games that submissions can play here.
         starter: makes the files of a starter, for a game and a language.
-        unsafe: what every student could read, where programs are not isolated; else empty.
+        unsafe: if programs are not isolated, what every student could read; else empty.
 
     Attributes:
-        on_change: each is called, in the event loop, when what is in play has changed, or when a
-            submission has been decided. A callback that fails is logged.
-        on_rebuild: called with the number of a submission that is built again: what runs of it is
-            old.
-        in_use: gives the numbers of submissions that must stay, as competitions go on with them;
-            called in a thread.
-        check_storage: raises UsageError while the arena's results do not reach the disk.
+        on_change: callbacks for when a submission was decided or another version is in play. They
+            are called in the event loop; if one fails, that is logged.
+        on_rebuild: called with the number of a submission that is built again; running programs
+            of it are outdated.
+        in_use: called in a thread; returns the numbers of submissions that must stay because
+            competitions need them.
+        check_storage: raises UsageError while the arena's results cannot reach the disk.
     """
 
     def __init__(
@@ -102,17 +103,17 @@ class SubmissionService:
         self._labels: dict[int, str] = {}  # of versions that are or were in play
         latest = partial(deque[float], maxlen=settings.a_day)
         self._arrivals = defaultdict[str, deque[float]](latest)  # by owner
-        # What costs the arena something, and leaves no submission.
+        # Requests that cost the arena work and leave no submission.
         self._refusals = defaultdict[str, deque[float]](latest)
         self._uses = defaultdict[str, deque[float]](latest)
-        self._canonical = asyncio.Lock()  # one at a time: it takes a core and memory
+        self._canonical = asyncio.Lock()  # one program at a time: it takes a core and memory
         self._tasks = BackgroundTasks()
         self._languages: asyncio.Task[tuple[Toolchain, ...]] | None = None
         self._worker: asyncio.Task[None] | None = None
 
     async def start(self) -> None:
-        """Go on with what is undecided; what was half done before is gone."""
-        # Each compiler is tried, which takes some seconds: nobody waits for that to start.
+        """Go on with undecided submissions; unfinished builds and checks of before are deleted."""
+        # Each compiler is tried, which takes some seconds; the start does not wait for that.
         self._languages = asyncio.create_task(asyncio.to_thread(installed))
         await asyncio.to_thread(self._sweep)
         await self._refresh()
@@ -121,45 +122,46 @@ class SubmissionService:
         self._worker = asyncio.create_task(self.pipeline.run())
 
     async def close(self) -> None:
-        """End what is being built or checked; another arena begins it again."""
+        """End the current build or check; the next arena begins it again."""
         for task in (self._worker, self._languages):
             if task is not None:
                 task.cancel()
                 await asyncio.wait([task])
         await self._tasks.ended()
 
-    # --- what competitions ask ---
+    # --- requests of competitions ---
 
     def in_play(self, game: str) -> Mapping[str, int]:
-        """By owner, the number of the submission that is in play in a game; no disabled ones."""
+        """Return the submission in play in a game, by owner, without disabled ones."""
         return self._by_game.get(game, {})
 
     def all_in_play(self) -> tuple[InPlay, ...]:
-        """What is in play, by owner and game."""
+        """Return all versions in play, by owner and game."""
         return self._in_play
 
     def label(self, number: int) -> str:
-        """How people call a version, as `v3`; empty if it was not in play, and none `learn`s it."""
+        """Return a version's label, such as `v3`; empty unless it was in play or `learn`ed."""
         return self._labels.get(number, "")
 
     async def learn(self, numbers: Iterable[int]) -> None:
-        """Find out what versions these are, of a competition that goes on."""
+        """Read the labels of these submissions, for a competition that goes on."""
         for number in set(numbers) - self._labels.keys():
-            with contextlib.suppress(ArenaError):  # the pool says why it cannot be played
+            with contextlib.suppress(ArenaError):  # the pool reports why it cannot be played
                 if (version := (await self.get(number)).version) is not None:
                     self._labels[number] = version_label(version)
 
     def undecided_before(self, at: float) -> tuple[str, ...]:
-        """The owners of what arrived before a time, in Unix seconds, and is not decided yet.
+        """Return the owners of undecided submissions that arrived before a time, in Unix seconds.
 
-        Which games it plays is known only when it is decided. Empty while the queue stands still.
+        Which games a submission plays is known only when it is decided. Returns nobody while the
+        queue stands still.
         """
         if self.pipeline.stands_still(self.settings.wait_s):
             return ()
         return tuple(sorted({one.owner for one in self.pipeline.undecided if one.arrived_at < at}))
 
     async def program(self, number: int) -> Program:
-        """How an accepted submission is launched; built again if its build is lost.
+        """Return how to launch an accepted submission; it is built again if its build is lost.
 
         Raises `UsageError` if there is no such submission, or it cannot be built any more.
         """
@@ -168,26 +170,26 @@ class SubmissionService:
         return sealed_program(built.folder, submission.manifest or built.manifest)
 
     async def get(self, number: int) -> Submission:
-        """A submission, with its version; raises `UsageError` if there is none."""
+        """Return a submission, with its version; raises `UsageError` if there is none."""
         return await asyncio.to_thread(self.submissions.get, number)
 
     def note_stderr(self, number: int, match: str, text: str) -> None:
-        """Keep the end of what a submission wrote on stderr in a match, for its owner."""
+        """Keep the end of a submission's stderr in a match, for its owner."""
         self._tasks.start(self._note_stderr(number, match, time.time(), text))
 
-    # --- what owners and instructors ask ---
+    # --- requests of owners and instructors ---
 
     async def receive(self, upload: Upload) -> Submission:
-        """Take a program in: when this returns it has arrived, and will be decided.
+        """Receive a program; when this returns, it is stored and will be decided.
 
-        Raises `UsageError` if it is not taken.
+        Raises `UsageError` if the submission is refused.
         """
         if not 0 < upload.submit.size <= MOST_BYTES:
             most = MOST_BYTES >> 20
             raise UsageError(f"expected at most {most} MiB, got {upload.submit.size:,} bytes")
         await self._check_open(upload.owner)
         async with self._uploads.receive(upload) as sent:
-            # By then it may be closed. What is begun now is done to its end.
+            # Submissions may have closed meanwhile. From here on this one is completed.
             await self._check_open(upload.owner)
             async with self._canonical:
                 try:
@@ -203,51 +205,51 @@ class SubmissionService:
             return submission
 
     async def languages(self) -> tuple[Toolchain, ...]:
-        """The languages that programs can be in here, and what is missing for others."""
+        """Return the languages that may be submitted here, each with what is missing for it."""
         assert self._languages is not None, "it was entered"
         found = await asyncio.shield(self._languages)
         taken = self.settings.languages
         return tuple(one for one in found if not taken or one.name in taken)
 
     async def left_today(self, owner: str) -> int:
-        """How many submissions of an owner are still taken today, of this machine's clock."""
+        """Return how many more submissions an owner has today, by this machine's clock."""
         mine = await asyncio.to_thread(self.submissions.of, owner)
         stored = _today(one.arrived_at for one in mine)
-        # Large ones may have made room for each other already.
+        # Large submissions may have displaced each other from the store already.
         return max(0, self.settings.a_day - max(stored, _today(self._arrivals[owner])))
 
     async def use(self, owner: str, version: int, game: str | None) -> None:
-        """Put an earlier version in play again; raises `UsageError` if that cannot be."""
+        """Put an earlier version in play again; raises `UsageError` if that is impossible."""
         self._check_limit(self._uses[owner], "changes of the version in play")
         self._uses[owner].append(time.time())
         await asyncio.to_thread(self.submissions.use, owner, version, game, owner, time.time())
         await self._changed()
 
     async def disable(self, number: int, who: str, *, again: bool) -> None:
-        """An instructor takes a submission out of play, or lets it back."""
+        """Take a submission out of play for an instructor, or with `again` allow it again."""
         now = time.time()
         await asyncio.to_thread(self.submissions.disable, number, None if again else now, who)
         await self._changed()
 
     async def rebuild(self, number: int) -> None:
-        """Have a decided submission built and checked again."""
+        """Build and check a decided submission again."""
         submission = await asyncio.to_thread(self.submissions.reopened, number)
         await self._builds.folders.forget(submission.program)
         self.on_rebuild(number)
         self.pipeline.add(submission)
 
     def open_program(self, sha256: str, into: BinaryIO) -> None:
-        """Write the tar of a program; to be called in a thread."""
+        """Write a program's tar to `into`; called in a thread."""
         self._programs.open(sha256, into)
 
     def roster_changed(self) -> None:
-        """Look again at what is in play: an owner may be gone, or be called otherwise."""
+        """Read again what is in play: an owner may be gone or renamed."""
         self._tasks.start(self._changed())
 
     # --- within ---
 
     def _sweep(self) -> None:
-        """Remove what an arena that was killed has left half done."""
+        """Remove what a killed arena left behind."""
         self._uploads.sweep()
         self._builds.folders.sweep()
         self.submissions.restarted()
@@ -291,7 +293,7 @@ class SubmissionService:
             self._labels[row.submission] = version_label(row.version)
 
     def _needed_programs(self) -> Collection[str]:
-        """The programs that competitions play; called in a thread."""
+        """Return the programs that competitions play; called in a thread."""
         needed = {row.submission for row in self._in_play} | {*self.in_use()}
         return {one.program for one in self.submissions.of(None) if one.number in needed}
 
@@ -303,6 +305,6 @@ class SubmissionService:
 
 
 def _today(times: Iterable[float]) -> int:
-    """How many of these Unix times are today, of this machine's clock."""
+    """Count the Unix times that are today, by this machine's clock."""
     midnight = datetime.now().replace(hour=0, minute=0, second=0, microsecond=0).timestamp()
     return sum(at >= midnight for at in times)

@@ -1,9 +1,8 @@
-"""The WebSockets at `/submit`: what may be sent there, and who is answered: owners of theirs (J8).
+"""The WebSockets at `/submit`: accepts requests, and shows owners their own submissions only (J8).
 
-The first message shows a token of the roster, or an instructor's; without one nothing is said of
-anybody. To an owner a submission of somebody else is one that does not exist. An instructor sees
-all. What is asked for is answered in its order, one request at a time; the pieces of an upload are
-taken at once.
+The first message carries a token of the roster or of an instructor; without one, nothing is shown.
+To an owner, a submission of somebody else does not exist. An instructor sees all submissions.
+Requests are answered in order, one at a time; the pieces of an upload are taken at once.
 """
 
 from __future__ import annotations
@@ -66,25 +65,24 @@ __all__ = ["Submitter", "SubmitterSockets"]
 
 log = logging.getLogger(__name__)
 
-_MOST_OF_ONE = 16  # with the token of one owner or instructor: its pages and terminals
+_MOST_OF_ONE = 16  # connections with one token: the pages and terminals of its holder
 _ENTER_S = 10.0
-_SMALL_PIECE_BYTES = 4 * 1024  # smaller ones count as messages, unless they are the last
+_SMALL_PIECE_BYTES = 4 * 1024  # smaller pieces count as messages, except the last one
 _MOST_WAITING = 16  # requests of one connection
-# What the longest log takes, as JSON writes it: stderr of 20 matches with 64 KiB each, and a build
-# with 256 KiB.
+# The longest log as JSON: stderr of 20 matches with 64 KiB each, and a build log of 256 KiB.
 _BUFFER_BYTES = 4 * 1024 * 1024
-# As JSON writes them they take six times as long, and nobody can read them.
+# JSON writes these six times as long, and nobody can read them.
 _UNREADABLE = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f]")
-_MOST_LISTED = 500  # of all owners', for an instructor: what a frame and a page can hold
+_MOST_LISTED = 500  # for an instructor: what a frame and a page can hold
 
 
 class Submitter(PeerSocket):
-    """One peer.
+    """A connection at `/submit`.
 
     Attributes:
-        receiving: takes its latest upload in.
-        stray_bytes: of an upload that was refused: they were sent before it was known.
-        requests: what waits for an answer.
+        receiving: the task that receives its latest upload.
+        stray_bytes: bytes of a refused upload that may still come, sent before the refusal.
+        requests: requests that wait for an answer.
     """
 
     def __init__(self, connection: Caller, now: float) -> None:
@@ -107,7 +105,7 @@ class Submitter(PeerSocket):
         return self.viewer.kind is not ViewerKind.PUBLIC
 
     def tell(self, message: ToSubmitter) -> None:
-        """Send a message; does nothing if the connection is closing."""
+        """Send a message; ignored if the connection is closing."""
         self.send(encode_to_submitter(message))
 
     def drained(self) -> None:
@@ -115,7 +113,7 @@ class Submitter(PeerSocket):
         self._read.set()
 
     async def has_read(self) -> bool:
-        """Wait until more can be sent; False if the connection is closed."""
+        """Wait until more can be sent; return False if the connection is closed."""
         while self.connection.is_open and self.connection.is_behind:
             self._read.clear()
             await self._read.wait()
@@ -126,15 +124,15 @@ class SubmitterSockets(PeerSockets[Submitter]):
     """All connections at `/submit`; `now` is on the loop's clock."""
 
     named, most = ("submitter", "connections"), 2048
-    messages, messages_per_s = 30, 10  # nobody types or clicks more
+    messages, messages_per_s = 30, 10  # nobody types or clicks faster
     frame_bytes, buffer_bytes = FRAME_BYTES, _BUFFER_BYTES
 
     def __init__(self, gateway: Gateway, service: SubmissionService, now: float) -> None:
         super().__init__(gateway, now)
         self._service = service
         self._tasks = BackgroundTasks()
-        # A zip takes a core, which matches need: one at a time, and of each who asks at most one
-        # waits with those of others.
+        # Making a zip takes a core, which matches need, so one is made at a time. Of each
+        # submitter at most one request waits for that.
         self._zipping = asyncio.Lock()
         self._asking = defaultdict[str, asyncio.Lock](asyncio.Lock)
 
@@ -143,12 +141,12 @@ class SubmitterSockets(PeerSockets[Submitter]):
         super().roster_changed()
 
     async def close(self) -> None:
-        """End what is being done for submitters; what has not arrived whole is dropped."""
+        """End the work for submitters; unfinished uploads are dropped."""
         self._tasks.cancel()
         await self._tasks.ended()
 
     def on_trivial_frame(self, connection: Wire) -> None:
-        """Count a ping, or a fragment, as a message; browsers send large pieces in fragments."""
+        """Count a ping or fragment as a message, but not in uploads: browsers fragment pieces."""
         peer = self._peers.get(connection)
         if peer is None or peer.upload is None or not peer.upload.is_on:
             super().on_trivial_frame(connection)
@@ -187,9 +185,9 @@ class SubmitterSockets(PeerSockets[Submitter]):
     # --- requests ---
 
     def _takes(self, submitter: Submitter, piece: Piece) -> bool:
-        """Give a piece to its upload; False for one that counts as a message.
+        """Give a piece to its upload; return False if it counts as a message.
 
-        What still comes of an upload that was refused is dropped: its sender did not know yet.
+        Pieces that still come after a refusal are dropped: their sender did not know of it yet.
         """
         upload, size = submitter.upload, len(piece.data)
         if upload is not None and upload.is_on:
@@ -207,7 +205,7 @@ class SubmitterSockets(PeerSockets[Submitter]):
         return False
 
     def _handle(self, submitter: Submitter, message: FromSubmitter) -> None:
-        """Do what a message asks for, now or in its turn; raises `Unwelcome` for a wrong token."""
+        """Do what a message asks, now or in its turn; raises `Unwelcome` for a wrong token."""
         if isinstance(message, Enter) is submitter.has_entered:
             entered = "once" if submitter.has_entered else "as the first message"
             raise OutOfTurn(f"expected enter, {entered}")
@@ -245,29 +243,29 @@ class SubmitterSockets(PeerSockets[Submitter]):
         submitter.receiving = self._tasks.start(work)
 
     async def _receive(self, submitter: Submitter, upload: Upload) -> None:
-        """Take a program in, and have its sender told what becomes of it."""
+        """Receive a program, and tell its sender the progress."""
         try:
             with self._answering(submitter, "an upload"):
                 submission = await self._service.receive(upload)
-                await self._follow(submitter, submission.number)  # it may be decided by now
+                await self._follow(submitter, submission.number)  # it may be decided already
         finally:
             if submitter.upload is upload:
                 self._end(submitter, upload)
 
     def _give_up(self, submitter: Submitter, upload: Upload) -> None:
-        """The sender gives its upload up, or is gone, or has sent too much.
+        """End an upload whose sender aborts, has left or sends too much.
 
-        Once all bytes are here that changes nothing: the program arrives.
+        If all bytes are here already, the program is submitted all the same.
         """
         self._end(submitter, upload)
         if upload.got != upload.submit.size and submitter.receiving is not None:
             submitter.receiving.cancel()
 
     def _end(self, submitter: Submitter, upload: Upload) -> None:
-        """An upload is over for its sender, who may begin another one."""
+        """Mark an upload as over for its sender, who may then begin another."""
         upload.is_on = False
         submitter.upload = None
-        # What is on its way and in buffers; an honest client sends no more than that.
+        # Bytes on their way and in buffers; an honest client sends no more.
         submitter.stray_bytes = max(0, upload.submit.size - upload.got) + PIECE_BYTES
 
     async def _work(self, submitter: Submitter) -> None:
@@ -279,7 +277,7 @@ class SubmitterSockets(PeerSockets[Submitter]):
 
     @contextmanager
     def _answering(self, submitter: Submitter, asked: str) -> Iterator[None]:
-        """Say what has kept the arena from what a submitter has asked for."""
+        """Tell a submitter the error that its request ends with."""
         try:
             yield
         except ArenaError as error:
@@ -289,7 +287,7 @@ class SubmitterSockets(PeerSockets[Submitter]):
             submitter.refuse("submit", "the arena failed at this; its log says why")
 
     async def _answer(self, submitter: Submitter, message: FromSubmitter) -> None:
-        """Do what a message asks for, and say so; raises `ArenaError` if that cannot be."""
+        """Carry out and answer a message; raises `ArenaError` if that is impossible."""
         service, owner = self._service, submitter.owner
         match message:
             case Enter():
@@ -347,7 +345,7 @@ class SubmitterSockets(PeerSockets[Submitter]):
         )
 
     async def _visible(self, submitter: Submitter, number: int) -> Submission:
-        """A submission that a submitter may know of; else it is as if there were none."""
+        """Return a submission that the submitter may see; `UsageError` for any other."""
         with suppress(UsageError):
             found = await self._service.get(number)
             if submitter.owner in (None, found.owner):

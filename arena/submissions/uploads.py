@@ -1,8 +1,8 @@
-"""Programs on their way in: taken in pieces, spooled to disk, a few at a time.
+"""Receives programs in pieces and spools them to disk, a few at a time.
 
-An owner sends one program at a time, and a few owners at once; the others wait for their turn. A
-peer that sends nothing for a while, or too slowly, loses its turn. The spool folder is hidden from
-all bots, and swept when the arena starts: what has not arrived whole is nothing.
+An owner can send one program at a time, and only a few owners at once; the others wait their turn.
+A peer that pauses too long or sends too slowly loses its turn. The spool folder is hidden from all
+bots, and emptied when the arena starts, as incomplete uploads do not count.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ from protocol.submitting import PIECE_BYTES, Got, Send, Submit, ToSubmitter, Upl
 __all__ = ["Upload", "Uploads"]
 
 _AT_ONCE = 4
-_STALLED_S = 60.0  # without a byte
-_SLOWEST_BYTES_PER_S = 16 * 1024  # on the average: a trickle would hold a turn for days
+_STALLED_S = 60.0  # the longest pause between two pieces
+_SLOWEST_BYTES_PER_S = 16 * 1024  # on average: a trickle would hold a turn for days
 
 
 class Upload:
-    """One program that an owner sends.
+    """A program that an owner is sending.
 
     Attributes:
-        tell: answers the sender.
-        is_on: whether its pieces are taken: from `send` until the last one has come.
+        tell: sends a message to the owner.
+        is_on: whether its pieces are accepted: from `send` until the last one has come.
         got: how many bytes have come.
     """
 
@@ -43,7 +43,7 @@ class Upload:
         self._reader = asyncio.StreamReader()
 
     def feed(self, data: bytes) -> None:
-        """Take a piece; raises `UsageError` if more comes than was said."""
+        """Take a piece; raises `UsageError` if more bytes come than were announced."""
         self.got += len(data)
         self.is_on = self.got < self.submit.size
         if self.got > self.submit.size:
@@ -51,29 +51,29 @@ class Upload:
         self._reader.feed_data(data)
 
     async def read(self) -> bytes:
-        """What has come since the last call; waits until something has."""
+        """Return the bytes since the last call; waits until there are any."""
         return await self._reader.read(self.submit.size)
 
 
 class Uploads:
-    """All uploads of an arena, and the folder that they are spooled to."""
+    """All uploads of an arena, and their spool folder."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self._uploads: list[Upload] = []  # the first few are on, the others wait
-        self._one_left = asyncio.Event()  # set when the next one leaves the list
+        self._uploads: list[Upload] = []  # the first few are being received, the others wait
+        self._one_left = asyncio.Event()  # set when an upload leaves the list
 
     def sweep(self) -> None:
-        """Remove what an arena that was killed has left; to be called in a thread."""
+        """Remove what a killed arena left behind; called in a thread."""
         shutil.rmtree(self.folder, ignore_errors=True)
         self.folder.mkdir(mode=0o700, parents=True)
 
     @asynccontextmanager
     async def receive(self, upload: Upload) -> AsyncIterator[BinaryIO]:
-        """All that is sent, in a file that goes away at the end, as does the owner's turn.
+        """Receive an upload into a temporary file; at the end, file and turn are released.
 
-        Raises `UsageError` if the owner sends another one just now, or it comes too slowly. It is
-        cancelled if the sender gives it up.
+        Raises `UsageError` if the owner has another upload going on, or if it comes too slowly. The
+        caller cancels this when the sender gives up.
         """
         if any(one.owner == upload.owner for one in self._uploads):
             raise UsageError("another upload of yours is on; wait until it has arrived")
