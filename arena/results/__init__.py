@@ -1,1 +1,1 @@
-"""Audits a database and exports it, without a running arena and without a change to it."""
+"""Audits and exports a database without a running arena; nothing in the database changes."""

@@ -1,9 +1,9 @@
-"""Checks the matches of a competition against its schedule: each pairing once, between its bots.
+"""Checks the matches of a competition against its schedule: each pairing once, with the right bots.
 
-The schedule is run again with the stored results (`arena/formats/formats.py`), an elimination's
-tables are drawn again from its seed, and the ranking is compared with theirs. A match that does not
-count must be void or have been taken back, and each verdict must fit its match. Whether one match
-fits its record is checked in `arena/records/verify.py`. Pure: rows in, flaws in words out.
+The audit runs the schedule again with the stored results (`arena/formats/formats.py`). It draws an
+elimination's tables again from the seed, and compares the rankings. A match that does not count
+must be void or have been taken back, and each verdict must fit its match. A match is checked
+against its own record in `arena/records/verify.py`. Pure: rows in, flaws in words out.
 """
 
 from __future__ import annotations
@@ -29,14 +29,17 @@ from protocol.vocabulary import shorten
 
 __all__ = ["Flaw", "audit", "remarks"]
 
-# The id of a match, None for the competition, and what is wrong with it.
+# The id of a match, or None for the competition itself, and the text of the flaw.
 Findings: TypeAlias = Iterator[tuple[str | None, str]]
 
 _SHOWN = 5  # most names or pairings that a text lists
 
 
 class Flaw(msgspec.Struct, frozen=True):
-    """What does not fit in a match, or in the competition itself; "" is an unknown competition."""
+    """Something that is wrong in a match, or in the competition if `match` is None.
+
+    `competition` is "" if it is unknown.
+    """
 
     competition: str
     match: str | None
@@ -50,10 +53,11 @@ def audit(
     acts: Sequence[Act],
     checks: Mapping[str, RecordCheck] = {},
 ) -> Iterator[Flaw]:
-    """What does not fit in a competition; `matches` are all of its own, in the order of writing.
+    """Yield the flaws of a competition; `matches` are all its matches, in the order of writing.
 
-    `checks` are those of their records, by id: in a match that ended before cards were dealt nobody
-    has played, and a sound record says what was asked when an offence ended it, and its events.
+    `checks` are the checks of their records, by match id. They tell whether cards were dealt, as
+    nobody has played before that. Where an offence ended a match, the check of a sound record also
+    gives the events and the question that was open.
     """
     sound = {
         match.id: checks[match.id]
@@ -92,7 +96,7 @@ def audit(
 def remarks(
     competition: CompetitionRow, matches: Sequence[MatchRow], acts: Sequence[Act]
 ) -> Iterator[str]:
-    """What is notable and need not be wrong: removals after the end, a ladder's order and gaps."""
+    """Yield notable facts that need not be wrong: late removals, a ladder's order and gaps."""
     ended_at = competition.finished_at
     for bot, at in _removed(acts).items():
         if ended_at is not None and at > ended_at:
@@ -109,7 +113,7 @@ def remarks(
         )
     numbers = {match.pairing for match in matches if match.pairing > 0}
     gaps = max(numbers, default=0) - len(numbers)
-    if gaps and competition.state.is_over:  # else these matches may be going on
+    if gaps and competition.state.is_over:  # before, these matches may still be going on
         first = next(number for number in count(1) if number not in numbers)
         yield (
             f"{gaps:,} of its pairings have no match, the first is {first}: "
@@ -118,7 +122,7 @@ def remarks(
 
 
 def _counting(matches: Sequence[MatchRow]) -> Findings:
-    """Void matches do not count, and no pairing counts twice."""
+    """Check that no void match counts, and that no pairing counts twice."""
     first: dict[int, str] = {}
     for match in matches:
         if not match.counts:
@@ -132,7 +136,7 @@ def _counting(matches: Sequence[MatchRow]) -> Findings:
 
 
 def _taken_back(matches: Sequence[MatchRow], acts: Sequence[Act]) -> Findings:
-    """A match that is not void counts unless it was taken back."""
+    """Check that each match counts unless it is void or was taken back."""
     back = taken_back(acts)
     for match in matches:
         is_void = match.result.termination.kind is Ending.VOID
@@ -143,7 +147,7 @@ def _taken_back(matches: Sequence[MatchRow], acts: Sequence[Act]) -> Findings:
 
 
 def _standing(competition: CompetitionRow, acts: Sequence[Act]) -> Findings:
-    """The state, the time of the end and the ranking fit each other, and a stop has its act."""
+    """Check that state, end time and ranking fit each other, and that a stop has its act."""
     state, plan = competition.state, competition.plan
     if (why := mistaken_package(plan.game, plan.package)) is not None:
         yield None, f"its plan is wrong: {why}"
@@ -167,15 +171,15 @@ def _afterwards(
     acts: Sequence[Act],
     out_by: Mapping[str, Collection[str]],
 ) -> Findings:
-    """A bot that is out plays no more (J3), except on a ladder; of matches that count.
+    """Check that a bot that is out plays no more counting matches (J3), except on a ladder.
 
-    It may have played while the match that it is out by was void, before that counted again.
+    It may have played while the match that put it out was void, before that match counted again.
     """
     if plan.form is Form.LADDER:
         return
     out: dict[str, str] = {}
     removed = _removed(acts)
-    void: dict[str | None, float] = {}  # since when each match was void, at first
+    void: dict[str | None, float] = {}  # by match, when it first became void
     for act in acts:
         if act.what == Action.VOID:
             void.setdefault(act.match, act.at)
@@ -193,7 +197,7 @@ def _afterwards(
 def _scheduled(
     competition: CompetitionRow, matches: Sequence[MatchRow], acts: Sequence[Act], book: Scorebook
 ) -> Findings:
-    """The matches that count are those that the schedule asks for, and the ranking is its own."""
+    """Check that the counting matches and the ranking are those of the schedule."""
     plan = competition.plan
     if plan.form is Form.LADDER or other_rules(plan.game, plan.package) is not None:
         return
@@ -207,7 +211,7 @@ def _scheduled(
         run.run(results, {*_removed(acts), *book.out})
     except UsageError as error:
         why = one_line(str(error))
-    except Exception as error:  # of results that no match can have
+    except Exception as error:  # from results that no match can have
         why = in_words(error)
     for number, pairing in run.asked.items():
         if number in counted and counted[number].players != pairing.players:
@@ -234,7 +238,7 @@ def _scheduled(
 
 
 def _ruled(matches: Sequence[MatchRow], verdicts: Sequence[Verdict]) -> Findings:
-    """Each bot that is out by a match has a verdict of that match (J4)."""
+    """Check that each bot that is out by a match has a verdict on that match (J4)."""
     kinds = {(verdict.match, verdict.bot): verdict.kind for verdict in verdicts}
     for match in matches:
         ended, offender = match.result.termination.kind, _offender(match)
@@ -245,7 +249,7 @@ def _ruled(matches: Sequence[MatchRow], verdicts: Sequence[Verdict]) -> Findings
 
 
 def _ruling(matches: Sequence[MatchRow], verdicts: Sequence[Verdict]) -> Findings:
-    """Each verdict is on a bot that is out by its match, forfeits included, and is the only one."""
+    """Check that each verdict is the only one on a bot that is out by its match, or forfeited."""
     by_id = {match.id: match for match in matches}
     for verdict in verdicts:
         bot = one_line(verdict.bot)
@@ -263,7 +267,7 @@ def _ruling(matches: Sequence[MatchRow], verdicts: Sequence[Verdict]) -> Finding
         seats = [seat for seat in match.result.out if seat < len(match.players)]
         fits = {
             "seat": (verdict.seat, verdict.bot) in [(seat, match.players[seat]) for seat in seats],
-            # Why the others did not come is in their verdicts alone.
+            # Only their verdicts say why the other bots did not come.
             "text": not is_offender or stored_text(verdict.text) == stored_text(ended.text),
             "game": verdict.game == match.game,
         }
@@ -277,7 +281,7 @@ def _ruling(matches: Sequence[MatchRow], verdicts: Sequence[Verdict]) -> Finding
 
 
 def _evident(plan: Plan, verdicts: Sequence[Verdict], sound: Mapping[str, RecordCheck]) -> Findings:
-    """The evidence is right where it can be known: limits, question, legal answers, the answer."""
+    """Check the known part of the evidence: limits, question, legal answers and given answer."""
     for verdict in verdicts:
         odd = [] if verdict.limits == plan.limits else ["limits"]
         if verdict.match in sound:
@@ -287,22 +291,22 @@ def _evident(plan: Plan, verdicts: Sequence[Verdict], sound: Mapping[str, Record
 
 
 def _misquoted(verdict: Verdict, asked: OpenQuestion | None) -> Iterator[str]:
-    """The fields of a verdict that do not fit the question that waited when its match ended."""
+    """Yield the fields of a verdict that do not fit the open question at the end of its match."""
     if asked is not None and asked.seat != verdict.seat:
-        asked = None  # another seat was asked
+        asked = None  # the question was for another seat
     if verdict.asked != (None if asked is None else asked.question):
         yield "asked"
     if verdict.legal != (None if asked is None else asked.legal):
         yield "legal"
     is_told = bool(verdict.got) and str(verdict.got) in verdict.text
     if verdict.kind is Ending.ILLEGAL and asked is not None and not is_told:
-        yield "got"  # which the text repeats
+        yield "got"  # the text must repeat it
 
 
 def _eventful(
     matches: Sequence[MatchRow], verdicts: Sequence[Verdict], sound: Mapping[str, RecordCheck]
 ) -> Findings:
-    """Each verdict has the event of its sealed record, as events are counted (J3)."""
+    """Check that each verdict has the event that its sealed record counts (J3)."""
     told = {
         (match.id, bot): event
         for match in matches
@@ -317,14 +321,14 @@ def _eventful(
 
 
 def _offender(match: MatchRow) -> str | None:
-    """The bot whose offence ended the match; None also for a wrong seat, which `verify` reports."""
+    """Return the bot whose offence ended the match; None for a wrong seat (see `verify`)."""
     seat = match.result.offender
     is_known = seat is not None and 0 <= seat < len(match.players)
     return match.players[seat] if seat is not None and is_known else None
 
 
 def _all_out(match: MatchRow) -> tuple[str, ...]:
-    """The bots that are out by a match: the offender, and those that did not come either."""
+    """Return the bots that are out by a match: the offender, and others that did not come."""
     seats = range(len(match.players))
     return tuple(match.players[seat] for seat in match.result.out if seat in seats)
 
@@ -333,7 +337,7 @@ def _all_out(match: MatchRow) -> tuple[str, ...]:
 
 
 def _removed(acts: Sequence[Act]) -> dict[str, float]:
-    """The bots that the instructor has removed, each with the first time."""
+    """Return the bots that the instructor removed, each with the time of the first removal."""
     removed: dict[str, float] = {}
     for act in acts:
         if act.what == Action.REMOVE and act.bot is not None:
@@ -346,7 +350,7 @@ def _versus(players: Sequence[str]) -> str:
 
 
 def _first_difference(written: Ranking, made: Ranking) -> str:
-    """The first place in which two rankings differ: an insertion moves all places below it."""
+    """Describe the first place where two rankings differ: an insertion moves all later places."""
     places = next(places for places in zip_longest(written, made) if places[0] != places[1])
     says, makes = map(_place, places)
     if says == makes:
@@ -355,7 +359,7 @@ def _first_difference(written: Ranking, made: Ranking) -> str:
 
 
 def _place(placed: RankingPlace | None, *, in_full: bool = False) -> str:
-    """A place, as `3. ann ben`; in full with all names, the stage and the score."""
+    """Return a place as text, such as `3. ann ben`; `in_full` adds all names, stage and score."""
     if placed is None:
         return "nobody more"
     if in_full:

@@ -1,9 +1,9 @@
 """Audits a database: every match (`arena/records/verify.py`), every competition (`audit.py`).
 
-Records are streamed, a few at a time, so that a database may be larger than memory; if there are
-many, they are replayed on all cores. Of a competition only the rows of its matches are in memory.
-Nothing is written. Every function raises StoreFailed, in one line, if the database is so damaged
-that it cannot be read; what can be read and does not fit is a `Flaw`.
+Records are streamed, a few at a time, so a database may be larger than memory. Large amounts are
+replayed on all cores. Only the rows of one competition's matches are in memory. Nothing is written.
+Every function raises StoreFailed, in one line, if the database is too damaged to be read; readable
+data that does not fit is a `Flaw`.
 """
 
 from __future__ import annotations
@@ -36,9 +36,9 @@ __all__ = ["AuditedRun", "count", "examine", "loose_ends", "named", "opened"]
 class AuditedRun(msgspec.Struct, frozen=True):
     """The outcome of the audit of a competition.
 
-    Of the `matches` so many are `uncounted`, which are void or taken back, and so many `unverified`
-    for want of the rules that they were played by. `flaws` are at most one per match; `notes` say
-    what cannot be checked, and why.
+    Of its `matches`, `uncounted` are void or taken back, and `unverified` could not be checked
+    because the rules that they were played by are missing. There is at most one flaw per match;
+    `notes` say what cannot be checked, and why.
     """
 
     competition: str
@@ -50,19 +50,19 @@ class AuditedRun(msgspec.Struct, frozen=True):
 
 
 def opened(where: str) -> Store:
-    """Open a database for reading; UsageError if it is not there or no arena's."""
+    """Open a database for reading; UsageError if it is missing or not an arena's."""
     with _reading():
         return Store(where, create=False)
 
 
 def named(store: Store, text: str) -> str:
-    """The id of the competition that `Store.find` finds; raises what `find` raises."""
+    """Return the id of the competition that `Store.find` finds; raises what `find` raises."""
     with _reading():
         return store.find(text).id
 
 
 def count(store: Store, competition: str | None = None) -> int:
-    """How many matches one competition or the database has."""
+    """Count the matches of one competition, or of the whole database."""
     query = sa.select(sa.func.count()).select_from(MATCHES)
     if competition is not None:
         query = query.where(MATCHES.c.competition == competition)
@@ -73,7 +73,7 @@ def count(store: Store, competition: str | None = None) -> int:
 def examine(
     store: Store, competition: str | None = None, tick: Callable[[], None] = lambda: None
 ) -> Iterator[AuditedRun]:
-    """Check one competition, or all if None, and `tick` each match; UsageError if it is unknown."""
+    """Audit one competition or all, with a `tick` per match; UsageError if it is unknown."""
     with _reading():
         found = store.competitions() if competition is None else (store.competition(competition),)
     chunks = chain.from_iterable(
@@ -98,14 +98,15 @@ def _checked(
 
 
 def loose_ends(store: Store) -> tuple[Flaw, ...]:
-    """Rows that belong to nothing or contradict another: no reader of the store would see them."""
+    """Find rows that belong to nothing or contradict others; no reader of the store sees them."""
     return (*_seats(store), *_orphans(store), *_columns(store), *_versions(store))
 
 
 class _Gathered:
-    """The checked matches of a competition: `made` is `rows` with the results of the answers.
+    """The checked matches of a competition.
 
-    `reasons` says what does not fit, by match.
+    `rows` are the stored matches, `made` the same with the results that the answers lead to.
+    `reasons` lists, by match, what does not fit.
     """
 
     def __init__(self) -> None:
@@ -113,7 +114,7 @@ class _Gathered:
         self.made: list[MatchRow] = []
         self.reasons: dict[str, list[str]] = {}
         self.checks: dict[str, RecordCheck] = {}
-        self.unverified: Counter[str] = Counter()  # by why
+        self.unverified: Counter[str] = Counter()  # matches by reason
 
     def add(self, played: MatchRow, checked: RecordCheck) -> None:
         self.rows.append(played)
@@ -129,7 +130,7 @@ class _Gathered:
             self.blame(played.id, "it was dealt without a commitment")
 
     def count(self, now: Mapping[str, bool]) -> None:
-        """Note by id whether matches count that were taken back, or restored, since they came."""
+        """Update by match id whether matches count that were taken back or restored meanwhile."""
         for rows in (self.rows, self.made):
             rows[:] = [
                 msgspec.structs.replace(played, counts=now.get(played.id, played.counts))
@@ -153,8 +154,8 @@ def _examined(store: Store, competition: CompetitionRow, gathered: _Gathered) ->
         verdicts, acts = _now(store, gathered, competition.id)
     notes = (*_unverified(plan, gathered), *remarks(competition, gathered.rows, acts))
     _check_times(store, gathered, competition.id)
-    # One wrong match must not be blamed on those that came after it: the results are those of
-    # the rows or those of the answers, whichever fits better.
+    # One wrong match must not be blamed on those after it: take the results of the rows or of the
+    # answers, whichever fits better.
     either = (gathered.rows, gathered.made)
     found = min(
         (list(audit(competition, rows, verdicts, acts, gathered.checks)) for rows in either),
@@ -171,7 +172,7 @@ def _examined(store: Store, competition: CompetitionRow, gathered: _Gathered) ->
 
 
 def _unverified(plan: Plan, gathered: _Gathered) -> Iterator[str]:
-    """How many matches, and whether the schedule, cannot be played again; a line for each why."""
+    """Yield, for each reason, a line on what cannot be verified: matches, schedule or both."""
     unplanned = other_rules(plan.game, plan.package)
     for why in dict.fromkeys((*gathered.unverified, *([] if unplanned is None else [unplanned]))):
         what = "its matches" if gathered.unverified[why] else "its schedule"
@@ -183,7 +184,7 @@ def _unverified(plan: Plan, gathered: _Gathered) -> Iterator[str]:
 def _now(
     store: Store, gathered: _Gathered, competition: str
 ) -> tuple[list[Verdict], tuple[Act, ...]]:
-    """The verdicts and acts of a competition, without those of matches that ended since then."""
+    """Return a competition's verdicts and acts, without verdicts of matches that ended since."""
     known = {played.id for played in gathered.rows}
     verdicts = [
         verdict
@@ -205,7 +206,7 @@ def _is_there(store: Store, match: str, competition: str) -> bool:
 
 
 def _check_times(store: Store, gathered: _Gathered, competition: str) -> None:
-    """A verdict has the time at which its match ended."""
+    """Check that each verdict has the time at which its match ended."""
     ends = {played.id: played.finished_at for played in gathered.rows}
     query = sa.select(VERDICTS.c.match, VERDICTS.c.at).where(VERDICTS.c.competition == competition)
     for row in _rows(store, query):
@@ -214,7 +215,7 @@ def _check_times(store: Store, gathered: _Gathered, competition: str) -> None:
 
 
 def _corrected(played: MatchRow, checked: RecordCheck) -> MatchRow:
-    """A match with the result that its answers make, if its check has made one."""
+    """Return a match with the result that its answers lead to, if its check has one."""
     if checked.made is None or len(checked.made.scores) != len(played.players):
         return played
     counts = checked.made.termination.kind is not Ending.VOID and played.counts
@@ -225,7 +226,7 @@ def _corrected(played: MatchRow, checked: RecordCheck) -> MatchRow:
 
 
 def _stream(stored: Iterator[tuple[MatchRow, bytes]]) -> Iterator[tuple[MatchRow, bytes]]:
-    """The matches that the store reads."""
+    """Yield the matches that the store reads."""
     while True:
         with _reading():
             try:
@@ -268,7 +269,7 @@ def _orphans(store: Store) -> Iterator[Flaw]:
 
 
 def _columns(store: Store) -> Iterator[Flaw]:
-    """Columns that contradict the JSON beside them."""
+    """Find columns that contradict the JSON beside them."""
     table = COMPETITIONS.c
     with _reading():
         plans = {competition.id: competition.plan for competition in store.competitions()}
@@ -288,7 +289,7 @@ def _columns(store: Store) -> Iterator[Flaw]:
 
 
 def _versions(store: Store) -> Iterator[Flaw]:
-    """A version comes into play on a ladder, after one of its matches: so it is rated (K4)."""
+    """Check that versions come into play on ladders only, after a match of the same one (K4)."""
     acts, match = ACTIONS.c, MATCHES.c
     query = (
         sa.select(acts.competition, acts.bot, acts.match, match.competition.label("played_in"))
@@ -319,7 +320,7 @@ def _rows(store: Store, query: sa.Select[Any]) -> Sequence[sa.Row[Any]]:
 
 @contextmanager
 def _reading() -> Iterator[None]:
-    """Turns any error of a damaged database into StoreFailed."""
+    """Turn any error of a damaged database into StoreFailed."""
     try:
         yield
     except (ArenaError, GeneratorExit):

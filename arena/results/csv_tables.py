@@ -1,8 +1,8 @@
 """Results as CSV, for spreadsheets and programs: the columns, and how a value is written.
 
 Numbers have a decimal point, and unknown values are empty. A text that a spreadsheet would take for
-a formula gets an apostrophe in front, as bots choose their names themselves. Every CSV that we
-write to a file is written through `new_file`.
+a formula gets a leading apostrophe, as bots choose their own names. Every CSV file is written
+through `new_file`.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ __all__ = [
     "write",
 ]
 
-# How a formula may begin, in wide letters too (OWASP, CSV Injection).
+# The beginnings of formulas, also in full-width letters (OWASP, CSV Injection).
 _FORMULAS = tuple("=+-@\t\r\n\uff1d\uff0b\uff0d\uff20")
 
 MATCHES = (
@@ -49,10 +49,10 @@ MATCHES = (
 
 
 def new_file(file: Path | int) -> TextIO:
-    """Open a file, by path or descriptor, that `write` fills.
+    """Open a file, by path or descriptor, for `write`.
 
-    It begins with a byte order mark: without one Excel reads `Müller` as `MÃ¼ller`. Programs read
-    it as `utf-8-sig`.
+    It begins with a byte order mark, as Excel would otherwise read `Müller` as `MÃ¼ller`. Programs
+    read the file as `utf-8-sig`.
     """
     return open(file, "w", encoding="utf-8-sig", newline="")
 
@@ -62,14 +62,14 @@ def write(file: TextIO, rows: Iterable[Sequence[object]]) -> None:
     csv.writer(file).writerows([_cell(value) for value in row] for row in rows)
 
 
-Owner: TypeAlias = Callable[[str], Member | None]  # by the bot's name; None: not on the roster
+Owner: TypeAlias = Callable[[str], Member | None]  # by the bot's name; None if not on the roster
 
 
 def standings(rows: Sequence[Any], owner: Owner) -> Iterator[Sequence[object]]:
-    """The table of any form, with the fields of its rows, at least one, as columns.
+    """Yield the standings of any form; the columns are the fields of the rows (at least one row).
 
-    A row without a rank has a name, a version and a reason, and no numbers. The ends of an interval
-    of 95 % are the last two, `low` and `high`.
+    A row without a rank has a name, a version and a reason, and no numbers. The last two columns,
+    `low` and `high`, are the ends of the 95 % interval.
     """
     fields = rows[0].__struct_fields__
     lead = [name for name in ("rank", "name") if name in fields]
@@ -94,9 +94,9 @@ def standings(rows: Sequence[Any], owner: Owner) -> Iterator[Sequence[object]]:
 def cross_table(
     cells: Mapping[str, Mapping[str, Any]], field: str = "score"
 ) -> Iterator[Sequence[object]]:
-    """The scores of every bot, a row each, against every bot, a column each, or another field.
+    """Yield the cross table: for each bot a row, with a column for its score against each bot.
 
-    `mark` is what is sure of them (K6).
+    Another `field` replaces the score; `mark` is what is certain about the pair (K6).
     """
     yield ["name", *cells]
     for name, row in cells.items():
@@ -106,7 +106,7 @@ def cross_table(
 def ranking(
     places: Ranking, owner: Owner, not_there: Sequence[str] = (), versions: Mapping[str, str] = {}
 ) -> Iterator[Sequence[object]]:
-    """The places of an elimination, a row for each bot; at the end those that were not there."""
+    """Yield an elimination's places, a row per bot, then the bots that were not there."""
     about_it = "version", "stage", "offence", "score_in_final", "not_there"
     yield ["rank", "name", *_PERSON, *about_it]
     for placed in places:
@@ -119,7 +119,7 @@ def ranking(
 
 
 def luck(lines: Mapping[str, LuckLine]) -> Iterator[Sequence[object]]:
-    """What each bot has won per match, with luck (`gain`) and without, in the unit of its game."""
+    """Yield each bot's gain per match, with luck (`gain`) and without, in its game's unit."""
     yield "name", "matches", "rounds", "gain", "without_luck", "low", "high"
     for name, line in lines.items():
         ends = line.interval or (None, None)
@@ -127,13 +127,13 @@ def luck(lines: Mapping[str, LuckLine]) -> Iterator[Sequence[object]]:
 
 
 def verdicts(found: Sequence[Verdict]) -> Iterator[Sequence[object]]:
-    """Every verdict with all its evidence; the limits are one column, as JSON."""
+    """Yield every verdict with all its evidence; the limits are one column, as JSON."""
     yield Verdict.__struct_fields__
     yield from map(msgspec.structs.astuple, found)
 
 
 def matches(played: MatchRow) -> Iterator[Sequence[object]]:
-    """The rows of one match, a seat each; the columns are `MATCHES`."""
+    """Yield the rows of one match, one per seat; the columns are `MATCHES`."""
     result = played.result
     ended = result.termination
     versions = played.versions or (None,) * len(played.players)
@@ -145,7 +145,7 @@ def matches(played: MatchRow) -> Iterator[Sequence[object]]:
 
 
 def decision_columns(game: Vocabulary, *, costs: bool) -> tuple[str, ...]:
-    """The columns of `decisions`: a field of a question is `asked_card`; `legal` is left out."""
+    """Return the columns of `decisions`: a question's fields as `asked_FIELD`, without `legal`."""
     asked = (f"asked_{field}" for field in _asked_fields(game))
     return *_DECISION, *asked, "answer", "time_ms", "luck", *(_COST if costs else ())
 
@@ -153,7 +153,7 @@ def decision_columns(game: Vocabulary, *, costs: bool) -> tuple[str, ...]:
 def decisions(
     game: Vocabulary, played: MatchRow, made: Iterable[RecordedDecision], *, costs: bool
 ) -> Iterator[Sequence[object]]:
-    """The rows of one match, a decision each; the columns are `decision_columns`."""
+    """Yield the rows of one match, one per decision; the columns are `decision_columns`."""
     versions = played.versions or (None,) * len(played.players)
     fields = _asked_fields(game)
     for each in made:
@@ -174,13 +174,13 @@ _COST = ("cost", "cost_error", "cost_unit", "best", "grade")
 
 
 def _asked_fields(game: Vocabulary) -> list[str]:
-    """The fields of all questions of a game, each once."""
+    """Return the fields of all questions of a game, each once."""
     every = (field for kind in game.questions.values() for field in kind.__struct_fields__)
     return [field for field in dict.fromkeys(every) if field != "legal"]
 
 
-_UNRANKED = ("name", "version", "not_there")  # fields that a row without a rank has
-_INTERVAL = ("interval", "level", "method")  # fields of which CSV has the ends
+_UNRANKED = ("name", "version", "not_there")  # the fields that a row without a rank has
+_INTERVAL = ("interval", "level", "method")  # fields that CSV replaces by `low` and `high`
 _PERSON = ("email", "team")  # the columns of `_person`
 
 

@@ -1,9 +1,9 @@
-"""Writes competitions into a folder: tables as CSV, all as JSON, and a web page with links to them.
+"""Writes competitions into a folder: CSV tables, JSON files, and a web page that links to them.
 
-The folder appears complete or not at all: it is written beside its place and renamed at the end.
-Files of others in it are never touched. `csv_tables.py` makes the tables and `html_report.py` the
-page. This module makes the folders and files, and leaves out what must not leave the arena while a
-competition goes on (J8).
+The folder appears complete or not at all: it is written under another name and renamed at the end.
+Foreign files are never touched. `csv_tables.py` makes the tables and `html_report.py` the page.
+This module makes the folders and files, and leaves out what must stay secret while a competition
+goes on (J8).
 """
 
 from __future__ import annotations
@@ -33,17 +33,17 @@ from protocol.errors import ArenaError, IllegalAnswer, NoAnalysis, UsageError
 
 __all__ = ["DECISIONS", "Options", "export"]
 
-DECISIONS = "decisions.csv"  # of a competition, if they were asked for
+DECISIONS = "decisions.csv"  # of a competition, on request
 _PAGE = "index.html"
 _UNSAFE = re.compile(r"[^\w.-]+|^\.+")
 
 
 class Options(msgspec.Struct, frozen=True, kw_only=True):
-    """What is written: `matches` with their records, `emails` in standings and rankings only.
+    """The options of an export.
 
-    `unfinished` competitions are written with the records and the full evidence, too. `force`
-    replaces an earlier export. `decisions` are a table made from the records, and `costs` are among
-    its columns.
+    `matches` includes their records. `emails` appear in standings and rankings only. `unfinished`
+    competitions include the records and the full evidence, too. `force` replaces an earlier export.
+    `decisions` adds a table made from the records, and `costs` adds columns to it.
     """
 
     matches: bool = True
@@ -61,11 +61,11 @@ def export(
     options: Options = Options(),  # noqa: B008
     tick: Callable[[], None] = lambda: None,
 ) -> Exported:
-    """Write competitions, by id in the page's order, into a folder; `tick` after every match.
+    """Write competitions, given by id in the page's order, into a folder; `tick` after every match.
 
-    The folder must be new, empty, or an earlier export that is to be replaced. UsageError if it is
-    not, or a competition is unknown; OSError if it cannot be written; ArenaError if the decisions
-    of a match cannot be told. Then nothing has changed.
+    The folder must be new, empty, or an earlier export that is replaced. Raises UsageError if it is
+    not, or if a competition is unknown; OSError if it cannot be written; ArenaError if the
+    decisions of a match cannot be determined. After an error nothing has changed.
     """
     folder = folder.resolve()
     _check(folder, options)
@@ -82,7 +82,7 @@ def export(
         _write(partial / _PAGE, page(sections))
         exported = Exported(files=(_PAGE, MANIFEST), competitions=tuple(written))
         _write(partial / MANIFEST, _json(exported))
-        _check(folder, options)  # again, as all this may have taken a while
+        _check(folder, options)  # again, as writing may have taken a while
         _put(partial, folder)
     return exported
 
@@ -106,7 +106,7 @@ class _Writer:
         summary, options = self.summary, self._options
 
         def owner(bot: str) -> Member | None:
-            # Nobody gets another name while a competition goes on.
+            # Names cannot change while a competition goes on.
             member = people.owner(bot, summary.started_at)
             if member is None or options.emails:
                 return member
@@ -145,7 +145,7 @@ class _Writer:
             csv_tables.write(file, rows)
 
     def _write_matches(self, tick: Callable[[], None], *, records: bool) -> None:
-        """Write the tables of the matches and, unless they are still secret, their records."""
+        """Write the tables of the matches and their records, unless these are still secret."""
         competition = self.summary.id
         with csv_tables.new_file(self._new_file("matches.csv")) as file:
             csv_tables.write(file, [csv_tables.MATCHES])
@@ -163,7 +163,7 @@ class _Writer:
                     tick()
 
     def _write_decisions(self, tick: Callable[[], None], *, costs: bool) -> None:
-        """Write the decisions of all matches, of which one is in memory at a time."""
+        """Write the decisions of all matches, with one match in memory at a time."""
         words = self.summary.plan.rules.vocabulary
         with csv_tables.new_file(self._new_file(DECISIONS)) as file:
             csv_tables.write(file, [csv_tables.decision_columns(words, costs=costs)])
@@ -183,17 +183,17 @@ class _Writer:
 
 
 def _decisions_in(record: bytes, *, costs: bool) -> Iterator[RecordedDecision]:
-    """The decisions of a match; their costs are left out where the game cannot say them."""
+    """Return the decisions of a match, without costs if the game has no analysis."""
     read = Record.from_json(record)
     if not read.answers:
-        return iter(())  # it may never have begun
+        return iter(())  # the match may never have begun
     with suppress(NoAnalysis):
         return decisions(read, costs=costs)
     return decisions(read)
 
 
 def _publishable(summary: Summary, options: Options) -> Summary:
-    """A summary that may leave the arena: no evidence, which has cards, while it goes on (J8)."""
+    """Remove the evidence, which shows cards, while the competition goes on (J8)."""
     if summary.state.is_over or options.unfinished:
         return summary
     verdicts = tuple(
@@ -204,7 +204,7 @@ def _publishable(summary: Summary, options: Options) -> Summary:
 
 
 def _folder_name(competition: str, taken: Sequence[str]) -> str:
-    """An id as the name of a folder, on any system."""
+    """Turn an id into a folder name that is valid on any system."""
     name = first = _UNSAFE.sub("-", competition)[:64] or "competition"
     number = 1
     while name.lower() in [other.lower() for other in (*taken, _PAGE, MANIFEST)]:
@@ -217,7 +217,7 @@ def _folder_name(competition: str, taken: Sequence[str]) -> str:
 
 
 def _check(folder: Path, options: Options) -> None:
-    """Raise UsageError if files of others are in the way."""
+    """Raise UsageError if foreign files are in the way."""
     if not folder.exists():
         return
     if not folder.is_dir():
@@ -235,7 +235,7 @@ def _check(folder: Path, options: Options) -> None:
 
 
 def _ours(folder: Path) -> set[str]:
-    """The files and folders that an earlier export has written."""
+    """Return the files and folders that an earlier export has written."""
     try:
         earlier = manifest_of(folder)
     except UsageError:
@@ -249,7 +249,7 @@ def _ours(folder: Path) -> set[str]:
 
 @contextmanager
 def _beside(folder: Path) -> Iterator[Path]:
-    """A new folder beside another; it is removed at the end unless it has been renamed."""
+    """Make a new folder beside another; it is removed at the end unless it has been renamed."""
     folder.parent.mkdir(parents=True, exist_ok=True)
     partial = folder.parent / f".{folder.name}.{secrets.token_hex(4)}.partial"
     partial.mkdir()
@@ -260,7 +260,7 @@ def _beside(folder: Path) -> Iterator[Path]:
 
 
 def _put(partial: Path, folder: Path) -> None:
-    """Put a folder in the place of another, which is removed then."""
+    """Move a folder to the place of another, which is then removed."""
     if not folder.exists():
         os.rename(partial, folder)
         return

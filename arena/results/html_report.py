@@ -1,7 +1,7 @@
-"""Results as a static web page: a section per competition, with its tables and links to its files.
+"""Shows results as a static web page: a section per competition, with tables and links to files.
 
 The page is the Jinja template `html_report.jinja`. It has no scripts and loads nothing from
-elsewhere. Jinja escapes every text, as bots choose their names and texts themselves. Pure.
+elsewhere. Jinja escapes every text, as bots choose their own names and texts. Pure.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ from arena.storage.live_results import Summary
 
 __all__ = ["WIDEST", "page"]
 
-WIDEST = 64  # bots: a browser is slow with a cross table of more; it is in its file only
-_SHADES = 3  # of winning and of losing
+WIDEST = 64  # bots: a wider cross table is slow in a browser and is only in its file
+_SHADES = 3  # of wins and of losses
 
 
 class _ShadedCell(msgspec.Struct, frozen=True):
@@ -39,9 +39,9 @@ class _ShadedCell(msgspec.Struct, frozen=True):
 
 
 def page(found: Sequence[tuple[Summary, Mapping[str, str]]], zone: tzinfo | None = None) -> str:
-    """The page as HTML; each competition has its files: text of the link → path from the page.
+    """Return the page as HTML; each competition comes with its files: link text → relative path.
 
-    `zone` is that of the times on the page; the machine's own if None.
+    The times on the page are in `zone`, or in the machine's own zone if None.
     """
     templates = Environment(
         loader=PackageLoader("arena.results", ""),
@@ -90,13 +90,13 @@ def _signed(score: float, digits: int = 0) -> str:
 
 
 def _notes(summary: Summary) -> Sequence[str]:
-    """What the ranges and marks in the tables mean, as far as there are any."""
+    """Explain the intervals and marks in the tables, if there are any."""
     unit = "" if summary.unit is None or not _is_known(summary) else summary.unit.in_words()
     return [line for line in (settled_note(summary.standings), unit) if line]
 
 
 def _is_known(summary: Summary) -> bool:
-    """Whether the rules are here that rank by."""
+    """Return whether the rules that the ranking needs are installed."""
     return summary.plan.form is not Form.LEAGUE or summary.plan.missing is None
 
 
@@ -104,9 +104,9 @@ def _is_known(summary: Summary) -> bool:
 
 
 def _table(summary: Summary) -> tuple[Sequence[str], Sequence[Sequence[object]]]:
-    """The columns of the table, and its rows; of some columns none where all are empty.
+    """Return the columns of the table and its rows; some columns are left out if empty.
 
-    The second column is the bot; a row without numbers ends with the reason after it.
+    The second column is the bot; a row without numbers ends after it with the reason.
     """
     if not _is_known(summary):
         return _UNRANKED, [(None, "–", summary.plan.missing)]
@@ -146,14 +146,14 @@ def _name(row: Any) -> str:
 
 
 def _unlisted(row: Any) -> str:
-    """Why a row has no numbers; "" if it has."""
+    """Return why a row has no numbers; "" if it has them."""
     if getattr(row, "not_there", False):  # rows of a ladder have no such field
         return _NOT_THERE
     return "" if row.eliminated is None else f"out: {row.eliminated.kind.value}"
 
 
 def _rank(row: Any) -> object:
-    """A rank, with those that are possible beside it where a run settles (K6)."""
+    """Return a rank, followed by the possible ranks if the run settles (K6)."""
     low, high = getattr(row, "rank_low", None), getattr(row, "rank_high", None)
     return row.rank if low == high else f"{row.rank} ({low}–{high})"
 
@@ -163,7 +163,7 @@ def _stands(row: Any) -> str:
     return f"{row.stands.value}{out}"
 
 
-_Column: TypeAlias = tuple[str, Callable[[Any], object]]  # its title, and what it has of a row
+_Column: TypeAlias = tuple[str, Callable[[Any], object]]  # its title, and its cell for a row
 
 
 def _counts(*names: str) -> list[_Column]:
@@ -198,7 +198,7 @@ def _ladder(summary: Summary) -> list[_Column]:
 
 
 _COLUMNS = {Form.ROUND_ROBIN: _round_robin, Form.LEAGUE: _league, Form.LADDER: _ladder}
-_UNRANKED = ("", "bot", "", "")  # of a game whose rules are missing
+_UNRANKED = ("", "bot", "", "")  # for a game whose rules are missing
 _NOT_THERE = "not there when it started"
 _ELIMINATION = ("rank", "bot", "reached stage", "score in the final", "offence")
 
@@ -207,9 +207,9 @@ _ELIMINATION = ("rank", "bot", "reached stage", "score in the final", "offence")
 
 
 def _cross_table(summary: Summary) -> Mapping[str, Sequence[_ShadedCell | None]]:
-    """A heat map: shaded by the lead of the row over the column, relative to the greatest lead.
+    """Return a heat map, by bot its cells against every bot; empty if there is no cross table.
 
-    By bot its cells against every bot; empty if there is none.
+    Cells are shaded by the lead of the row over the column, relative to the greatest lead.
     """
     cells: Mapping[str, Mapping[str, Cell]] = summary.cross_table
     if summary.plan.form is not Form.ROUND_ROBIN or not 1 < len(cells) <= WIDEST:
@@ -234,7 +234,7 @@ def _cross_table(summary: Summary) -> Mapping[str, Sequence[_ShadedCell | None]]
 
 
 def _lead(cells: Mapping[str, Mapping[str, Cell]], name: str, other: str) -> float:
-    """By how much a bot's mean score exceeds its opponent's: a loser may score 0 (G15)."""
+    """Return by how much a bot's mean score exceeds its opponent's: a loser may score 0 (G15)."""
     mirror = cells[other].get(name)
     return (cells[name][other].mean or 0) - ((mirror and mirror.mean) or 0)
 

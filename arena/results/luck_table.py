@@ -1,9 +1,9 @@
-"""What the bots of a competition won without luck, from the luck that is stored of its matches.
+"""Computes what the bots of a competition won without luck, from the stored luck of its matches.
 
-It stands below the standings, of the same bots and matches, and ranks nobody. Rounds are the
-samples, or blocks of them; from ten matches on the interval is the wider of theirs and the
-matches', and before that there is none where the match is the unit. How opponents differ is no
-chance.
+The table stands below the standings, covers the same bots and matches, and ranks nobody. The
+samples are rounds, or blocks of rounds. From ten matches on, the interval is the wider one of the
+samples' and the matches'. Before that, there is none if the match is the unit. Differences between
+opponents do not count as chance.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from arena.records.luck import LuckSums
 
 __all__ = ["LuckLine", "LuckTable"]
 
-_MATCHES = 10  # from here on the spread of the matches themselves is known well enough
+_MATCHES = 10  # with these, the spread of the matches themselves is known well enough
 
 
 class LuckLine(msgspec.Struct, frozen=True, kw_only=True):
@@ -40,7 +40,7 @@ class LuckLine(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class _Meeting(msgspec.Struct):
-    """One bot against the same others, while it is added up; `units` are of a round each."""
+    """The sums of one bot against the same opponents; each sample in `units` is for one round."""
 
     rounds: int = 0
     gain: float = 0
@@ -57,7 +57,7 @@ class _Meeting(msgspec.Struct):
 
 
 class LuckTable:
-    """Adds up the luck of matches; of a bot that met itself it takes none.
+    """Adds up the luck of matches, except those of a bot against itself.
 
     The `unranked` bots have no line.
     """
@@ -73,7 +73,7 @@ class LuckTable:
             self.add(players, luck)
 
     def add(self, players: tuple[str, ...], luck: LuckSums) -> None:
-        """Add a match, with the names by seat, unless no round of it was over."""
+        """Add a match, with the names by seat; ignored if no round of it was completed."""
         if not luck.rounds or (len(players) > 1 and len(set(players)) == 1):
             return
         for seat, name in enumerate(players):
@@ -82,7 +82,7 @@ class LuckTable:
             meetings.setdefault(others, _Meeting()).add(luck, seat)
 
     def lines(self) -> Mapping[str, LuckLine]:
-        """Of each bot, over all that it met."""
+        """Return each bot's line, over all opponents that it met."""
         return {
             name: _line(meetings.values())
             for name, meetings in self._meetings.items()
@@ -90,7 +90,7 @@ class LuckTable:
         }
 
     def against(self, name: str, *others: str) -> LuckLine | None:
-        """Of a bot against these; None if they have not met."""
+        """Return a bot's line against these opponents; None if they have not met."""
         meeting = self._meetings.get(name, {}).get(tuple(sorted(others)))
         return None if meeting is None else _line([meeting])
 
@@ -109,7 +109,7 @@ def _line(meetings: Iterable[_Meeting]) -> LuckLine:
     line = LuckLine(matches=matches, rounds=rounds, gain=gain, mean=mean)
     if interval is None:
         return line
-    # It is about the mean of all rounds, also of those that are in no whole block.
+    # Centre the interval on the mean of all rounds, as some rounds may be in no whole block.
     half = (interval.high - interval.low) / 2
     return msgspec.structs.replace(
         line,

@@ -1,4 +1,4 @@
-"""The manifest of an export: its files and folders, as `arena verify` reads them again."""
+"""The manifest of an export lists its files and folders, for `arena verify` to read them again."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from protocol.errors import UsageError
 
 __all__ = ["MANIFEST", "MATCHES", "Exported", "ExportedCompetition", "manifest_of"]
 
-MANIFEST = "export.json"  # lists the files of an export, which tells them from those of others
-MATCHES = "matches.jsonl"  # of a competition, a document in every line
+MANIFEST = "export.json"  # tells the files of an export from foreign ones
+MATCHES = "matches.jsonl"  # of a competition, one match document per line
 
 
 class ExportedCompetition(msgspec.Struct, frozen=True, kw_only=True):
     """The folder of one competition; `matches` is the number of lines in its `MATCHES`.
 
-    Of these `uncounted` are void or taken back: no table counts them.
+    Of these, `uncounted` are void or taken back: no table counts them.
     """
 
     id: str

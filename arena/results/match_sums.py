@@ -1,9 +1,10 @@
 """Adds up the units and the luck of matches from their records, and writes the sums beside them.
 
-An arena writes the units with each match, and its luck soon after. Matches of an arena of before
-have neither, and `arena luck --all` makes all of them again. They are under no digest and change no
-result: they say how sure a mean is, and how much of it the cards have given. Records are replayed
-on all cores, and written a few at a time, so that a run after an interruption does only the rest.
+An arena writes the units with each match, and the luck soon after. Matches of older arenas have
+neither; `arena luck` adds them, and `--all` computes all sums again. The sums are under no digest
+and change no result: they tell how certain a mean is, and how much of it was luck. Records are
+replayed on all cores. Sums are written a few at a time, so a run after an interruption does only
+the rest.
 """
 
 from __future__ import annotations
@@ -31,25 +32,25 @@ from protocol.errors import ArenaError, NoLuck, in_words, one_line
 __all__ = ["Recomputed", "SumsBatch", "count", "next_sums", "recompute"]
 
 _BATCH = 100  # records that are read at once
-_FEW = 10  # matches at once beside a running arena: some seconds at most
+_FEW = 10  # matches at once beside a running arena: they take some seconds at most
 
 
 class Recomputed(msgspec.Struct, frozen=True):
-    """How many matches were `written`, and how many could not be, by the reason."""
+    """The number of matches `written`, and of those that could not be (`left`), by reason."""
 
     written: int
     left: dict[str, int]
 
 
 class SumsBatch(msgspec.Struct, frozen=True):
-    """The sums of some matches by their ids, and the `last` number read; None if none is left."""
+    """The sums of some matches by id, and the `last` number that was read; None at the end."""
 
     last: int | None
     rows: tuple[tuple[str, MatchSums], ...]
 
 
 def count(store: Store, *, again: bool = False) -> int:
-    """How many matches `recompute` takes; raises StoreFailed if that cannot be read."""
+    """Count the matches for `recompute`; raises StoreFailed if that cannot be read."""
     with reading(store.engine) as connection:
         query = sa.select(sa.func.count()).select_from(MATCHES).where(_wanted(again))
         return int(connection.execute(query).scalar_one())
@@ -58,10 +59,10 @@ def count(store: Store, *, again: bool = False) -> int:
 def recompute(
     store: Store, *, again: bool = False, tick: Callable[[], None] = lambda: None
 ) -> Recomputed:
-    """Write the sums of matches that have none, or `again` of all, and `tick` after each.
+    """Write the sums of matches that lack them, or of all with `again`; `tick` after each.
 
-    The store was opened for writing, and nobody else writes. A match whose record cannot be
-    replayed is left as it is. Raises StoreFailed if the database cannot be read or written.
+    The store must be open for writing, with no other writer. A match whose record cannot be
+    replayed stays as it is. Raises StoreFailed if the database cannot be read or written.
     """
     written = 0
     left: Counter[str] = Counter()
@@ -82,10 +83,10 @@ def recompute(
 
 
 def next_sums(store: StoreReader, after: int) -> SumsBatch:
-    """The sums of a few matches that count and lack them, with numbers above `after`.
+    """Compute the sums of a few counting matches that lack them, with numbers above `after`.
 
-    A match whose record cannot be played again is left out. Raises StoreFailed if the database
-    cannot be read.
+    A match whose record cannot be replayed is left out. Raises StoreFailed if the database cannot
+    be read.
     """
     rows = _read(store, after, _FEW, _wanted(False), MATCHES.c.counts)
     made = (
@@ -106,7 +107,7 @@ def _added_up(
 
 
 def _sums_of(data: bytes) -> MatchSums | str:
-    """The sums of a match from its record as it is stored; or why there are none."""
+    """Compute the sums of a match from its stored record, or return why there are none."""
     try:
         record = Record.from_json(data)
     except UNREADABLE as error:

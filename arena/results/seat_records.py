@@ -1,4 +1,4 @@
-"""The records of all that a bot played in a competition, with the seat that it had."""
+"""Reads the records of all matches that a bot played in a competition, with its seat in each."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = ["SeatRecord", "played_by", "seat_matches", "seat_records"]
 
 
 class SeatRecord(msgspec.Struct, frozen=True):
-    """A match, its record, and a seat of it, from 0."""
+    """A match, its record, and one of its seats, from 0."""
 
     match: MatchRow
     seat: int
@@ -26,7 +26,7 @@ class SeatRecord(msgspec.Struct, frozen=True):
 
 
 def played_by(store: StoreReader, competition: str, bot: str) -> int:
-    """How many `seat_records` there are; raises `UsageError` if the bot never had a seat."""
+    """Return the number of `seat_records`; raises `UsageError` if the bot never had a seat."""
     matches = store.matches(competition)
     bots = {name for played in matches for name in played.players}
     if bot not in bots:
@@ -37,7 +37,7 @@ def played_by(store: StoreReader, competition: str, bot: str) -> int:
 
 
 def seat_records(store: StoreReader, competition: str, bot: str) -> Iterator[SeatRecord]:
-    """What a bot played that counts, in the order of writing; against itself every seat of it.
+    """Yield a bot's counting matches in the order of writing; one per seat if it met itself.
 
     Raises `StoreFailed` if a record cannot be read.
     """
@@ -56,9 +56,9 @@ def seat_records(store: StoreReader, competition: str, bot: str) -> Iterator[Sea
 def seat_matches(
     store: StoreReader, competition: str, bot: str, tick: Callable[[], None]
 ) -> Iterator[SeatMatch]:
-    """The same matches as the bot's seat saw them; `tick` is called after each.
+    """Yield the same matches as the bot's seat saw them, with a `tick` after each.
 
-    Raises `StoreFailed` if a record cannot be read, and `ArenaError` if it cannot be played again.
+    Raises `StoreFailed` if a record cannot be read, and `ArenaError` if it cannot be replayed.
     """
     for played in seat_records(store, competition, bot):
         with playing_again(f"match {played.match.id}"):

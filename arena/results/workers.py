@@ -1,6 +1,6 @@
-"""Works through stored records, a few at a time, and if there are many on all cores.
+"""Processes stored records a few at a time, and on all cores if there are many.
 
-The first ones are worked on in this process, as the start of others takes longer.
+The first records are processed here, as starting other processes would take longer.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from arena.sandbox.worker_pool import WorkerPool, startable, usable_cores
 
 __all__ = ["RecordChunk", "chunked", "on_all_cores"]
 
-_CHUNK_BYTES = 256 * 1024  # of records that are worked on in one go
+_CHUNK_BYTES = 256 * 1024  # of records that are processed in one go
 _CHUNK_MATCHES = 100
-_ALONE_BYTES = 1024 * 1024  # of records: more are worth the start of other processes
+_ALONE_BYTES = 1024 * 1024  # of records: for more than this, other processes are started
 _MOST_WORKERS = 8
 
 About = TypeVar("About")
@@ -24,7 +24,7 @@ Result = TypeVar("Result")
 
 
 class RecordChunk(NamedTuple, Generic[About, Match]):
-    """Some matches with their stored records, and what is known of all of them."""
+    """Some matches with their stored records, and `about`, the context that they share."""
 
     about: About
     stored: list[tuple[Match, bytes]]
@@ -36,7 +36,7 @@ _Task: TypeAlias = Callable[[RecordChunk[About, Match], Callable[[], None]], Res
 def chunked(
     about: About, stored: Iterable[tuple[Match, object]]
 ) -> Iterator[RecordChunk[About, Match]]:
-    """Matches as chunks, at least one; a damaged record that is no blob any more is encoded."""
+    """Split matches into chunks, at least one; a damaged record that is no blob is encoded."""
     chunk: list[tuple[Match, bytes]] = []
     size = 0
     for match, record in stored:
@@ -52,7 +52,7 @@ def chunked(
 def on_all_cores(
     task: _Task[About, Match, Result], chunks: Iterable[RecordChunk[About, Match]], work: str
 ) -> Iterator[tuple[RecordChunk[About, Match], Result]]:
-    """Each chunk with its result, in order; `work` says in an error what the processes did.
+    """Yield each chunk with its result, in order; errors name the processes' `work`.
 
     Raises ArenaError if a process was killed.
     """
