@@ -1,5 +1,5 @@
 """Bots on other machines: a host runs their processes, and the arena referees their matches.
 
-The arena's part stands for a launcher (`remote_bot.py`), so that nothing else knows where a process
-runs. NATS says who is there and places bots; their bytes travel over the arena's own port.
+`remote_bot.py` takes the place of a launcher in the arena, so nothing else there knows where a
+process runs. Hosts report and receive bots over NATS; the bots' bytes use the arena's own port.
 """

@@ -1,8 +1,8 @@
 """Writes all that a NATS server needs to be a bus: certificates, keys and its configuration.
 
-A folder has a CA of its own and a certificate for the server, a key per user (`arena.nk`, and one
-per host), `nats-server.conf`, which is the operator's to edit and is written once, and
-`users.conf`, which says what each user may do and is written again whenever a host is added.
+The folder has a CA, a certificate for the server, and a key per user (`arena.nk`, and one per
+host). `nats-server.conf` is written once and is the operator's to edit. `users.conf` lists the
+permissions of each user, and is written again whenever a host is added.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-import nkeys  # type: ignore[import-untyped]  # it says nothing of its types
+import nkeys  # type: ignore[import-untyped]  # it has no type hints
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
@@ -27,8 +27,8 @@ from protocol.errors import UsageError
 
 __all__ = ["BusFolder", "set_up"]
 
-_ADDRESS = re.compile(r"[A-Za-z0-9.:*_-]+")  # names, also with a wildcard, and numeric ones
-_VALID_DAYS = 3650  # nobody renews it in the middle of a term
+_ADDRESS = re.compile(r"[A-Za-z0-9.:*_-]+")  # names, also with a wildcard, and IP addresses
+_VALID_DAYS = 3650  # so that nobody has to renew it in the middle of a term
 
 _SERVER_CONF = """\
 # The bus of Card Arena: nats-server -c {folder}/nats-server.conf
@@ -102,11 +102,11 @@ class BusFolder:
         return self.folder / f"{user}.nk"
 
     def hosts(self) -> list[str]:
-        """The names of those that have a key."""
+        """Return the names of the hosts that have a key."""
         return sorted(file.stem for file in self.folder.glob("*.nk") if file.stem != ARENA_USER)
 
     def addresses(self) -> list[str]:
-        """The names that the server's certificate has; none if there is no certificate."""
+        """Return the names in the server's certificate; none if there is no certificate."""
         if not self.server.exists():
             return []
         extensions = x509.load_pem_x509_certificate(self.server.read_bytes()).extensions
@@ -115,9 +115,9 @@ class BusFolder:
 
 
 def set_up(folder: Path, addresses: Sequence[str], hosts: Sequence[str]) -> BusFolder:
-    """Write what is missing, and keep the rest: another address of the server, or host, is added.
+    """Write missing files and keep the others; new addresses and hosts are added to the old ones.
 
-    Raises `UsageError` for a name that cannot be one, or if nobody has said any address.
+    Raises `UsageError` for an invalid name, or if no address is known.
     """
     for name in hosts:
         checked_host(name)
@@ -161,7 +161,7 @@ def _write_certificate(
     more: Sequence[x509.ExtensionType] = (),
     ca: tuple[x509.Name, ec.EllipticCurvePrivateKey] | None = None,
 ) -> None:
-    """Write a new key and its certificate, signed by a CA; without one it is a CA itself."""
+    """Write a new key and its certificate, signed by `ca`; without `ca` it is itself a CA."""
     key = ec.generate_private_key(ec.SECP256R1())
     subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
     issuer, signer = ca or (subject, key)

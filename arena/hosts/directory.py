@@ -1,7 +1,7 @@
-"""The hosts that an arena knows from the bus: asked for room, shown and drained.
+"""The hosts that an arena knows from the bus: it places bots on them, shows and drains them.
 
-It counts the bots that were lost with one. Nothing is ruled by these counts: a bot may have bad
-luck with its hosts.
+The directory also counts the bots that were lost with a host. These counts decide nothing: a bot
+may just have bad luck with its hosts.
 """
 
 from __future__ import annotations
@@ -24,16 +24,16 @@ from protocol.version import __version__
 __all__ = ["SILENT_S", "HostDirectory", "KnownHost", "unfit"]
 
 SILENT_S = 5.0
-"""A host that has not reported for so long is gone: ten of its reports are missing."""
+"""A host that has not reported for this long counts as gone: ten of its reports are missing."""
 
-_LONGEST = 300
+_LONGEST = 300  # letters of a host's error
 _TRIES = 3  # an order may be lost on the bus; the instructor's client gives up after 10 s
-_OBEYS_S = 2.0  # a host reports twice a second
+_OBEYS_S = 2.0  # how long to wait for the effect of an order; a host reports twice a second
 _LOOK_S = 0.1
 
 
 class KnownHost(msgspec.Struct, frozen=True, kw_only=True):
-    """What a host has said last; `seen_at` is on the loop's clock."""
+    """The last report of a host; `seen_at` is on the loop's clock."""
 
     report: HostReport
     seen_at: float
@@ -43,9 +43,9 @@ class KnownHost(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def unfit(kind: HostKind, programs: Iterable[SeatProgram], game: str, *, isolated: bool) -> str:
-    """Why hosts of a kind cannot run these programs, in a line; empty if they can.
+    """Return a line on why hosts of a kind cannot run these programs; empty if they can.
 
-    `game` is as in `HostKind.games`; `isolated` is whether bots are kept apart at the arena.
+    `game` is as in `HostKind.games`; `isolated` says whether the arena isolates its own bots.
     """
     if kind.arena_version != __version__:
         return f"it has version {kind.arena_version}, the arena {__version__}"
@@ -67,13 +67,13 @@ class HostDirectory:
 
     Args:
         arena: the name of this arena on the bus.
-        ticket: gives what a host of that name may open its link with at `url`, of which `ca` is the
-            certificate.
+        ticket: returns the ticket with which a host of that name opens its link.
+        url: where hosts open their links; `ca` is the certificate for it.
         own_bots: returns how many bots of this arena are on a host.
-        isolated: whether bots are isolated here, so that they have to be on hosts.
+        isolated: whether bots are isolated here, and so have to be on hosts, too.
 
     Attributes:
-        lost: how often a process of a bot was on a host when that was lost.
+        lost: how often a bot's process was lost with its host.
     """
 
     def __init__(
@@ -97,20 +97,20 @@ class HostDirectory:
         self._own_bots = own_bots
         self._isolated = isolated
         self._known: dict[str, KnownHost] = {}
-        self._starts: Counter[str] = Counter()  # by the bots' public names, as the losses
+        self._starts: Counter[str] = Counter()  # by the bots' public names, like the losses
         self._losses: Counter[str] = Counter()
         self._clock = asyncio.get_running_loop().time
 
     async def open(self) -> None:
-        """Hear hosts from now on; raises `BusDown`."""
+        """Receive the reports of hosts from now on; raises `BusDown`."""
         await self._bus.on_reports(self._take)
 
     def hosts(self) -> tuple[KnownHost, ...]:
-        """All that have reported since the arena began, by name."""
+        """Return all hosts that have reported since the arena began, by name."""
         return tuple(self._known[name] for name in sorted(self._known))
 
     def alive(self) -> tuple[HostReport, ...]:
-        """The reports of hosts that are there and take bots."""
+        """Return the reports of hosts that are alive and take bots."""
         now = self._clock()
         known = (host for host in self.hosts() if host.is_alive(now))
         return tuple(host.report for host in known if not host.report.is_draining)
@@ -125,12 +125,12 @@ class HostDirectory:
         warm_at: str = "",
         load: Mapping[str, float] | None = None,
     ) -> str:
-        """The host that keeps room for all `bots` of a match; empty if none has it now.
+        """Return a host that reserves room for all `bots` of a match; empty if none has it now.
 
-        The hosts that can run the programs are asked one after another: first `warm_at`, as other
-        bots of that match are warm there; then those with room, then those that may have to end
-        idle bots of other arenas for it. Of these who has the least `load` with matches of this
-        arena comes first, from 0 to 1; with 1 it is not asked.
+        The hosts that can run the programs are asked one after another: first `warm_at`, where
+        other bots of that match are warm; then hosts with room; then those that may have to end
+        idle bots of other arenas for it. Among equals the one with the least `load` comes first.
+        That is the load by matches of this arena, from 0 to 1; a host with 1 is not asked.
         """
         load = load or {}
         fit = [
@@ -158,12 +158,12 @@ class HostDirectory:
     # --- what people see and order ---
 
     def views(self) -> tuple[HostView, ...]:
-        """All hosts that have reported since the arena began, by name."""
+        """Return all hosts that have reported since the arena began, by name."""
         now = self._clock()
         return tuple(self._view(host, now) for host in self.hosts())
 
     def lost_bots(self) -> tuple[LostBot, ...]:
-        """The bots that were lost with a host; first who was more often than the others are."""
+        """Return the bots that were lost with a host, those with the most excess losses first."""
         starts = self._starts.total()
         rows = []
         for bot, lost in self._losses.items():
@@ -174,23 +174,23 @@ class HostDirectory:
         return tuple(sorted(rows, key=lambda row: (row.expected - row.lost, row.bot)))
 
     def started(self, bot: str) -> None:
-        """A process of a bot is being started on a host."""
+        """Count a start of a bot's process on a host."""
         self._starts[public_name(bot)] += 1
 
     def was_lost(self, bot: str) -> None:
-        """A host was lost with a process of a bot on it."""
+        """Count a process of a bot that was lost with its host."""
         self._losses[public_name(bot)] += 1
         self.lost += 1
 
     async def drain(self, host: str, is_draining: bool) -> None:
-        """Have a host take no more bots of any arena, or take them again.
+        """Tell a host to take no more bots of any arena, or to take them again.
 
-        It returns once the host says so. Raises UsageError if no host of that name reports, or it
-        cannot be told.
+        This returns once the host reports that. Raises UsageError if no host of that name reports,
+        or if it cannot be reached or does not obey.
         """
         now = self._clock()
         there = [each.report.host for each in self.hosts() if each.is_alive(now)]
-        if host not in there:  # else it would obey when it comes back
+        if host not in there:  # a silent host would obey only when it comes back
             names = ", ".join(there) or "none"
             raise UsageError(f"expected a host that reports ({names}), got {host!r}")
         for _ in range(_TRIES):
@@ -235,7 +235,7 @@ class HostDirectory:
     def _take(self, host: str, data: bytes) -> None:
         try:
             report = decode(data, HostReport)
-        except msgspec.DecodeError:  # of another version, or no report
+        except msgspec.DecodeError:  # from another version, or no report
             return
         error = one_line(report.last_error, _LONGEST)
         report = msgspec.structs.replace(report, host=host, last_error=error)

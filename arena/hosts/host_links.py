@@ -1,8 +1,8 @@
-"""Both ends of the links of hosts: who may open one at the arena's port, and when one is lost.
+"""Both ends of the links of hosts: authenticates a new link, and detects when a link is lost.
 
-A host opens its link with a ticket that it has from the bus, where nobody else hears what it is
-asked: so it is who it says. A link that does not answer pings is cut: its bots are lost, as the
-host ends them by then.
+A host opens its link with a ticket from the bus. Nobody else on the bus hears the messages to that
+host, so the ticket proves its identity. A link that does not answer pings is cut. Its bots are then
+lost, as the host has ended them by that time.
 """
 
 from __future__ import annotations
@@ -39,12 +39,12 @@ log = logging.getLogger(__name__)
 _TICKET_HEADER = "Arena-Ticket"
 _HOST_HEADER = "Arena-Host"
 
-_FRAME_BYTES = 2 * MOST_PIECE  # a message with a finding and 64 KiB of stderr has less
-_BUFFER_BYTES = 64 << 20  # programs are sent in pieces that the host asks for one by one
+_FRAME_BYTES = 2 * MOST_PIECE  # more than a message with a finding and 64 KiB of stderr
+_BUFFER_BYTES = 64 << 20  # programs are sent in pieces that the host requests one by one
 _PING_S = 2.0
 _SILENT_S = 8.0  # a host ends its bots within 10 s
-_ARENA_SILENT_S = 6.0  # an arena that is gone is noticed within 8 s
-_PART_BYTES = 2 << 20  # of a program: `PART_BYTES` in base64
+_ARENA_SILENT_S = 6.0  # with the pings, a host notices within 8 s that its arena is gone
+_PART_BYTES = 2 << 20  # more than a part of a program: `PART_BYTES` in base64
 _OPEN_S = 10.0
 
 
@@ -65,11 +65,11 @@ class _ArenaLink:
 
 
 class HostLinks(ConnectionOwner):
-    """All links of an arena, and their owner.
+    """Owns all links of an arena.
 
     Args:
-        opened: makes the launcher of a host that has opened its link.
-        closed: called with it when the link is lost, before its bots are.
+        opened: makes the launcher for a host that has opened its link.
+        closed: called with that launcher when the link is lost, before its bots are.
     """
 
     def __init__(
@@ -86,11 +86,11 @@ class HostLinks(ConnectionOwner):
         self._ping_at = 0.0
 
     def ticket(self, host: str) -> str:
-        """What a host of that name may open its link with."""
+        """Return the ticket with which a host of that name may open its link."""
         return hmac.digest(self._secret, host.encode(), "sha256").hex()
 
     def enter(self, caller: Caller, request: Request) -> None:
-        """Accept a host's link, or respond why not; a host's new link replaces its old one."""
+        """Accept a host's link, or respond why not; a new link of a host replaces the old one."""
         host = request.headers.get(_HOST_HEADER, "")
         ticket = request.headers.get(_TICKET_HEADER, "")
         if not hmac.compare_digest(ticket.encode(), self.ticket(host).encode()):
@@ -105,11 +105,11 @@ class HostLinks(ConnectionOwner):
             caller.hand_to(self, frame_bytes=_FRAME_BYTES, buffer_bytes=_BUFFER_BYTES)
 
     def bots(self, host: str) -> int:
-        """How many bots of this arena are on a host, with those that start or end."""
+        """Return how many bots of this arena are on a host, also starting and ending ones."""
         return sum(len(each) for each in self._launchers.values() if each.host == host)
 
     def tick(self, now: float) -> None:
-        """Ping hosts, and cut links that have been silent for long."""
+        """Ping the hosts, and cut links that have been silent for too long."""
         if now < self._ping_at:
             return
         self._ping_at = now + _PING_S
@@ -121,13 +121,13 @@ class HostLinks(ConnectionOwner):
                 connection.ping(b"")
 
     def roster_changed(self) -> None:
-        """Hosts have no token."""
+        """Do nothing, as hosts have no token."""
 
     def close(self) -> None:
         for connection in tuple(self._launchers):
             connection.cut()
 
-    # --- what connections tell; all else changes nothing here ---
+    # --- events of connections; others change nothing here ---
 
     def received(self, connection: Wire, frame: bytes, encoding: Encoding, arrived: float) -> None:
         launcher = self._launchers.get(connection)
@@ -162,7 +162,7 @@ class HostLinks(ConnectionOwner):
 
 
 class _HostLink:
-    """The host's end of one link; a `BotLink`. What is sent waits until the arena reads."""
+    """The host's end of one link; a `BotLink`. Messages are buffered until the arena reads."""
 
     def __init__(self, websocket: ClientConnection) -> None:
         self._websocket = websocket
@@ -181,7 +181,7 @@ class _HostLink:
         if websocket.state is State.OPEN and not websocket.transport.is_closing():
             send(frame)
             websocket.send_data()
-            if websocket.transport.get_write_buffer_size() > _BUFFER_BYTES:  # it does not read
+            if websocket.transport.get_write_buffer_size() > _BUFFER_BYTES:  # it reads too slowly
                 self.cut()
 
 
@@ -190,8 +190,8 @@ async def open_link(
 ) -> None:
     """Open the link of a host to an arena, and serve it until it is lost.
 
-    `ca` are certificates, in PEM, that the arena's own is checked by besides those of this machine.
-    `opened` returns who takes what comes. Raises `ArenaError` if there is no such arena.
+    `ca` are extra certificates, in PEM, to check the arena's by, besides those of this machine.
+    `opened` returns the object that takes what comes. Raises `ArenaError` if no arena answers.
     """
     context = ssl.create_default_context() if url.startswith("wss:") else None
     if context is not None and ca:

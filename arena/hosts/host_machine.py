@@ -1,4 +1,4 @@
-"""A host's machine: what can run there, each language and command tried, and what is short now."""
+"""Finds out what a host's machine can run, by trying it, and which resources are short."""
 
 from __future__ import annotations
 
@@ -36,15 +36,15 @@ COMMANDS: dict[str, tuple[str, ...]] = {
 }
 """Programs that start bots, each with arguments that make it succeed at once."""
 
-_TRY_S = 20.0  # the first start of a JVM on a loaded machine
+_TRY_S = 20.0  # enough for the first start of a JVM on a loaded machine
 _AT_ONCE = 4
-_MEMORY_MIB = 128  # with less the kernel swaps, and looks for whom to kill
-_DISK_MIB = 64  # programs are unpacked and started there
+_MEMORY_MIB = 128  # with less, the kernel swaps and may kill processes
+_DISK_MIB = 64  # programs are unpacked and started on the disk
 _MEMORY = Path("/proc/meminfo")
 
 
 def host_kind() -> HostKind:
-    """What can run on this machine; this takes a second or two."""
+    """Find out what can run on this machine; this takes a second or two."""
     return HostKind(
         arena_version=__version__,
         system=sys.platform,
@@ -57,14 +57,14 @@ def host_kind() -> HostKind:
 
 
 def isolation() -> str:
-    """How launched bots are kept from this machine and from each other; empty if they are not."""
+    """Return how bots are isolated from this machine and each other; empty if they are not."""
     if bubblewrap.probe() is not None:
         return ""
     return "bubblewrap" if cgroup.probe() is not None else "bubblewrap, cgroup"
 
 
 def working_commands() -> tuple[str, ...]:
-    """Those of `COMMANDS` that are on PATH and start with success."""
+    """Return those of `COMMANDS` that are on PATH and succeed."""
     with ThreadPoolExecutor(_AT_ONCE) as pool:
         works = pool.map(_works, COMMANDS)
         return tuple(sorted(name for name, good in zip(COMMANDS, works, strict=True) if good))
@@ -85,9 +85,10 @@ def _works(name: str) -> bool:
 
 
 def shortage(folders: Sequence[Path]) -> str:
-    """What is short now, in words: memory, or disk in one of these folders; empty if nothing is.
+    """Say what is short now: memory, or disk in one of these folders; empty if nothing is.
 
-    What a system does not say is not short. It is called in the event loop, so it is quick.
+    A resource that the system does not report is not short. This is quick enough for the event
+    loop.
     """
     for folder in folders:
         with suppress(OSError):

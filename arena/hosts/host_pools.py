@@ -1,4 +1,4 @@
-"""The processes of launched bots on hosts: a pool for each host, and room for more of them."""
+"""Launched bots' processes on hosts: keeps a pool for each host, and asks hosts for more room."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ from protocol.errors import ArenaError, UsageError
 
 __all__ = ["HostPools"]
 
-_ASKS = 4  # at once, for matches that have no room
-_AGAIN_S = 1.0  # after hosts had none
+_ASKS = 4  # most requests at once, for matches without room
+_AGAIN_S = 1.0  # pause after no host had room
 
 
 class HostPools:
-    """The pools of all hosts that have a link to this arena.
+    """The pools of all hosts with a link to this arena.
 
     Attributes:
-        directory: whom to ask for room; None before the bus is there.
-        on_room: called when a match may have room that had none.
+        directory: the hosts to ask for room; None until the bus is connected.
+        on_room: called when there may be room for a match that had none.
     """
 
     def __init__(
@@ -49,15 +49,15 @@ class HostPools:
 
     @property
     def pools(self) -> Sequence[ProcessPool]:
-        """Those where matches may begin: a host that is draining plays what it has to its end."""
+        """The pools where matches may begin: a draining host only ends its matches."""
         draining = self._draining
         return tuple(pool for at, pool in self._pools.items() if at.host not in draining)
 
     @property
     def at_once(self) -> int:
-        """How many matches of this arena are played at once on the hosts that are there.
+        """How many matches of this arena can be played at once on the hosts that are there.
 
-        A link goes on without the bus.
+        A host without a report still counts by its link, which goes on without the bus.
         """
         alive = () if self.directory is None else self.directory.alive()
         at_once = {report.host: _at_once(report.cores) for report in alive}
@@ -65,11 +65,11 @@ class HostPools:
         return sum(at_once[host] for host in at_once.keys() - self._draining)
 
     def is_portable(self, name: str, game: str) -> bool:
-        """Whether hosts can start a bot that was launched here, as far as is known by now."""
+        """Return whether hosts can start a bot that was launched here, as far as is known."""
         return self._programs.is_portable(name, game)
 
     def opened(self, host: str, link: BotLink) -> RemoteLauncher:
-        """A host has opened its link: make a pool for it."""
+        """Make a pool for a host that has opened its link."""
         launcher = RemoteLauncher(
             host,
             link,
@@ -95,7 +95,7 @@ class HostPools:
         return launcher
 
     def closed(self, launcher: RemoteLauncher) -> None:
-        """A host has no link any more."""
+        """Close the pool of a host whose link is lost."""
         self._pools.pop(launcher).close()
         self.on_room()
 
@@ -115,7 +115,7 @@ class HostPools:
 
     @property
     def _draining(self) -> set[str]:
-        """The hosts that take no more bots, as far as they have said so."""
+        """The hosts that have reported that they take no more bots."""
         known = () if self.directory is None else self.directory.hosts()
         return {each.report.host for each in known if each.report.is_draining}
 
@@ -143,7 +143,7 @@ class HostPools:
     async def _prepared(self, launcher: RemoteLauncher, bot: SeatBot) -> Launch:
         try:
             program = await self._programs.seat_program(*bot)
-        except UsageError as error:  # it cannot be sent, which is known from now on
+        except UsageError as error:  # it cannot be sent; `is_portable` knows that from now on
             raise HostLost(str(error)) from None
 
         def launch(key: str) -> Awaitable[SupervisedBot]:
@@ -154,5 +154,5 @@ class HostPools:
 
 
 def _at_once(cores: int) -> int:
-    """How many matches a host plays at once: more than compute, as questions are on their way."""
+    """Return how many matches a host plays at once: more than cores, as many wait for messages."""
     return 2 * cores + 2

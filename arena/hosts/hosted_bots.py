@@ -1,13 +1,12 @@
 """A host: runs bots on this machine for the arenas of a bus, and judges nothing.
 
-It says twice a second what it is and has. An arena asks for room for all launched bots of a match;
-a host that has it keeps it for some seconds, and opens a link to that arena. When memory is short,
-arenas are served in turn, and processes that have nothing to do are asked to make room.
+A host reports its kind and its room twice a second. An arena asks for room for all launched bots of
+a match. If the host has it, it reserves it for some seconds and opens a link to that arena. When
+memory is short, arenas are served in turn, and idle processes are asked to make room.
 
-Bots are started, read and stopped as their arena says over its link. What a bot writes goes to the
-arena as it comes, each piece with what the host reads of the bot at that moment. What the arena
-writes to a bot is handed over at once, but for questions: a bot that is asked waits for a core, and
-its time begins when it has one.
+The arena starts, reads and stops its bots over the link. A bot's output goes to the arena as it
+comes, each piece with a reading of the bot at that moment. Input for a bot is handed over at once,
+except for questions: a bot that is asked waits for a core, and its time begins when it has one.
 """
 
 from __future__ import annotations
@@ -43,16 +42,16 @@ __all__ = ["READING_S", "BotHost", "HostedBots", "Launches", "OpenLink", "Progra
 log = logging.getLogger(__name__)
 
 READING_S = 0.1
-"""Between two readings of a bot that has not answered yet."""
+"""The pause between two readings of a bot that has not answered yet."""
 
 REPORT_S = 0.5
 KEPT_S = 10.0
-"""For how long room is kept for bots that an arena has asked for."""
-_WAITS_S = 3.0  # an arena that was refused asks again each second
-_KILLED_S = 1.0  # who ends a whole job signals its processes one after another
+"""How long room is reserved for bots that an arena has asked for."""
+_WAITS_S = 3.0  # a refused arena that still wants room asks again each second
+_KILLED_S = 1.0  # a job that is ended as a whole gets its signals one process after another
 
 Programs: TypeAlias = Callable[[messages.SeatProgram, str, str, Fetch], Awaitable[Program]]
-"""(program, game, name of the bot, fetch) → how it is launched, once it was fetched and built."""
+"""(program, game, name of the bot, fetch) → how to launch it, once it is fetched and built."""
 
 Launches: TypeAlias = Callable[[Limits, Sequence[Path], OnFinding], Launcher]
 """Makes the launcher of an arena's bots."""
@@ -60,12 +59,12 @@ Launches: TypeAlias = Callable[[Limits, Sequence[Path], OnFinding], Launcher]
 OpenLink: TypeAlias = Callable[[str, str, str, Callable[[BotLink], "HostedBots"]], Awaitable[None]]
 """(url, ticket, ca, opened): opens the link to an arena and serves it until it is lost.
 
-It calls `opened` with the link, and its result with what comes; raises `ArenaError`.
+It calls `opened` with the link, and hands what comes to the result; raises `ArenaError`.
 """
 
 
 class _HostedBot(asyncio.Protocol):
-    """A bot's process, and what passes through its pipes. To asyncio it reads the output."""
+    """A bot's process and its pipes; as an asyncio protocol, it reads the bot's output."""
 
     starting: asyncio.Task[None]
 
@@ -77,17 +76,17 @@ class _HostedBot(asyncio.Protocol):
         self.outward: asyncio.WriteTransport | None = None
         self.handed_at = 0.0
         self.launched: LaunchedBot | None = None
-        self.is_asked = False  # and has not answered since
+        self.is_asked = False  # and has not answered yet
         self.finding: Finding | None = None
         self._bots = bots
         self._gate: Gate = bots.host.gate
         self._loop = asyncio.get_running_loop()
-        self._queued = deque[tuple[bool, bytes]]()  # input that waits for a core, and what follows
+        self._queued = deque[tuple[bool, bytes]]()  # input waiting for a core, and what follows it
         self._inward: asyncio.ReadTransport | None = None
         self._is_waiting = False  # for a core
-        self._is_ending = False  # its input, after what is queued
-        self._handed = 0
-        self._told = 0  # bytes of its stderr
+        self._is_ending = False  # its input ends after what is queued
+        self._handed = 0  # bytes of input
+        self._told = 0  # bytes of its stderr that were sent
 
     @property
     def reading(self) -> BotReading:
@@ -108,7 +107,7 @@ class _HostedBot(asyncio.Protocol):
     # --- input ---
 
     def take(self, data: bytes, *, asks: bool) -> None:
-        """Hand input over in its order, with a core if it asks."""
+        """Hand input over in order; if it asks something, wait for a core first."""
         self._queued.append((asks, data))
         if len(self._queued) == 1:
             self._hand_on()
@@ -118,19 +117,19 @@ class _HostedBot(asyncio.Protocol):
         self._hand_on()
 
     async def core(self) -> None:
-        """Wait for a core, which it has until it has written a line, or of a WebSocket anything."""
+        """Wait for a core; the bot has it until it writes a line (relayed bots: anything)."""
         has_core = self._loop.create_future()
         self._gate.enter(self, partial(has_core.set_result, None), self._used_ms)
         await has_core
         self.is_asked = True
 
     def let_go(self) -> None:
-        """Give its core to others, and wait for none."""
+        """Release the bot's core, or stop waiting for one."""
         self.is_asked = self._is_waiting = False
         self._gate.leave(self)
 
     def _hand_on(self) -> None:
-        """Hand over what is queued, up to a question that has to wait for a core."""
+        """Hand over queued input, up to a question that has to wait for a core."""
         while self._queued and not self._is_waiting:
             if self._queued[0][0] and not self.is_asked:
                 self._is_waiting = True
@@ -141,11 +140,11 @@ class _HostedBot(asyncio.Protocol):
             self.outward.close()
 
     def _begin(self) -> None:
-        """It has a core."""
+        """Hand over the question, as the bot now has a core."""
         self.is_asked, self._is_waiting = True, False
         self._bots.read_later(self)
         self._hand_over()
-        self._loop.call_soon(self._hand_on)  # `enter` may be on its way out
+        self._loop.call_soon(self._hand_on)  # not at once: `enter` may not have returned yet
 
     def _hand_over(self) -> None:
         _, data = self._queued.popleft()
@@ -158,7 +157,7 @@ class _HostedBot(asyncio.Protocol):
         launched = self.launched
         return 0.0 if launched is None else launched.cpu_ms() + (launched.waited_ms() or 0.0)
 
-    # --- output: what asyncio calls ---
+    # --- output: called by asyncio ---
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         assert isinstance(transport, asyncio.ReadTransport), "it is a pipe's"
@@ -182,7 +181,7 @@ class _HostedBot(asyncio.Protocol):
             (self._inward.resume_reading if goes_on else self._inward.pause_reading)()
 
     def tell_stderr(self) -> None:
-        """Send what it has written there since the last time, as far as that is kept."""
+        """Send what the bot has written to stderr since the last time, as far as it is kept."""
         if self.stderr.written != self._told:
             new = self.stderr.since(self._told)
             self._told = self.stderr.written
@@ -207,7 +206,7 @@ class _Input(asyncio.BaseProtocol):
         self._bot.outward = transport
 
     def resume_writing(self) -> None:
-        """It has read all that was handed over."""
+        """Note when the bot has read all of its input."""
         self._bot.handed_at = asyncio.get_running_loop().time()
 
     def connection_lost(self, exc: Exception | None) -> None:
@@ -215,11 +214,11 @@ class _Input(asyncio.BaseProtocol):
 
 
 class HostedBots:
-    """The bots of one arena; `limits` are those of memory and processes for all of them.
+    """The bots of one arena; `limits` apply to each of them.
 
     Attributes:
-        link: the link to the arena, once it `is_open`.
-        kept: until when room is kept for each bot that is to come.
+        link: the link to the arena, once `is_open` is done.
+        kept: for each bot that is still to come, until when its room is reserved.
     """
 
     link: BotLink
@@ -239,21 +238,21 @@ class HostedBots:
         self._reads: asyncio.TimerHandle | None = None
 
     def __len__(self) -> int:
-        """How many bots there are, with those that start or end."""
+        """Return how many bots there are, also starting and ending ones."""
         return len(self._bots)
 
     def taken(self, now: float) -> int:
-        """For how many bots it has room."""
+        """Return how many places are taken: bots and reserved room."""
         self.kept = [until for until in self.kept if until > now]
         return len(self.kept) + len(self)
 
     @property
     def programs(self) -> tuple[str, ...]:
-        """The keys of their programs; may be read in a thread."""
+        """The keys of the bots' programs; may be read in a thread."""
         return tuple(bot.program for bot in tuple(self._bots.values()))
 
     async def close(self) -> None:
-        """End all bots, and keep nothing."""
+        """End all bots."""
         if self._reads is not None:
             self._reads.cancel()
         for bot in self._bots.values():
@@ -273,13 +272,13 @@ class HostedBots:
     # --- what comes over the link ---
 
     def piece(self, frame: bytes) -> None:
-        """Take input of a bot; raises `struct.error` if it is no piece."""
+        """Take input for a bot; raises `struct.error` if the frame is no piece."""
         seat, asks, data = read_input(frame)
         if (bot := self._bots.get(seat)) is not None:
             bot.take(data, asks=asks)
 
     def message(self, frame: bytes) -> None:
-        """Take a message; raises `msgspec.DecodeError` if it is none."""
+        """Take a message; raises `msgspec.DecodeError` if the frame is none."""
         message = messages.from_arena(frame)
         if isinstance(message, messages.StartBot):
             self._start(message)
@@ -316,7 +315,7 @@ class HostedBots:
     def _start(self, message: messages.StartBot) -> None:
         bot = self._bots[message.seat] = _HostedBot(self, message)
         bot.starting = self._tasks.start(self._launch(bot, message))
-        del self.kept[:1]  # its room, if that is still kept
+        del self.kept[:1]  # the bot's room, if it is still reserved
 
     async def _launch(self, bot: _HostedBot, message: messages.StartBot) -> None:
         try:
@@ -324,7 +323,7 @@ class HostedBots:
             program = await self.host.programs(message.program, message.game, bot.name, fetch)
             await bot.core()
             launched = await self._launcher.start(bot.name, program, stderr_tail=bot.stderr)
-            # Before its output is read, which may come at once.
+            # Set this before the output is read, which may come at once.
             bot.launched = launched
             self.link.tell(
                 messages.BotStarted(
@@ -336,7 +335,7 @@ class HostedBots:
             )
             await bot.connect(launched)
             self.read_later(bot)
-        except Exception as error:  # whatever it is: the arena waits for an answer
+        except Exception as error:  # any error: the arena waits for an answer
             if not isinstance(error, ArenaError | OSError):
                 log.exception("%s cannot be started", bot.name)
             if bot.launched is not None:
@@ -345,7 +344,7 @@ class HostedBots:
             self.link.tell(messages.StartRefused(bot.seat, str(error)))
 
     async def _stop(self, bot: _HostedBot) -> None:
-        """End a bot; one that still starts is given up."""
+        """End a bot, or cancel its start."""
         bot.let_go()
         bot.starting.cancel()
         await asyncio.wait((bot.starting,))
@@ -356,7 +355,7 @@ class HostedBots:
             self.link.tell(messages.BotEnded(bot.seat, bot.finding))
 
     def _found(self, name: str, finding: Finding) -> None:
-        """A bot has ended by itself, or was ended at one of its limits."""
+        """Handle the end of a bot that ended by itself or at one of its limits."""
         bot = next(bot for bot in self._bots.values() if bot.name == name)
         bot.tell_stderr()
         bot.finding = finding
@@ -364,7 +363,7 @@ class HostedBots:
         self._tasks.start(self._crashed(bot) if crashed else self._stop(bot))
 
     async def _crashed(self, bot: _HostedBot) -> None:
-        """End what is left of a bot, unless all of this host was killed, which is no offence."""
+        """End the rest of a bot, unless the whole host was killed, which is no offence."""
         crashed_at = self._loop.time()
         await asyncio.sleep(_KILLED_S)
         if abs(self.host.left_at - crashed_at) <= _KILLED_S:
@@ -396,18 +395,18 @@ class HostedBots:
 
 
 class BotHost:
-    """One host; `report` is what it says of itself, as far as that does not change.
+    """One host; `report` has the constant parts of its reports.
 
     Args:
         fitting: returns how many bots with these limits fit into the machine's memory.
-        programs: fetches and builds; raises `ArenaError` for what cannot be started here.
-        hidden: files that no bot sees.
-        shortage: returns what this machine has too little of just now, in words; empty if nothing.
+        programs: fetches and builds; raises `ArenaError` for programs that cannot start here.
+        hidden: files that no bot may see.
+        shortage: says what this machine is short of now; empty if nothing.
         tell: called with a line for the operator.
 
     Attributes:
-        is_draining: whether it takes no more bots, as an operator says.
-        left_at: when it was told to leave; infinite if it was not.
+        is_draining: whether it takes no more bots, by an operator's order.
+        left_at: when it was told to leave; infinite before.
     """
 
     def __init__(
@@ -434,8 +433,8 @@ class BotHost:
         self._tell = tell
         self._link_error = ""  # why the last link could not be opened
         self._arenas: dict[str, HostedBots] = {}
-        self._refused: dict[str, float] = {}  # when each arena was refused that asks again
-        self._served: dict[str, int] = {}  # the turn in which each arena was given room last
+        self._refused: dict[str, float] = {}  # when each waiting arena was last refused
+        self._served: dict[str, int] = {}  # the turn in which each arena last got room
         self._turns = itertools.count()
         self._loop = asyncio.get_running_loop()
         self._lag = Lag(self._loop.time())
@@ -443,17 +442,17 @@ class BotHost:
 
     @property
     def is_leaving(self) -> bool:
-        """Whether it ends when its bots have played."""
+        """Whether the host ends once its bots have played."""
         return self.left_at < math.inf
 
     @property
     def bots(self) -> int:
-        """How many there are, of all arenas."""
+        """How many bots there are, of all arenas."""
         return sum(len(bots) for bots in self._arenas.values())
 
     @property
     def programs_in_use(self) -> tuple[str, ...]:
-        """The keys of the programs of all bots that are there; may be read in a thread."""
+        """The keys of all bots' programs; may be read in a thread."""
         return tuple(key for bots in tuple(self._arenas.values()) for key in bots.programs)
 
     @property
@@ -468,11 +467,11 @@ class BotHost:
         )
 
     def lag_s(self) -> float:
-        """How late this process's event loop has been in all."""
+        """Return how late this process's event loop has been in total, in seconds."""
         return self._lag.all_stalls_s(self._loop.time())
 
     async def run(self, publish: Callable[[bytes], Awaitable[None]]) -> None:
-        """Report, measure and share the cores, until it has left: it has no bot any more."""
+        """Report, measure and share the cores, until the host leaves and has no bots."""
         report_at = look_at = self._loop.time()
         while True:
             now = self._loop.time()
@@ -491,7 +490,7 @@ class BotHost:
             await asyncio.sleep(TICK_S)
 
     async def place(self, data: bytes) -> bytes:
-        """Answer an arena that asks for room: a `BotsPlaced`."""
+        """Answer an arena's request for room with a `BotsPlaced`."""
         try:
             wanted = messages.decode(data, messages.PlaceBots)
             why = self._refusal(wanted)
@@ -501,13 +500,13 @@ class BotHost:
             why = f"expected a request for room: {error}"
         except ArenaError as error:
             why = str(error)
-            if why != self._link_error:  # the arena asks again each second
+            if why != self._link_error:  # the arena repeats its request each second
                 self._tell(why)
             self._link_error = why
         return messages.encode(messages.BotsPlaced(self._report.host, why))
 
     def drain(self, data: bytes) -> None:
-        """Take no more bots, or take them again, as an operator says."""
+        """Take no more bots, or take them again, by an operator's order."""
         was_draining = self.is_draining
         self.is_draining = messages.decode(data, messages.DrainHost).is_draining
         if self.is_draining is not was_draining:
@@ -529,7 +528,7 @@ class BotHost:
         return self._fitting(limits) - sum(bots.taken(now) for bots in self._arenas.values())
 
     def _refusal(self, wanted: messages.PlaceBots) -> str:
-        """Why an arena gets no room now; empty if it does."""
+        """Say why an arena gets no room now; empty if it does."""
         now, arena = self._loop.time(), wanted.arena
         if self.is_draining or self.is_leaving:
             return "it takes no more bots"
@@ -539,7 +538,7 @@ class BotHost:
         missing = wanted.bots - self._room(wanted.limits)
         if missing > 0:
             self._refused[arena] = now
-            # The one that asks has replaced its own idle bots before it asks.
+            # The arena has already replaced its own idle bots before it asks.
             others = (bots for bots in self._arenas.values() if bots.arena != arena)
             if (most := max(others, key=len, default=None)) is not None:
                 most.ask_to_retire(missing)
@@ -552,7 +551,7 @@ class BotHost:
         return ""
 
     async def _serve(self, wanted: messages.PlaceBots) -> None:
-        """Keep room for an arena's bots, and have a link to it."""
+        """Reserve room for an arena's bots, and wait for the link to it."""
         arena = wanted.arena
         bots = self._arenas.get(arena)
         if bots is None:
@@ -564,7 +563,7 @@ class BotHost:
         await asyncio.shield(bots.is_open)
 
     async def _link(self, bots: HostedBots, wanted: messages.PlaceBots) -> None:
-        """Keep the link to an arena; when it is lost, nothing is left of its bots."""
+        """Keep the link to an arena; when it is lost, end all of its bots."""
         why = ArenaError("the link was closed")
 
         def opened(link: BotLink) -> HostedBots:

@@ -1,10 +1,10 @@
-"""What arenas and hosts tell each other: on the bus in msgpack, on a link in JSON and in pieces.
+"""The messages of arenas and hosts: on the bus in msgpack, on a link in JSON and in pieces.
 
-On the bus it is said who is there, and asked which host takes the bots of a match. All else is said
-on the link of one arena and one host: a WebSocket at the arena's port, opened by the host. A text
-frame is a message. A binary frame is a piece of a bot's bytes, with a header: to the host the
-seat's number alone, to the arena a `BotReading` of the bot at the moment at which the bytes came.
-Both ends must be of one version (`HostKind`).
+On the bus, hosts report themselves, and arenas ask them to take the bots of a match. Everything
+else is on the link of one arena and one host: a WebSocket at the arena's port, opened by the host.
+A text frame is a message. A binary frame is a piece of a bot's bytes with a header: to the host,
+the seat and whether the bot is asked; to the arena, a `BotReading` from when the bytes came. Both
+ends must have the same version (`HostKind`).
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ __all__ = [
 ]
 
 MOST_PIECE = 256 << 10
-"""Bytes of a bot in one frame, at most."""
+"""Most bytes of a bot in one frame."""
 
 _INPUT = struct.Struct("<I?")
 _OUTPUT = struct.Struct("<IQddddd")
@@ -68,7 +68,7 @@ T = TypeVar("T")
 
 
 class HouseBot(msgspec.Struct, frozen=True, tag="house"):
-    """A house bot, which every host has, as versions are equal."""
+    """A house bot, which every host of the same version has."""
 
     bot: str
 
@@ -78,7 +78,7 @@ class HouseBot(msgspec.Struct, frozen=True, tag="house"):
 
 
 class Source(msgspec.Struct, frozen=True, tag="source"):
-    """A program that was handed in: its canonical tar, which the host builds itself."""
+    """A submitted program: its canonical tar, which the host builds itself."""
 
     key: str  # SHA-256 of the tar
     size: int
@@ -92,42 +92,42 @@ SeatProgram: TypeAlias = HouseBot | Source | Bundle
 
 
 class HostKind(msgspec.Struct, frozen=True, kw_only=True):
-    """What can be played on a host: tried, not guessed."""
+    """What a host can play, found out by trying."""
 
     arena_version: str
     system: str  # `linux`
     machine: str  # `x86_64`
     isolation: str  # how bots are isolated, in words; empty if they are not
-    languages: tuple[str, ...]  # of programs that are handed in, by their names; sorted
-    commands: tuple[str, ...]  # programs on PATH that were started with success; sorted
-    games: tuple[str, ...]  # names; with a package `leduc 1.0`; sorted
+    languages: tuple[str, ...]  # of submissions, by name; sorted
+    commands: tuple[str, ...]  # programs on PATH that start successfully; sorted
+    games: tuple[str, ...]  # names; from a package as `leduc 1.0`; sorted
 
 
 class HostReport(msgspec.Struct, frozen=True, kw_only=True):
-    """What a host says of itself twice a second, to all arenas."""
+    """A host's report about itself, sent twice a second to all arenas."""
 
     host: str
-    session: str  # a new one at each start
+    session: str  # new at each start
     kind: HostKind
     cores: int
     memory_mib: int
-    bots: int  # processes that are there, of all arenas
-    room: int  # for how many more bots there is memory, without ending idle ones
+    bots: int  # running processes, of all arenas
+    room: int  # how many more bots fit into memory without ending idle ones
     is_draining: bool = False
-    lag_ms: float = 0.0  # the worst of its event loop in the last seconds
+    lag_ms: float = 0.0  # the longest delay of its event loop in the last seconds
     last_error: str = ""
 
 
 class PlaceBots(msgspec.Struct, frozen=True, kw_only=True):
-    """An arena asks a host to take the bots of a match: all of them, or none.
+    """A request of an arena to a host to take all bots of a match, or none.
 
     Attributes:
         arena: the name of the arena on the bus.
         bots: how many.
-        limits: of every bot that the arena launches; only those of memory count here.
+        limits: those of every bot that the arena launches; only the memory limits matter here.
         url: where the host opens its link, if it has none to this arena.
-        ticket: with it the arena knows the host there.
-        ca: certificates that the arena's own is checked by, besides the host's; empty for none.
+        ticket: proves the host's identity there.
+        ca: certificates to check the arena's by, besides the host's own; empty for none.
     """
 
     arena: str
@@ -139,14 +139,14 @@ class PlaceBots(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class BotsPlaced(msgspec.Struct, frozen=True):
-    """The host keeps room for them, for some seconds; without one it says why not."""
+    """The answer: the host reserves room for some seconds, or says `why` it does not."""
 
     host: str
     why: str = ""
 
 
 class DrainHost(msgspec.Struct, frozen=True):
-    """An operator has a host take no more bots, or take them again."""
+    """An operator's order to take no more bots, or to take them again."""
 
     is_draining: bool
 
@@ -155,7 +155,7 @@ class DrainHost(msgspec.Struct, frozen=True):
 
 
 class _OfSeat(msgspec.Struct, frozen=True):
-    """A message about one bot, by its seat: a number that the arena has not used before."""
+    """A message about one bot, by its seat: a number that the arena uses only once."""
 
     seat: int
 
@@ -163,7 +163,7 @@ class _OfSeat(msgspec.Struct, frozen=True):
 class StartBot(_OfSeat, frozen=True, kw_only=True, tag="start"):
     """Start a bot in a seat."""
 
-    name: str  # unique among those of this arena; the bot is told its public part
+    name: str  # unique in this arena; the bot is told its public part
     game: str
     program: SeatProgram
     limits: Limits
@@ -171,7 +171,7 @@ class StartBot(_OfSeat, frozen=True, kw_only=True, tag="start"):
 
 
 class ProgramPart(msgspec.Struct, frozen=True, tag="part"):
-    """Bytes of a program that the host has asked for; empty with a reason if there are none."""
+    """A requested part of a program; empty, with the reason `why`, if there is none."""
 
     key: str
     offset: int
@@ -180,17 +180,17 @@ class ProgramPart(msgspec.Struct, frozen=True, tag="part"):
 
 
 class EndBotInput(_OfSeat, frozen=True, tag="end_input"):
-    """Nothing more is written to a bot."""
+    """The input of a bot has ended."""
 
 
 class RestBot(_OfSeat, frozen=True, tag="rest"):
-    """Read nothing of a bot until it `goes_on`, as it has said too much."""
+    """Stop reading a bot that writes too much, or read again if it `goes_on`."""
 
     goes_on: bool
 
 
 class StopBot(_OfSeat, frozen=True, tag="stop"):
-    """End a bot and all that it has started; `BotEnded` follows."""
+    """End a bot and all processes that it has started; `BotEnded` follows."""
 
 
 FromArena: TypeAlias = StartBot | ProgramPart | EndBotInput | RestBot | StopBot
@@ -207,7 +207,7 @@ class WantedPart(msgspec.Struct, frozen=True, tag="program"):
 
 
 class BotStarted(_OfSeat, frozen=True, kw_only=True, tag="started"):
-    """A bot runs. `enforced` says which limits it is held to, and by what, for people."""
+    """A bot runs. `enforced` tells people which limits it is held to, and by what."""
 
     enforced: str
     is_metered: bool
@@ -215,13 +215,13 @@ class BotStarted(_OfSeat, frozen=True, kw_only=True, tag="started"):
 
 
 class StartRefused(_OfSeat, frozen=True, tag="failed"):
-    """A bot cannot be started on this host, which is no offence."""
+    """A bot cannot be started on this host; that is no offence."""
 
     why: str
 
 
 class BotStderr(_OfSeat, frozen=True, tag="stderr"):
-    """What a bot has just written to stderr."""
+    """New output of a bot on stderr."""
 
     data: bytes
 
@@ -231,44 +231,44 @@ class WholeBotOutput(_OfSeat, frozen=True, tag="whole_output"):
 
 
 class BotEnded(_OfSeat, frozen=True, tag="ended"):
-    """Nothing is left of a bot; `finding` is its offence if it was not stopped."""
+    """A bot has ended completely; `finding` is its offence if it was not stopped."""
 
     finding: Finding | None = None
 
 
 class RetireBot(_OfSeat, frozen=True, tag="retire"):
-    """The host needs the room of a bot if that is idle: the arena stops it, or ignores this."""
+    """The host needs a bot's room: the arena stops the bot if it is idle, or ignores this."""
 
 
 AboutBot: TypeAlias = BotStarted | StartRefused | BotStderr | WholeBotOutput | BotEnded | RetireBot
-"""What a host says of one bot."""
+"""What a host reports about one bot."""
 
 FromHost: TypeAlias = WantedPart | AboutBot
 
 
-# --- how it is sent ---
+# --- encoding ---
 
 encode = msgspec.msgpack.encode
-"""One message in msgpack, for the bus."""
+"""Encode a message in msgpack, for the bus."""
 
 
 def decode(data: bytes, kind: type[T]) -> T:
-    """Read a message of the bus; raises `msgspec.DecodeError` if it is not of that kind."""
+    """Decode a message from the bus; raises `msgspec.DecodeError` if it is of another kind."""
     return msgspec.msgpack.decode(data, type=kind)
 
 
 on_link = msgspec.json.Encoder().encode
-"""One message in JSON, for the link."""
+"""Encode a message in JSON, for the link."""
 
 from_arena = msgspec.json.Decoder(FromArena).decode
-"""Read a message at the host; raises `msgspec.DecodeError` if it is none."""
+"""Decode a message at the host; raises `msgspec.DecodeError` if it is none."""
 
 from_host = msgspec.json.Decoder(FromHost).decode
-"""Read a message at the arena; raises `msgspec.DecodeError` if it is none."""
+"""Decode a message at the arena; raises `msgspec.DecodeError` if it is none."""
 
 
 class BotLink(Protocol):
-    """One end of a link; what is sent when it is lost goes nowhere."""
+    """One end of a link; messages sent after it is lost are dropped."""
 
     def tell(self, message: FromArena | FromHost) -> None:
         """Send a message."""
@@ -277,40 +277,40 @@ class BotLink(Protocol):
         """Send a piece with its header."""
 
     def cut(self) -> None:
-        """End it at once."""
+        """Cut the link at once."""
 
 
 class BotReading(NamedTuple):
-    """What a host reads of a bot at one moment; times are in seconds of the host's own clock.
+    """A host's measurements of a bot at one moment, in seconds of the host's own clock.
 
-    A host that stood still charges nobody for that: `lag_s` is for how long its event loop has done
-    so in all, as far as it was a tenth of a second or more at once.
+    Time in which the host stood still is charged to nobody: `lag_s` is the total delay of its event
+    loop, counting delays of a tenth of a second or more.
     """
 
     seat: int
     handed: int  # bytes of input that the bot's pipe has taken
     at: float
-    handed_at: float  # when it took the latest of them
+    handed_at: float  # when the pipe took the last of them
     cpu_ms: float
-    waited_ms: float  # ready to run, and without a core; negative where the system does not say
+    waited_ms: float  # ready to run but without a core; negative if the system does not tell
     lag_s: float
 
     def piece(self, data: bytes = b"") -> bytes:
-        """The reading before some bytes that the bot has just written."""
+        """Return a frame: this reading, then bytes that the bot has just written."""
         return _OUTPUT.pack(*self) + data
 
 
 def input_piece(seat: int, data: bytes, *, asks: bool) -> bytes:
-    """Bytes for a bot; `asks` says that it has to answer, and so waits for a core."""
+    """Return a frame with bytes for a bot; if it `asks` for an answer, the bot waits for a core."""
     return _INPUT.pack(seat, asks) + data
 
 
 def read_input(piece: bytes) -> tuple[int, bool, bytes]:
-    """The seat, whether it is asked, and the bytes; raises `struct.error` if it is no piece."""
+    """Return seat, whether it is asked, and bytes; raises `struct.error` if it is no piece."""
     seat, asks = _INPUT.unpack_from(piece)
     return seat, asks, piece[_INPUT.size :]
 
 
 def read_output(piece: bytes) -> tuple[BotReading, bytes]:
-    """The reading and the bytes; raises `struct.error` if it is no piece."""
+    """Return the reading and the bytes; raises `struct.error` if it is no piece."""
     return BotReading(*_OUTPUT.unpack_from(piece)), piece[_OUTPUT.size :]

@@ -1,16 +1,16 @@
-"""The bus in NATS: one connection to a server, made again for ever whenever it is lost.
+"""The bus in NATS: one connection to a server, renewed for ever whenever it is lost.
 
-- `arena.host.HOST`: what a host says of itself; may be lost.
+- `arena.host.HOST`: a host's reports; they may be lost.
 - `arena.place.HOST`: requests for room.
 - `arena.drain.HOST`: an operator's order.
 
-Nothing is kept on the bus. Names of hosts are words without dots and spaces.
+Nothing is stored on the bus. Names of hosts are words without dots and spaces.
 
-A client of nats-py lives as long as its TCP connection, and a fresh one follows it: nothing that
-was buffered for the old one is sent late, and no state survives in which its own reconnection ends
-(a refused login, an error while reading). It pings the server, which may be gone behind a proxy.
-Each request has a subscription of its own for the reply: nats-py may lose one that all requests
-share (its issue 667).
+A client of nats-py is used for one TCP connection only, and a fresh one follows. So nothing that
+was buffered for the old connection is sent late, and no error (a refused login, one while reading)
+ends the reconnecting. The client pings the server, which may be gone behind a proxy. Each request
+has its own subscription for the reply, as nats-py may lose one that all requests share (its issue
+667).
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 import nats.aio.client
 import nats.errors
-import nkeys  # type: ignore[import-untyped]  # it says nothing of its types
+import nkeys  # type: ignore[import-untyped]  # it has no type hints
 from nats.aio.msg import Msg
 
 from arena.competitions.elsewhere import BusAddress
@@ -34,36 +34,36 @@ from arena.server.background import ignore_error
 from protocol.errors import UsageError, one_line
 from protocol.text_files import read_text
 
-if TYPE_CHECKING:  # not for `arena bus init`, which needs a key's seed
+if TYPE_CHECKING:  # `arena bus init` imports this module only to read a key's seed
     from arena.hosts.hosted_bots import BotHost
 
 __all__ = ["NatsConnection", "seed_of", "serve"]
 
 log = logging.getLogger(__name__)
-# nats-py makes a stream that does not know of TLS, of which asyncio warns at each loss.
+# nats-py's stream does not know of TLS, so asyncio would warn at each loss.
 logging.getLogger("asyncio").addFilter(lambda entry: "eof_received" not in str(entry.msg))
 
 T = TypeVar("T")
 
-CONNECT_S = 3.0  # TCP, TLS and login; so late is a connection after a partition
+CONNECT_S = 3.0  # for TCP, TLS and login; after a partition a connection is as late as this
 RETRY_S = 0.25  # between attempts to connect
 PING_S = 1
-MOST_PINGS = 5  # without an answer; a busy machine may take a second
-CLOSE_S = 1.0  # of a connection that may be dead: TLS would wait 30 s for the other side
+MOST_PINGS = 5  # without an answer; a busy machine may take a second for one
+CLOSE_S = 1.0  # for a connection that may be dead: TLS would wait 30 s for the other side
 REPLY_S = 10.0
 
 
 class NatsConnection:
-    """The connection of one user, whose replies come to subjects below `_INBOX.USER` alone.
+    """The connection of one user, who gets replies only on subjects below `_INBOX.USER`.
 
-    That of an arena is its `HostBus`.
+    An arena's connection is its `HostBus`.
     """
 
     def __init__(self, address: BusAddress, name: str, user: str) -> None:
         self.address = address
         self.name = name
         self.user = user
-        self.last_error = ""  # what the server said to this connection
+        self.last_error = ""  # the server's last error on this connection
         self._seed = None if address.key is None else seed_of(address.key)
         self._tls = _tls_of(address)
         self._client: nats.aio.client.Client | None = None
@@ -82,20 +82,20 @@ class NatsConnection:
         self._keeping = asyncio.create_task(self._keep(client))
 
     async def close(self) -> None:
-        """Close it for good; what waits for the bus raises `BusDown`."""
+        """Close the connection for good; calls that wait for the bus raise `BusDown`."""
         self._is_closed = True
         self._lost.set()
         if self._keeping is not None:
             await asyncio.wait((self._keeping,))
 
-    # --- what is done with it; all raise `BusDown` ---
+    # --- operations; all raise `BusDown` ---
 
     async def publish(self, subject: str, data: bytes) -> None:
         client = self._up()
         await self._race(client.publish(subject, data), "sending")
 
     async def listen(self, subject: str, call: Callable[[Msg], Awaitable[None]]) -> None:
-        """Call this with each message on a subject, one after another, on all connections."""
+        """Call `call` with each message on a subject, one by one, also after a reconnection."""
         self._listening[subject] = call
         await self._race(self._up().subscribe(subject, cb=call), f"listening to {subject}")
 
@@ -114,7 +114,7 @@ class NatsConnection:
         await self.publish(f"arena.drain.{host}", data)
 
     async def _race(self, call: Coroutine[object, object, T], doing: str) -> T:
-        """Await it in a task of its own: `wait_for`, which nats-py uses, may swallow our cancel."""
+        """Await in a separate task: nats-py's `wait_for` could swallow our own cancellation."""
         task = asyncio.create_task(call)
         lost = asyncio.create_task(self._lost.wait())
         try:
@@ -139,11 +139,11 @@ class NatsConnection:
             raise BusDown(f"{self.address.url} cannot be reached{why}")
         return self._client
 
-    # --- how it is kept ---
+    # --- keeping the connection ---
 
     async def _keep(self, client: nats.aio.client.Client) -> None:
         while True:
-            # nats-py calls us late for a silent server, as it waits for that to close.
+            # nats-py reports a silent server late, as it first waits for the close.
             while client.is_connected and not (self._lost.is_set() or self._is_closed):
                 with suppress(TimeoutError):
                     async with asyncio.timeout(PING_S):
@@ -187,24 +187,24 @@ class NatsConnection:
                     nkeys_seed_str=self._seed,
                     inbox_prefix=f"_INBOX.{self.user}",
                 )
-                await client.subscribe(f"_INBOX.{self.user}.key")  # refused with another's key
+                await client.subscribe(f"_INBOX.{self.user}.key")  # refused for another user's key
                 for subject, call in self._listening.items():
                     await client.subscribe(subject, cb=call)
-                # The ping of a flush overtakes what is not written yet; that of the next does not.
+                # The ping of a flush may overtake unwritten data; that of a second one does not.
                 for _ in range(2):
                     await client.flush()
                 if "ermissions" in self.last_error:
                     raise nats.errors.Error(
                         f"this key is not that of {self.user}: {self.last_error}"
                     )
-        except BaseException as error:  # whatever nats-py raises: this is tried for ever
+        except BaseException as error:  # any error of nats-py: connecting is retried for ever
             await _drop(client)
             if not isinstance(error, Exception):
                 raise
             said = self.last_error if isinstance(error, nats.errors.NoServersError) else ""
             self.last_error = said or _reason(error)
             raise BusDown(f"{self.address.url}: {self.last_error}") from None
-        # They end in an error where `close` cannot write; it is said by the loss itself.
+        # These tasks fail if `close` cannot write; the loss itself is reported already.
         for task in (client._reading_task, client._flusher_task, client._ping_interval_task):
             if task is not None:
                 task.add_done_callback(ignore_error)
@@ -213,9 +213,9 @@ class NatsConnection:
 
 
 async def serve(connection: NatsConnection, host: BotHost) -> None:
-    """Have a host report and answer on the bus, until it has left.
+    """Let a host report and answer on the bus, until it has left.
 
-    Raises `BusDown` if the bus is not there now. Later it may be gone: links go on without it.
+    Raises `BusDown` if the bus is not there now. If it goes later, the links go on without it.
     """
     name = host.report.host
 
@@ -235,11 +235,11 @@ async def serve(connection: NatsConnection, host: BotHost) -> None:
 
 
 async def _drop(client: nats.aio.client.Client) -> None:
-    """Close a connection; one whose other side is silent is cut off."""
+    """Close a connection; cut it off if the other side is silent."""
     with suppress(Exception):
         async with asyncio.timeout(CLOSE_S):
             await client.close()
-    for subscription in list(client._subs.values()):  # `close` leaves them if it cannot write
+    for subscription in list(client._subs.values()):  # `close` leaves these if it cannot write
         subscription._stop_processing()
     for writer in ("_io_writer", "_bare_io_writer"):
         stream: asyncio.StreamWriter | None = getattr(client._transport, writer, None)
@@ -252,7 +252,7 @@ def _reason(error: Exception) -> str:
     if "uthorization" in text:
         return "the bus does not know this key"
     if isinstance(error, (BrokenPipeError, ConnectionResetError)):
-        # What the server wrote before it closed the connection is lost where we wrote meanwhile.
+        # If we were writing, the server's last words before it closed the connection are lost.
         return f"{text}: the bus has closed the connection; does it know this key?"
     if isinstance(error, TimeoutError):
         return "no answer"
@@ -264,7 +264,7 @@ def _reason(error: Exception) -> str:
 
 
 def seed_of(file: Path) -> str:
-    """The seed in a key file, whose other lines are comments; raises `UsageError`."""
+    """Return the seed in a key file, whose other lines are comments; raises `UsageError`."""
     try:
         lines = read_text(file).splitlines()
     except OSError as error:
@@ -272,7 +272,7 @@ def seed_of(file: Path) -> str:
     try:
         seed = next(line.strip() for line in lines if line.strip() and not line.startswith("#"))
         nkeys.from_seed(bytearray(seed.encode()))
-    except Exception:  # nkeys raises several that have no root of their own
+    except Exception:  # nkeys raises several errors without a common base
         raise UsageError(f"expected a key of `arena bus init`, {file} has none") from None
     return seed
 

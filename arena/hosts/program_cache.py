@@ -1,11 +1,11 @@
-"""The programs that a host has fetched from arenas, ready to be launched, in a folder that stays.
+"""Caches the programs that a host has fetched from arenas, ready to be launched.
 
-A program is fetched part by part into a file and looked at only if its SHA-256 is the one that the
-arena named. A bundle is unpacked then, and a submission is built, by the code that builds it at an
-arena. Folders appear under their keys when they are whole; what a host that was killed has left
-half done is removed by the next one.
+A program is fetched part by part into a file, and used only if its SHA-256 is the one that the
+arena named. Then a bundle is unpacked, and a submission is built by the same code as at an arena.
+Folders appear under their keys only when complete. A starting host removes what a killed one left
+behind. The cache survives restarts.
 
-Hosts on one machine may be given the same folder: each has a folder of its own in it.
+Hosts on one machine may share the folder: each uses a folder of its own in it.
 """
 
 from __future__ import annotations
@@ -36,33 +36,32 @@ from protocol.vocabulary import shorten
 __all__ = ["Fetch", "NotFetched", "ProgramCache"]
 
 Fetch: TypeAlias = Callable[[int], Awaitable[bytes]]
-"""Asks an arena for the bytes of a program from an offset on; raises `ArenaError`."""
+"""Asks an arena for bytes of a program from an offset on; raises `ArenaError`."""
 
 _MOST_BYTES = 8 << 30
-# An arena has built it within its own limits, but this machine may be slower.
+# The arena has built it within its own limits, but this machine may be slower.
 _BUILD_S = 900.0
 _BUILD_MIB = 2_048
-# A program that could not be built is not tried again for each match; but a toolchain may come.
+# A failed build is not tried again for each match, but later: a toolchain may be installed.
 _FAILED_S = 300.0
 _KEY = re.compile(r"[0-9a-f]{64}")
-_BOOT = "boot"  # which start of this machine a folder is from; empty where nobody knows
+_BOOT = "boot"  # the file with the boot id under which a folder was written; empty if unknown
 _KERNEL_BOOT = Path("/proc/sys/kernel/random/boot_id")
 
 
 class NotFetched(ArenaError):
-    """A program did not come, or another one came."""
+    """A program did not come, or a different one came."""
 
 
 class ProgramCache:
-    """Programs by their keys; the least recently used make room for others.
+    """Programs by key; the least recently used make room for others.
 
     Args:
-        folder: made if it is not there. No bot may see it.
-        hidden: what no build may see, besides that folder.
+        folder: created if missing. No bot may see it.
+        hidden: paths that builds must not see, besides that folder.
 
     Attributes:
-        in_use: gives the keys of programs whose processes run; they make no room for others. It is
-            called in a thread.
+        in_use: returns the keys of running programs, which never make room; called in a thread.
     """
 
     def __init__(
@@ -87,16 +86,16 @@ class ProgramCache:
         self._fetched.mkdir(mode=0o700)
 
     async def close(self) -> None:
-        """End what is fetched or built; nothing of it stays."""
+        """Cancel all fetching and building, and release the folder."""
         self._tasks.cancel()
         await self._tasks.ended()
         self._lock.release()
 
     async def program(self, wanted: SeatProgram, game: str, name: str, fetch: Fetch) -> Program:
-        """How a program is launched for a bot of that name, fetched and built if it is not here.
+        """Return how to launch a program for a bot of that name; fetch and build it if needed.
 
-        It speaks by pipes. Raises `NotFetched`, `BuildFailed`, or `UsageError` for what cannot be
-        started here, each with one line. None of them is an offence of the bot.
+        The program speaks over pipes. Raises `NotFetched`, `BuildFailed`, or `UsageError` if it
+        cannot be started here, each with one line. None of them is an offence of the bot.
         """
         if isinstance(wanted, HouseBot):
             words = bot_command((game, wanted.bot), name=public_name(name))
@@ -107,7 +106,7 @@ class ProgramCache:
             await self._have(wanted, game, fetch)
         return found
 
-    # --- have it here ---
+    # --- making a program ready ---
 
     def _find(self, wanted: Source | Bundle) -> Program | None:
         if isinstance(wanted, Source):
@@ -119,7 +118,7 @@ class ProgramCache:
         return over_pipes(bundled_program(wanted.words, wanted.stdio, folder))
 
     async def _have(self, wanted: Source | Bundle, game: str, fetch: Fetch) -> None:
-        """Put a program into the cache; those who want it meanwhile wait for one to do it."""
+        """Put a program into the cache, once for all who want it at the same time."""
         until, why = self._failed.get(wanted.key, (0.0, ""))
         if asyncio.get_running_loop().time() < until:
             raise BuildFailed(why, "")
@@ -130,10 +129,10 @@ class ProgramCache:
             self._making[wanted.key] = task
             task.add_done_callback(lambda _: self._making.pop(wanted.key, None))
         try:
-            # Others wait, too: if one is cancelled, the others go on waiting.
+            # Others may wait, too: cancelling one of them must not cancel the task.
             await asyncio.shield(task)
         except NotFetched:
-            if is_mine:  # else another arena failed, or its link was lost: ask our own
+            if is_mine:  # otherwise another arena failed or was lost: then ask our own
                 raise
 
     async def _make(self, wanted: Source | Bundle, game: str, fetch: Fetch) -> None:
@@ -164,10 +163,10 @@ class ProgramCache:
         with (self._fetched / key).open("rb") as tar:
             shutil.copyfileobj(tar, into)
 
-    # --- fetch it ---
+    # --- fetching ---
 
     async def _fetch(self, wanted: Source | Bundle, game: str, fetch: Fetch, tar: Path) -> None:
-        """Write a program's tar to a file; raises `NotFetched` if it is another one."""
+        """Write a program's tar to a file; raises `NotFetched` if it is a different one."""
         if wanted.size > MOST_BUNDLED:
             most = MOST_BUNDLED >> 20
             raise NotFetched(f"expected a program of at most {most} MiB, got {wanted.size:,} bytes")
@@ -191,7 +190,7 @@ class ProgramCache:
 
 
 def _own_folder(folder: Path) -> tuple[Path, BaseFileLock]:
-    """The first folder in `folder` that no other host has, and its lock, which ends with us."""
+    """Return the first folder in `folder` that no other host uses, and its lock."""
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     for number in itertools.count(1):
         lock = FileLock(folder / f"{number}.lock", 0, mode=0o600, thread_local=False)
@@ -200,7 +199,7 @@ def _own_folder(folder: Path) -> tuple[Path, BaseFileLock]:
             break
     own = folder / str(number)
     boot = _text_of(_KERNEL_BOOT)
-    # A power cut may have left files without their content, which would be a bot's offence.
+    # A power cut may have left empty files, and their failure would count as a bot's offence.
     if _text_of(own / _BOOT) != boot:
         remove(own)
     own.mkdir(mode=0o700, exist_ok=True)

@@ -1,9 +1,8 @@
-"""Bots that run on a host, seen from the arena: they are started, heard and stopped as those here.
+"""Represents bots that run on a host, so that the arena uses them like bots of its own.
 
-`RemoteLauncher` stands for a `Launcher`, and `RemoteBot` for a `LaunchedBot`. A bot's pipes end at
-the host; what passes through them travels over the link in pieces. The host reads what the bot has
-used at the moment of each piece, so that neither the network nor a host that stands still is
-charged to anybody.
+`RemoteLauncher` takes the place of a `Launcher`, and `RemoteBot` of a `LaunchedBot`. A bot's pipes
+end at the host; their bytes travel over the link in pieces. With each piece, the host reads what
+the bot has used so far. So neither the network nor a host that stands still is charged to anybody.
 """
 
 from __future__ import annotations
@@ -48,21 +47,21 @@ class RemoteBot(asyncio.Transport):
         self.started.add_done_callback(ignore_error)
         self._link = link
         self._reading = BotReading(seat, 0, 0.0, 0.0, 0.0, 0.0, 0.0)
-        self._ahead_s = 0.0  # this loop's clock before the host's
+        self._ahead_s = 0.0  # by which this loop's clock is ahead of the host's
         self._written = 0
-        self._asks = False  # what is written next has to be answered
+        self._asks = False  # the next write has to be answered
         self._is_handed = True
         self._handed_lag_s = 0.0
         self._is_muted = False
         self._inward: asyncio.Protocol | None = None
-        self._early = b""  # what it has said before somebody was there to read it
+        self._early = b""  # output that came before there was a reader
         self._is_closing = False
 
     # --- as a launched bot ---
 
     @property
     def pipes(self) -> RemoteBot:
-        """They end at the host; to those here it is their transport."""
+        """The transport of both pipes, which end at the host."""
         return self
 
     def cpu_ms(self) -> float:
@@ -73,7 +72,7 @@ class RemoteBot(asyncio.Transport):
         return None if waited_ms < 0 else waited_ms
 
     def clock(self, now: float) -> float | None:
-        """When the latest reading was made; None while a question has not reached the bot."""
+        """Return when the last reading was made; None until a question has reached the bot."""
         return self._reading.at + self._ahead_s if self._is_handed else None
 
     @property
@@ -81,30 +80,30 @@ class RemoteBot(asyncio.Transport):
         return self
 
     def total_s(self, now: float) -> float:
-        """How late the host's event loop has been in all, as far as it stood still."""
+        """Return the total time for which the host's event loop has stood still."""
         return self._reading.lag_s
 
     def stalled_s(self, since: float, now: float) -> float:
-        """For how long the host has stood still since it handed the question over."""
+        """Return how long the host has stood still since it handed the question over."""
         return self._reading.lag_s - self._handed_lag_s
 
     async def connect(self, inward: asyncio.Protocol, outward: asyncio.BaseProtocol) -> None:
-        """Have the bot's output go to `inward`; `outward` gets what writes its input."""
+        """Send the bot's output to `inward`; `outward` gets the transport for its input."""
         self._inward = inward
         outward.connection_made(self)
         inward.connection_made(self)
         if self._early:
             inward.data_received(self._early)
 
-    # --- a gate: the host gives a bot that is asked its core ---
+    # --- as a gate: the host gives a bot that is asked its core ---
 
     def enter(self, who: object, begin: Callable[[], None], used_ms: object = None) -> None:
-        """Ask at once; the host hands it over when it has a core for the bot."""
+        """Begin at once; the host hands the question over when it has a core for the bot."""
         self._asks = True
         begin()
 
     def leave(self, who: object) -> None:
-        """The host gives its core to others when it has answered."""
+        """Do nothing: the host gives the core to others when the bot has answered."""
 
     # --- as the transport of both pipes ---
 
@@ -137,7 +136,7 @@ class RemoteBot(asyncio.Transport):
         self.close()
         asyncio.get_running_loop().call_soon(self.output_ended)
 
-    # --- what the host says ---
+    # --- what the host reports ---
 
     def runs(self, message: messages.BotStarted, now: float) -> None:
         self.enforced, self.is_metered = message.enforced, message.is_metered
@@ -156,13 +155,13 @@ class RemoteBot(asyncio.Transport):
             self._inward.data_received(data)
 
     def output_ended(self) -> None:
-        """Nothing more comes from it."""
+        """Close the output towards its reader."""
         inward, self._inward = self._inward, None
         if inward is not None:
             inward.connection_lost(None)
 
     def is_gone(self) -> None:
-        """Nothing is left of it."""
+        """End all waiting for the bot, as it no longer exists."""
         self.output_ended()
         for waits in (self.started, self.ended):
             if not waits.done():
@@ -174,11 +173,11 @@ class RemoteLauncher:
 
     Args:
         host: its name, for people.
-        part: returns bytes of a program by its key and an offset.
-        on_finding: called when a bot ends by itself, or by a limit.
-        on_lost: called with all bots that were there when the link is lost.
-        on_retire: called with a bot whose room the host needs, if the bot is idle.
-        directory: counts the bots that start, and those that are lost.
+        part: returns bytes of a program by key and offset.
+        on_finding: called when a bot ends by itself or at a limit.
+        on_lost: called with each bot that was running when the link is lost.
+        on_retire: called with a bot whose room the host needs if it is idle.
+        directory: counts the starts and losses of bots.
     """
 
     def __init__(
@@ -207,13 +206,13 @@ class RemoteLauncher:
         self._loop = asyncio.get_running_loop()
 
     def __len__(self) -> int:
-        """How many bots there are, with those that start or end."""
+        """Return how many bots there are, also starting and ending ones."""
         return len(self._bots)
 
     async def start(
         self, name: str, game: str, program: messages.SeatProgram, stderr: StderrTail | None = None
     ) -> RemoteBot:
-        """Start a program for a game; it waits until the host has fetched and built it.
+        """Start a program for a game; wait until the host has fetched and built it.
 
         Raises `HostLost` if the host cannot do that.
         """
@@ -243,26 +242,26 @@ class RemoteLauncher:
         return bot
 
     async def stop(self, name: str) -> None:
-        """End a bot; its end is not reported. One that is not there is no error."""
+        """End a bot without a report of its end; ignored if there is none of that name."""
         for bot in [bot for bot in self._bots.values() if bot.name == name]:
             bot._is_muted = True
             self._link.tell(messages.StopBot(bot.seat))
             await asyncio.shield(bot.ended)
 
     def tail(self, name: str) -> str:
-        """The end of what a bot wrote to stderr; empty once it has ended."""
+        """Return the end of a bot's stderr; empty once the bot has ended."""
         return next((bot.stderr.tail for bot in self._bots.values() if bot.name == name), "")
 
     # --- what comes over the link ---
 
     def piece(self, frame: bytes) -> None:
-        """Take a piece, or ignore it if its bot is gone; raises `struct.error` if it is none."""
+        """Take a piece; ignored if its bot is gone. Raises `struct.error` if it is no piece."""
         reading, data = read_output(frame)
         if (bot := self._bots.get(reading.seat)) is not None:
             bot.read(reading, data)
 
     def message(self, frame: bytes) -> None:
-        """Take a message; raises `msgspec.DecodeError` if it is none."""
+        """Take a message; raises `msgspec.DecodeError` if the frame is none."""
         message = messages.from_host(frame)
         if isinstance(message, messages.WantedPart):
             self._tasks.start(self._send_part(message))
@@ -270,7 +269,7 @@ class RemoteLauncher:
             self._heard(bot, message)
 
     def lost(self) -> None:
-        """The link is lost: all that ran there is ended by the host, and nobody is to blame."""
+        """Report all bots of a lost link as lost: the host ends them, and nobody is to blame."""
         self._is_lost = True
         self._tasks.cancel()
         bots, self._bots = tuple(self._bots.values()), {}

@@ -1,9 +1,9 @@
-"""The programs of bots that an arena starts, as it hands them to hosts.
+"""Finds and packs the programs that an arena sends to hosts.
 
-A submission is its source, which is in the database. A bot that was launched is packed into a
-bundle once: what hosts run is what its folder had when it was first needed there, until it is
-launched again. Tars lie in a folder of the arena's cache, by their keys, so that any part can be
-read; what is there too long without being read makes room, and is made again when needed.
+A submission is sent as its source from the database. A launched bot is packed into a bundle once:
+hosts run what was in its folder when it was first needed there, until it is launched again. Tars
+are in a folder of the arena's cache, by key, so that any part can be read. Tars that have not been
+read for long make room, and are made again when needed.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ from protocol.errors import UsageError
 __all__ = ["PART_BYTES", "HandedIn", "SeatPrograms"]
 
 PART_BYTES = 512 << 10
-"""Of a program in one message of a link."""
+"""Bytes of a program in one message of a link."""
 
-_MOST_BYTES = 4 << 30  # of tars of earlier bundles and of submissions
+_MOST_BYTES = 4 << 30  # of the tars of old bundles and of submissions
 _KEY = re.compile(r"[0-9a-f]{64}")
 _TAR = "program.tar"  # in the folder of its key
 
@@ -38,31 +38,32 @@ _Tarred = TypeVar("_Tarred", Bundle, Source)
 
 
 class HandedIn(Protocol):
-    """The submissions of an arena."""
+    """The submissions of an arena, as far as they are needed here."""
 
     async def get(self, number: int) -> Submission:
-        """A submission; raises `UsageError` if there is none."""
+        """Return a submission; raises `UsageError` if there is none."""
 
     def open_program(self, sha256: str, into: BinaryIO) -> None:
-        """Write the tar of a program, in a thread; raises `UsageError` if there is none."""
+        """Write the tar of a program; called in a thread; raises `UsageError` if there is none."""
 
 
 class _Launched(msgspec.Struct):
-    """What is known of a bot since it was launched: why it cannot be sent, or its bundles."""
+    """A launched bot: its bundles by game, or why it cannot be sent."""
 
     spec: RelaunchSpec
     why: str = ""
-    bundles: dict[str, Bundle] = {}  # by game
+    bundles: dict[str, Bundle] = {}
 
 
 class SeatPrograms:
     """Finds, packs and serves programs.
 
     Args:
-        relaunch_specs: how bots of these names that run here were launched; one object a launch.
-        submissions: None where nothing can be handed in.
-        folder: for tars; made if it is not there. No bot may see it.
-        hidden: the arena's files, which no bot may see and which are in no bundle.
+        relaunch_specs: returns how running bots of these names were launched, with a new object for
+            each launch.
+        submissions: None if nothing can be submitted.
+        folder: for tars; created if missing. No bot may see it.
+        hidden: the arena's files, which no bot may see and which no bundle includes.
     """
 
     def __init__(
@@ -82,13 +83,13 @@ class SeatPrograms:
         self._latest = ""
         self._by_name: dict[str, _Launched] = {}
         self._sources: dict[int, Source] = {}
-        self._writing = asyncio.Lock()  # one at a time: it takes a core
+        self._writing = asyncio.Lock()  # one tar at a time: it takes a core
 
     async def seat_program(self, name: str, submission: int | None, game: str) -> SeatProgram:
-        """A submission, or without one the bot of that name that was launched here.
+        """Return the program of a submission, or with None of the launched bot of that name.
 
-        Raises `UsageError` with a line that says which bot cannot be sent and why, and
-        `StoreFailed`.
+        Raises `StoreFailed`, and `UsageError` with a line that says which bot cannot be sent, and
+        why.
         """
         try:
             if submission is None:
@@ -98,12 +99,12 @@ class SeatPrograms:
             raise UsageError(f"{name}: {error}") from None
 
     def is_portable(self, name: str, game: str) -> bool:
-        """Whether a bot was launched here and, as far as is known by now, can be sent."""
+        """Return whether a bot was launched here and can be sent, as far as is known."""
         found = self._find(name)
         return found is not None and not found.why
 
     async def part(self, key: str, offset: int) -> bytes:
-        """Bytes of a program's tar, at most `PART_BYTES`; empty behind its end.
+        """Return at most `PART_BYTES` bytes of a program's tar; empty after its end.
 
         Raises `UsageError` if there is no such program, and `StoreFailed`.
         """
@@ -116,12 +117,12 @@ class SeatPrograms:
             await self._spool(key)
             return await asyncio.to_thread(_read, tar, offset)
 
-    # --- what it is ---
+    # --- programs ---
 
     def _find(self, name: str) -> _Launched | None:
         spec = next(iter(self._relaunch_specs((name,))), None)
         found = self._by_name.get(name)
-        if spec is not None and (found is None or found.spec is not spec):  # it is launched anew
+        if spec is not None and (found is None or found.spec is not spec):  # a new launch
             found = self._by_name[name] = _Launched(spec)
             try:
                 if spec.house is None:
@@ -143,7 +144,7 @@ class SeatPrograms:
         return found.bundles[game]
 
     async def _source(self, number: int) -> Source:
-        """A submission; raises `UsageError` if there is no such one, and `StoreFailed`."""
+        """Return a submission's source; raises `UsageError` if it is unknown, and `StoreFailed`."""
         if number not in self._sources:
             if self._submissions is None:
                 raise UsageError("expected a bot of this arena, which takes no submissions")
@@ -154,7 +155,7 @@ class SeatPrograms:
         return self._sources[number]
 
     async def _pack(self, found: _Launched, game: str) -> None:
-        """Have a bundle, or note why there can be none until it is launched again."""
+        """Pack a bundle, or note why there is none until the bot is launched again."""
         program = program_of(found.spec)
         async with self._writing:
             if found.why or game in found.bundles:
@@ -166,10 +167,10 @@ class SeatPrograms:
             except (UsageError, OSError) as error:
                 found.why = str(error)
 
-    # --- its tar ---
+    # --- tars ---
 
     async def _spool(self, key: str) -> None:
-        """Have a tar again that is not in the folder."""
+        """Make a tar again that is no longer in the folder."""
         for found in tuple(self._by_name.values()):
             for game, bundle in tuple(found.bundles.items()):
                 if bundle.key == key and not self._is_there(key):
@@ -192,7 +193,7 @@ class SeatPrograms:
                 raise UsageError(f"cannot write a program to {self._folder}: {error}") from error
 
     async def _write(self, write: Callable[[BinaryIO], _Tarred]) -> _Tarred:
-        """Have a tar written, and move it to its key when it is whole."""
+        """Write a tar, and move it to its key when it is complete."""
         async with self._folders.work() as work:
             made = work / "made"
             made.mkdir()
@@ -203,7 +204,7 @@ class SeatPrograms:
         return written
 
     def _kept(self) -> Collection[str]:
-        """The programs of bots that run now, and the one that was written last."""
+        """Return the programs of running bots, and the one that was written last."""
         launched = tuple(self._by_name.values())
         kept = {bundle.key for bot in launched for bundle in tuple(bot.bundles.values())}
         return kept | {self._latest}
@@ -213,7 +214,7 @@ class SeatPrograms:
 
 
 def _read(file: Path, offset: int) -> bytes:
-    """Bytes of a tar, whose folder is used now."""
+    """Read bytes of a tar, and mark its folder as used."""
     with file.open("rb") as tar:
         tar.seek(offset)
         data = tar.read(PART_BYTES)
@@ -225,5 +226,5 @@ def _write(write: Callable[[BinaryIO], _Tarred], file: Path) -> _Tarred:
     with file.open("wb") as tar:
         written = write(tar)
         tar.flush()
-        os.fsync(tar.fileno())  # the next arena takes it for whole
+        os.fsync(tar.fileno())  # the next arena relies on it being complete
     return written
