@@ -1,5 +1,4 @@
-"""Sockets and pipes: bots connect, log in and are throttled, frames go to the referee, HTTP is
-answered.
+"""Sockets and pipes: log bots in, throttle strangers, pass frames to the referee, answer HTTP.
 
-The page and the instructor are Protocols here; competitions are unknown.
+Here the page and the instructor are Protocols, and competitions are unknown.
 """

@@ -1,4 +1,4 @@
-"""The requests of instructors, carried out at once or in the background, and answered."""
+"""Carries out the requests of instructors, at once or in the background, and answers them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ log = logging.getLogger(__name__)
 OnInstruct: TypeAlias = Callable[[Instruct, str], Done | Awaitable[Done]]
 """Carries out an instructor's request, given the name on the token; may raise `ArenaError`.
 
-What needs the database is awaited, so that matches go on meanwhile.
+Requests that need the database are awaited, so that matches go on meanwhile.
 """
 
 
@@ -38,8 +38,8 @@ class AdminRequests:
     ) -> None:
         """Carry out a request; a connection may send many, each with an instructor's token.
 
-        `tell` is called with the answer, now or once it is done; not if the connection is gone by
-        then. Raises `Unwelcome` if the token is no instructor's.
+        `tell` is called with the answer, now or when the request is done, unless the connection is
+        gone by then. Raises `Unwelcome` if the token is not an instructor's.
         """
         who = self._admission.instructs(message)
         self._tokens[connection] = message.token
@@ -57,11 +57,11 @@ class AdminRequests:
         self._tasks.start(self._work(connection, done, tell))
 
     def disconnected(self, connection: Wire) -> None:
-        """A connection is gone; a request that it has sent is carried out all the same."""
+        """Forget a connection that is gone; its request is still carried out."""
         self._tokens.pop(connection, None)
 
     def former(self) -> Iterator[Wire]:
-        """The connections whose token is no longer valid."""
+        """Yield the connections whose token is no longer valid."""
         for connection, token in tuple(self._tokens.items()):
             if not self._admission.is_instructors(token):
                 yield connection

@@ -1,8 +1,8 @@
-"""Admission: whether a `hello` or an `instruct` is accepted, and under which name; who a viewer is.
+"""Decides whether a `hello` or `instruct` is accepted, under which name, and who a viewer is.
 
 Nothing here sends or closes anything: the gateway tells a peer why it was refused. Tokens are
-checked first. A peer without a valid token that needs one gets the same text whatever the arena
-knows of its name, game or session, so that nothing can be guessed from it.
+checked first. A peer that needs a valid token and has none always gets the same text. The text does
+not depend on what the arena knows of its name, game or session, so it gives nothing away.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ from protocol.messages import VERSION, Hello, Instruct, Limits
 __all__ = ["GUEST", "Admission", "Known", "Unwelcome"]
 
 GUEST = "guest-"
-"""The prefix of one-time tokens for people at the page: an expired one gets a text for people."""
+"""Prefix of the one-time tokens for people at the page; it selects a refusal text for people."""
 
 Known: TypeAlias = tuple[str, LaunchedProcess | None]
 """A bot's name, and its process if the arena has launched it."""
 
 
 class Unwelcome(Exception):
-    """A peer is refused: a code for programs, and a sentence for people."""
+    """A peer is refused, with a code for programs and a sentence for people."""
 
     def __init__(self, code: str, text: str) -> None:
         super().__init__(text)
@@ -41,7 +41,7 @@ class Unwelcome(Exception):
 class Admission:
     """Decides who is admitted to `players`, the sessions that are connected or may be resumed.
 
-    `access` is the roster: without it no name is reserved, and nobody can instruct. If it
+    `access` is the roster; without it no name is reserved, and nobody can instruct. If
     `requires_token`, everybody needs a token, else only names on the roster do.
     """
 
@@ -57,21 +57,21 @@ class Admission:
         self.requires_token = requires_token
         self._expected: dict[str, Known] = {}
         self._used: set[str] = set()
-        self._ours: set[str] = set()  # names of launched bots, as `alike` folds them
-        # How long a lost session may still be resumed; the gateway replaces this.
+        self._ours: set[str] = set()  # folded names (`alike`) of launched bots
+        # Returns how long a lost session may still be resumed; the gateway replaces it.
         self.left_s: Callable[[BotSession], float] = lambda _: limits.grace_ms / 1000
         self._set(access or Access())
 
     def expect(self, name: str, token: str, process: LaunchedProcess | None = None) -> None:
-        """Reserve a name for the bot whose `hello` has this token, once, under any name."""
+        """Reserve a name for the bot whose `hello` has this token, once, whatever name it says."""
         self._expected[hashed(token)] = (name, process)
         self._ours.add(alike(name))
 
     def forget(self, name: str, *, keeps_name: bool = False, token: str = "") -> None:
-        """Expect no bot of that name any more.
+        """Stop expecting a bot of that name.
 
-        With `keeps_name` the name stays reserved, as its bot is known by its connection. The
-        `token` of a person who has left need not be remembered as used.
+        With `keeps_name` the name stays reserved, as its bot is identified by its connection. If a
+        person has left, `token` need no longer be remembered as used.
         """
         self._used.discard(hashed(token))
         if not keeps_name:
@@ -85,9 +85,9 @@ class Admission:
         return bool(self._access.names)
 
     def change(self, access: Access) -> tuple[tuple[BotSession, str, bool], ...]:
-        """Take a new roster; returns who may not stay, the reason, and whether it is out for good.
+        """Take a new roster; return who may not stay, the reason, and whether it is out for good.
 
-        Who was given another token or name may come back.
+        A bot whose token or name was replaced may come back.
         """
         before = self._access.players
         self._set(access)
@@ -97,7 +97,7 @@ class Admission:
             owner = self._owner(player.name)
             now = access.players.get(token)
             if token in before and now not in (None, before[token]):
-                # It came in while the name was changed.
+                # The session began while the name was being changed.
                 gone.append((player, f"its name on the roster is {now!r} now", False))
             elif token in before and now is None:
                 was_replaced = before[token] in access.players.values()
@@ -108,7 +108,7 @@ class Admission:
         return tuple(gone)
 
     def instructs(self, message: Instruct) -> str:
-        """The sender's name; raises `Unwelcome` if it is no instructor, or has another version."""
+        """Return the sender's name; raises `Unwelcome` for a wrong token or version."""
         name = self._access.instructors.get(hashed(message.token))
         if name is None:
             student = self._access.players.get(hashed(message.token))
@@ -123,7 +123,7 @@ class Admission:
         return hashed(token) in self._access.instructors
 
     def viewer(self, token: str | None) -> Viewer:
-        """The viewer with a token; without one, the public. Raises `Unwelcome` if it is unknown."""
+        """Return the viewer with a token, or the public without one; `Unwelcome` if unknown."""
         if token is None:
             return Viewer()
         key = hashed(token)
@@ -140,7 +140,7 @@ class Admission:
         self._check_name(self._spelled(name, owner), None, owner)
 
     def check_owner(self, name: str, viewer: Viewer) -> str | None:
-        """The name on the roster, if it is there; raises `Unwelcome` if it needs another token."""
+        """Return the viewer's name if it is on the roster; `Unwelcome` if `name` needs a token."""
         is_unknown = self.requires_token and viewer.kind is ViewerKind.PUBLIC
         owner = viewer.name if viewer.kind is ViewerKind.OWNER else None
         if is_unknown or self._owner(name) not in (None, owner):
@@ -148,7 +148,7 @@ class Admission:
         return owner
 
     def resumed(self, hello: Hello) -> BotSession | None:
-        """The session that a `hello` resumes; None if it asks for a new one.
+        """Return the session that a `hello` resumes; None if it asks for a new one.
 
         Raises `Unwelcome` if there is no such session, or for a wrong token or version.
         """
@@ -164,10 +164,11 @@ class Admission:
         raise Unwelcome("session", "no such session to resume; say hello without it")
 
     def admitted(self, hello: Hello, known: Known | None = None, address: str = "") -> Known:
-        """The name of a new bot, and its process if the arena has launched it.
+        """Return the name of a new bot, and its process if the arena has launched it.
 
-        `known` is who it is, if its connection tells. Raises `Unwelcome` for a wrong token or
-        version, an unknown game, a taken name, or too many connections with its token or address.
+        `known` is the same, if the connection identifies the bot. Raises `Unwelcome` for a wrong
+        token or version, an unknown game, a taken name, or too many connections with one token or
+        address.
         """
         if known is None:
             self._check_needed(hello)
@@ -201,7 +202,7 @@ class Admission:
         if (hello.token or "").startswith(GUEST):
             raise Unwelcome("token", "this chair is not kept any more; sit down again")
         is_listed = self._owner(hello.name) is not None
-        # With a roster an unknown token is a mistake: its bot would play under another name.
+        # With a roster, an unknown token is a mistake: the bot would play under a wrong name.
         is_wrong = hello.token is not None and bool(self._access.names)
         if self.requires_token or is_listed or is_wrong:
             raise Unwelcome("token", TOKEN_NEEDED)
@@ -212,20 +213,20 @@ class Admission:
         self._players.recount(self._is_anonymous)
 
     def _owner(self, name: str) -> str | None:
-        """Who on the roster owns a name, which may be that of one of its programs."""
+        """Return who on the roster owns a name, perhaps a program's, such as `ann/left`."""
         owner = self._listed.of(owner_of(name))
         return owner if owner in self._access.names else None
 
     def _is_anonymous(self, player: BotSession) -> bool:
-        """Whether it counts toward its address's limit: a bot with a valid token does not."""
+        """Return whether a bot counts toward its address's limit, as it has no valid token."""
         if player.process is not None:
             return False
         if not self.has_roster:
             return player.token is None
-        return self._owner(player.name) is None  # with a roster only its tokens are valid
+        return self._owner(player.name) is None  # with a roster, only its tokens are valid
 
     def _spelled(self, name: str, owner: str | None) -> str:
-        """The spelling under which a name is known here; an owner's begins as on the roster."""
+        """Return the spelling by which a name is known here; an owner's begins as on the roster."""
         first = self._players.spellings.of(name)
         return first if owner is None or owner_of(first) == owner else name
 
@@ -259,7 +260,7 @@ class Admission:
         if present.connection is not None:
             raise Unwelcome("name", f"a bot named {name!r} is here already; {another}")
         is_other = present.token != token or present.process is not None
-        # Without matches and with the same token it has nothing to lose, and may be this very bot.
+        # Without matches and with the same token, it has nothing to lose or is this very bot.
         if present.chairs or is_other:
             away = f"a bot named {name!r} has lost its connection"
             free = f"the name is free again in {ceil(self.left_s(present))} s"
@@ -267,13 +268,13 @@ class Admission:
 
 
 def _called(said: str, owner: str) -> str:
-    """The name of an owner's bot: the one that it asked for, if its owner may use that."""
+    """Return the name of an owner's bot: the requested one if it is of the form `owner/…`."""
     first, slash, rest = said.partition("/")
     return owner + slash + rest if alike(rest) and alike(first) == alike(owner) else owner
 
 
 def _check_letters(name: str) -> None:
-    """Refuse names that nobody can read, or that look like another's."""
+    """Refuse names that are invisible or look like others."""
     if not alike(name):
         raise Unwelcome("name", "expected a name with letters that can be seen")
     if alike(name).count("/") != name.count("/"):

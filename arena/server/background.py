@@ -1,4 +1,4 @@
-"""Background tasks, held until they end."""
+"""Background tasks that are held until they end."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ __all__ = ["BackgroundTasks", "ignore_error"]
 
 
 def ignore_error(future: asyncio.Future[Any]) -> None:
-    """Take the error of a future that nobody may await any more, which asyncio would log."""
+    """Retrieve the error of a future that nobody awaits, as asyncio would log it otherwise."""
     if not future.cancelled():
         future.exception()
 
@@ -18,7 +18,7 @@ def ignore_error(future: asyncio.Future[Any]) -> None:
 class BackgroundTasks:
     """Holds a reference to each task until it ends, as the event loop holds only a weak one.
 
-    `on_end` is called with each task that has ended, however it did.
+    `on_end` is called with each task that has ended, also after an error or cancellation.
     """
 
     def __init__(self, on_end: Callable[[asyncio.Task[None]], None] | None = None) -> None:
@@ -37,10 +37,10 @@ class BackgroundTasks:
         return task
 
     def cancel(self) -> None:
-        """Cancel all that run now; those that are started later are not affected."""
+        """Cancel all running tasks; tasks that are started later are not affected."""
         for task in tuple(self._tasks):
             task.cancel()
 
     async def ended(self) -> None:
-        """Wait until all have ended; their exceptions are ignored."""
+        """Wait until all tasks have ended; their exceptions are ignored."""
         await asyncio.gather(*self._tasks, return_exceptions=True)

@@ -1,7 +1,7 @@
-"""Dispatches HTTP requests: a bot's WebSocket, a viewer's, or something that a browser fetches.
+"""Dispatches HTTP requests: WebSockets of bots, viewers, submitters and hosts, and plain requests.
 
-A browser's page must have an origin that is allowed (`arena/server/origins.py`). An arena without a
-page greets people in plain text, and serves bots all the same.
+A web page must have an allowed origin (`arena/server/origins.py`). An arena without a page greets
+people in plain text, and serves bots all the same.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ __all__ = ["HOSTS", "SUBMIT", "WATCH", "Entrance", "EntrancePage", "EntranceSock
 log = logging.getLogger(__name__)
 
 WATCH = "/watch"
-"""The path of viewers' WebSockets, below the base path; on any other one they are bots'."""
+"""The path of viewers' WebSockets, below the base path; WebSockets on other paths are bots'."""
 
 SUBMIT = "/submit"
-"""The path of the WebSockets of those who hand programs in, where that is possible."""
+"""The path of the WebSockets of submitters, if the arena takes submissions."""
 
 HOSTS = "/host"
 """The path of the WebSockets of hosts that run bots for this arena."""
@@ -42,16 +42,16 @@ _NO_SUBMISSIONS = "nothing can be handed in here: the file of the arena has no t
 
 
 class EntranceSockets(Protocol):
-    """Those who watch or hand programs in, or the hosts, as the entrance needs them."""
+    """The WebSockets of viewers, submitters or hosts, as the entrance needs them."""
 
     def enter(self, caller: Caller, request: Request) -> None:
         """Open a WebSocket, or respond why not."""
 
     def tick(self, now: float) -> None:
-        """Do what is due, at a time of the loop's clock."""
+        """Do what is due at a time on the loop's clock."""
 
     def roster_changed(self) -> None:
-        """Check again what a token permits."""
+        """Check the permissions of all tokens again."""
 
 
 class EntrancePage(EntranceSockets, Protocol):
@@ -61,13 +61,13 @@ class EntrancePage(EntranceSockets, Protocol):
         """Respond to a plain request, now or later."""
 
     def disconnected(self, caller: Wire) -> None:
-        """A connection is gone, which may never have asked for the page."""
+        """Forget a connection that is gone; it may never have asked for the page."""
 
 
 class Entrance:
-    """Takes the requests of one gateway, all below `base_path`, which begins and ends with a slash.
+    """Handles the requests of one gateway below `base_path`, which begins and ends with a slash.
 
-    `page` answers browsers; without one they are greeted. By default nobody has to wait.
+    `page` answers browsers; without it they get a greeting. By default nobody has to wait.
     """
 
     def __init__(self, throttle: Throttle | None = None) -> None:
@@ -78,19 +78,19 @@ class Entrance:
         self.submitters: EntranceSockets | None = None
         self.hosts: EntranceSockets | None = None
         self.idle = IdleConnections()
-        if throttle is None:  # an empty one is false
+        if throttle is None:  # not `or`: an empty throttle is false
             throttle = Throttle(Limits(), lambda: False, time.monotonic)
         self.throttle = throttle
         self._has_warned = False
 
     def idles(self, caller: Caller, address: str) -> None:
-        """A connection has had its answer, and is counted at `address` until it asks again."""
+        """Count a connection that has its answer at `address` until its next request."""
         if self.page is not None:
             self.page.disconnected(caller)
         self.idle.add(caller, address)
 
     def asks_again(self, caller: ThrottledConnection) -> None:
-        """An idle connection has begun its next request: it is throttled like a new one."""
+        """Throttle an idle connection that begins its next request like a new one."""
         self.idle.discard(caller)
         self.throttle.connected(caller)
 
@@ -134,7 +134,7 @@ class Entrance:
                 part.roster_changed()
 
     def _see_proxy(self, caller: Caller, request: Request) -> None:
-        """Warn once of a local proxy that is not trusted: all its clients count as local."""
+        """Warn once of an untrusted local proxy: all its clients count as local."""
         if self._has_warned or self.proxies or FORWARDED not in request.headers:
             return
         if is_loopback(caller.address):
@@ -172,7 +172,7 @@ class Entrance:
             sockets.enter(caller, request)
 
     def _redirect(self, caller: Caller, request: Request) -> None:
-        """Answer a request that is not below the base path, or lacks only its last slash."""
+        """Redirect a request that lacks only the base path's last slash; others get 404."""
         path, mark, query = request.path.partition("?")
         if f"{path}/" == self.base_path:
             there = ("Location", f"{self.base_path}{mark}{query}")
@@ -184,12 +184,12 @@ class Entrance:
 
 
 def _wants_websocket(request: Request) -> bool:
-    """Whether a WebSocket is asked for; `Upgrade` may also offer HTTP/2 with a plain request."""
+    """Return whether a WebSocket is requested; `Upgrade` may also offer HTTP/2 only."""
     offers = ",".join(request.headers.get_all("Upgrade")).split(",")
     return any(offer.strip().lower() == "websocket" for offer in offers)
 
 
 def send(visitor: Visitor, reply: Reply) -> None:
-    """Send a reply, with its date."""
+    """Send a reply with its date."""
     date = ("Date", formatdate(usegmt=True))
     visitor.respond(reply.status, (date, *reply.headers), reply.body)

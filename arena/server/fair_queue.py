@@ -1,4 +1,4 @@
-"""A queue that serves its users in turn: one with many items delays only itself. Pure."""
+"""A queue that serves its users in turn: a user with many items delays only itself. Pure."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ Item = TypeVar("Item")
 
 
 class FairQueue(Generic[Item]):
-    """Items by user: next is the user who has used least, among equals the longest without a turn.
+    """Items by user; next is the user who has used least, then who waits longest for a turn.
 
     Args:
-        used: what each user has used, as far as that counts; without it users take turns.
+        used: what each user has used; without it, users simply take turns.
     """
 
     def __init__(self, used: Mapping[str, float] | None = None) -> None:
@@ -26,11 +26,11 @@ class FairQueue(Generic[Item]):
         return sum(map(len, self._queues.values()))
 
     def __iter__(self) -> Iterator[Item]:
-        """All items, in the order in which `take` would return them if they used nothing."""
+        """Yield all items in the order of `take`, if items used nothing."""
         return self.in_order(0.0)
 
     def in_order(self, each: float) -> Iterator[Item]:
-        """All items, in the order in which `take` would return them if each used that much."""
+        """Yield all items in the order of `take`, if each item used the amount `each`."""
         turns = [
             (self._used.get(user, 0.0) + turn * each, turn, item)
             for user, queue in self._queues.items()
@@ -52,6 +52,6 @@ class FairQueue(Generic[Item]):
         user = min(self._queues, key=lambda user: self._used.get(user, 0.0))
         queue = self._queues.pop(user)
         item = queue.popleft()
-        if queue:  # the user's next turn comes after all others'
+        if queue:  # the user's next turn comes after those of all others
             self._queues[user] = queue
         return item

@@ -1,10 +1,10 @@
-"""The gateway: connections become players, and their frames messages to the referee.
+"""The gateway turns connections into players, and their frames into messages to the referee.
 
-The first message of a connection makes it a player's or an instructor's, or it is closed. Who may
-come in is decided in `arena/server/admission.py`, and how long a peer has to wait before it in
-`arena/server/throttle.py`.
+The first message of a connection must make it a player's or an instructor's; otherwise it is
+closed. `arena/server/admission.py` decides who may log in, and `arena/server/throttle.py` how long
+a peer has to wait before that.
 
-A frame is processed in one synchronous pass. What is to be sent gathers in the players' outboxes,
+A frame is processed in one synchronous pass. Outgoing messages gather in the players' outboxes,
 which are written in the next turn of the event loop, so that a frame carries as much as possible.
 """
 
@@ -67,24 +67,24 @@ log = logging.getLogger(__name__)
 
 _LOOPBACK = "127.0.0.1"
 _PROBE_S = 0.05  # between two ticks of the page
-_FRAME_S = 0.000_15  # to read a frame from its socket and to write the next one, measured
-_USELESS_BYTES = 256  # a useless message counts once for each: an answer takes no more
+_FRAME_S = 0.000_15  # measured: reading a frame from its socket and writing the next one
+_USELESS_BYTES = 256  # a useless message counts once per this many bytes, the size of an answer
 _LARGE_BYTES = (
     4 * 1024
-)  # decoding more may take long; of useful ones only a class that is imported is larger
+)  # decoding larger frames may be slow; of useful ones only an imported class list is larger
 _READ_BYTES = 16 * 1024
 _SHOWN_BYTES = 200  # of a frame, as evidence
 _MOST_BUDGETS = 4096  # remembered; the least recently used one is dropped
 
 
 class Gateway:
-    """A server for bots on one address, or several; the referee is ticked as long as it is open.
+    """A server for bots on one or more addresses; the referee is ticked as long as it is open.
 
     `welcome` announces the `limits`, and connections are held to them. `on_change` is called after
     a player has come or gone, `on_offence` once a player is out of all its matches and they have
-    ended. `on_leaving` is called with one that leaves between matches; it says in a line what that
-    costs the player (J10). `note` says something to a bot's author in its `welcome`. `players` has,
-    by name, those that are connected or may come back.
+    ended. `on_leaving` is called with a player that leaves between matches, and returns a line on
+    what that costs it (J10). `note` returns a line for a bot's author, sent in `welcome`. `players`
+    has, by name, the players that are connected or may come back.
     """
 
     def __init__(
@@ -131,9 +131,9 @@ class Gateway:
     async def open(
         self, host: str, port: int, tls: Callable[[], ssl.SSLContext] | None = None
     ) -> int:
-        """Listen on one more address; returns the port, which is a free one for port 0.
+        """Listen on one more address; return the port, a free one if `port` is 0.
 
-        `tls` makes what a new connection is encrypted with. Raises `Unreachable` if that fails.
+        `tls` makes the TLS context of a new connection. Raises `Unreachable` if listening fails.
         """
         self.entrance.origins.listens(host)
         context = ConnectionContext(self, self.limits, self.timers, self._buffer, self.entrance)
@@ -150,22 +150,22 @@ class Gateway:
         self._outboxes.flush()
         for connection in list(self._connections):
             connection.close(code, reason)
-        for _ in range(100):  # a close handshake is a round trip
+        for _ in range(100):  # a close handshake takes a round trip
             if not self._connections:
                 break
             await asyncio.sleep(0.01)
         for connection in list(self._connections):
             connection.cut()
 
-    # --- what connections tell: `ConnectionOwner` ---
+    # --- events of connections: `ConnectionOwner` ---
 
     def connected(self, connection: Wire) -> None:
         self._connections.add(connection)
-        if isinstance(connection, Connection):  # no pipe of a launched bot
+        if isinstance(connection, Connection):  # not a launched bot's pipe
             self.throttle.connected(connection)
 
     def was_read(self, connection: Wire, took_s: float) -> None:
-        """Charge the loop's time to a peer that is no player."""
+        """Charge the loop's time to a peer that is not a player."""
         self.throttle.was_read(connection, took_s)
 
     def received(self, connection: Wire, frame: bytes, encoding: Encoding, arrived: float) -> None:
@@ -178,7 +178,7 @@ class Gateway:
         took_s = time.thread_time() - began_s + _FRAME_S
         now = self._loop.time()
         until = player.share.spend(now, took_s)
-        # A house bot plays with many people, and says nothing anyway while they are not read.
+        # House bots are exempt: they play with many people, and wait anyway while not read.
         if until is not None and player.process is None:
             connection.rest(max(until, connection.budget.rests_until(now) or until))
 
@@ -192,8 +192,8 @@ class Gateway:
     ) -> None:
         if connection.encoding is None:
             connection.encoding = encoding
-        # This clock takes longer than many a message, so only large frames are measured,
-        # and those of a peer that has just sent something useless.
+        # Reading the thread's clock takes longer than many messages. So only large frames are
+        # measured, and frames of a peer that has just sent something useless.
         is_measured = connection.useless or len(frame) > _LARGE_BYTES
         began_s = time.thread_time() if is_measured else None
         count = useless = 0
@@ -216,7 +216,7 @@ class Gateway:
                     useless += not self._heard(connection, player, message)
                     player = self._session_by_connection.get(connection)
                 if not connection.is_open:
-                    return  # refused, or gone: what follows in this frame does not count
+                    return  # refused or gone: the rest of this frame does not count
         except ProtocolError as error:
             self.misbehaved(connection, error, frame)
             count = useless = 1
@@ -237,7 +237,7 @@ class Gateway:
             self._waste(connection, wasted, share * took_s, frame)
 
     def _heard(self, connection: Wire, player: BotSession | None, message: BotMessage) -> bool:
-        """Process a message that answers nothing; False if it was useless: too late or again."""
+        """Process a message that is no answer; False if it was useless: too late or repeated."""
         if player is None:
             self._log_in(connection, message)
         elif player.session.note(message):
@@ -254,9 +254,9 @@ class Gateway:
     def _waste(
         self, connection: Wire, messages: int, cpu_s: float = 0.0, frame: bytes | None = None
     ) -> None:
-        """Charge useless messages: a peer over its budget is not read for a while, or is out."""
+        """Charge useless messages; a peer over its budget is not read for a while, or is out."""
         connection.useless += messages
-        try:  # also of a peer that is out: it may come back to the same budget
+        try:  # also for a peer that is out: it may come back to the same budget
             until = connection.budget.spend(self._loop.time(), messages, cpu_s)
         except Flood as error:
             if connection.is_open:
@@ -266,7 +266,7 @@ class Gateway:
                 connection.rest(until)
 
     def ponged(self, connection: Wire, payload: bytes, arrived: float) -> None:
-        """A pong has come, which need not answer a ping of ours."""
+        """Handle a pong, which need not answer a ping of ours."""
         player = self._session_by_connection.get(connection)
         was_silent = player is not None and player.event != ""
         if player is not None:
@@ -274,7 +274,7 @@ class Gateway:
         if player is not None and player.ponged(payload, arrived):
             player.probe(arrived, self.referee.lag.total_s(arrived))
             if was_silent:
-                self._is_here(player)  # it had run out of time, and can be given matches again
+                self._is_here(player)  # it was out of time, and can be given matches again
         else:
             self.on_trivial_frame(connection)
 
@@ -286,7 +286,7 @@ class Gateway:
     def misbehaved(
         self, connection: Wire, error: ProtocolError, frame: bytes | None = None
     ) -> None:
-        """Refuse a frame, rule on it, and close; in practice a player stays if it was whole."""
+        """Refuse a frame, rule on it and close; in practice, a whole frame ends nothing."""
         player = self._session_by_connection.get(connection)
         if player is not None:
             self._outboxes.flush_now(player)
@@ -315,11 +315,11 @@ class Gateway:
             self._rule_out(player, _on_wire(Ending.OVERFLOW, text))
 
     def lost(self, connection: Wire) -> None:
-        """A connection is gone; its player may come back within the grace."""
+        """Handle the loss of a connection; its player may come back within the grace."""
         self._connections.discard(connection)
         self.entrance.disconnected(connection)
         if self.referee.lag.follows_stall(self._loop.time()):
-            self.throttle.known(connection)  # no failure of its own: the arena did not answer
+            self.throttle.known(connection)  # not its own failure: the arena did not answer
         else:
             self.throttle.disconnected(connection)
         self.admin_requests.disconnected(connection)
@@ -336,7 +336,7 @@ class Gateway:
         self.on_change()
 
     def roster_changed(self, access: Access) -> None:
-        """Take a new roster; those whose token is no longer valid are dismissed."""
+        """Take a new roster; dismiss those whose token is no longer valid."""
         for player, text, is_out in self.admission.change(access):
             if player.connection is not None:
                 player.send(Refused("token", text))
@@ -350,7 +350,7 @@ class Gateway:
         self.entrance.roster_changed()
 
     def dismiss(self, name: str, finding: Finding, code: int = CLOSE_DONE) -> None:
-        """Rule a player out by evidence from elsewhere, and close its connection."""
+        """Rule a player out on outside evidence, and close its connection."""
         player = self.players.get(name)
         if player is not None:
             self._rule_out(player, finding)
@@ -382,12 +382,12 @@ class Gateway:
             self._stranger_offends(connection, finding)
 
     def _tell(self, connection: Wire, message: ArenaMessage) -> None:
-        """Send a message at once to a peer that is no player."""
+        """Send a message at once to a peer that is not a player."""
         encoding = connection.encoding or Encoding.JSON
         connection.send(encode(message, encoding), encoding)
 
     def _stranger_offends(self, connection: Wire, finding: Finding) -> None:
-        """Note an offence of a peer that is no player; a launched bot is known by its address."""
+        """Note an offence of a peer that is not a player; its address identifies a launched bot."""
         self.throttle.failed(connection)
         if (known := self._known_by_address.get(connection.address)) is not None:
             name, process = known
@@ -395,7 +395,7 @@ class Gateway:
             self.on_offence(name, msgspec.structs.replace(finding, enforced=enforced))
 
     def _enter(self, connection: Wire, hello: Hello) -> None:
-        """Make a new player, or resume one; raises `Unwelcome` if the bot is refused."""
+        """Make a new player, or resume a session; raises `Unwelcome` if the bot is refused."""
         former = self.admission.resumed(hello)
         if former is None:
             name, process = self.admission.admitted(
@@ -413,7 +413,7 @@ class Gateway:
         self.on_change()
 
     def _resume(self, player: BotSession, hello: Hello, connection: Wire) -> None:
-        """Go on with a session over another connection, which replaces the earlier one."""
+        """Continue a session over another connection, which replaces the earlier one."""
         former = player.connection
         since = now = self._loop.time()
         if former is not None:
@@ -421,7 +421,7 @@ class Gateway:
             since = former.silent_since(now) or now
             former.close(CLOSE_REPLACED, "the session goes on over another connection")
             player.disconnected()
-        self.referee.on_lost(player, since)  # one that was silent counts as closed from now on
+        self.referee.on_lost(player, since)  # a silent connection counts as closed from now on
         player.resumed(hello, connection)
         self._welcome(player, hello, connection)
         player.resend_unseen(hello.from_)
@@ -441,7 +441,7 @@ class Gateway:
         player.send(Welcome(VERSION, name, secret, self.limits, practice, finish=True, note=note))
 
     def _budget_of(self, player: BotSession, connection: Wire) -> Budget:
-        """Its session's budget, or its token's, so that a new connection brings no new budget."""
+        """Return the session's budget, or the token's: a new connection brings no new budget."""
         if player.budget is not None or player.token is None:
             return player.budget or connection.budget
         key = hashed(player.token)
@@ -469,7 +469,7 @@ class Gateway:
             self._leave(player)
 
     def _leave(self, player: BotSession) -> None:
-        """A player has said goodbye; only in the middle of a match that is an offence."""
+        """Handle a player's goodbye, which is an offence only in the middle of a match."""
         text, costs = "said goodbye", ""
         if player.chairs:
             text += " in the middle of the match"
@@ -481,7 +481,7 @@ class Gateway:
             player.connection.close(CLOSE_DONE, costs or "goodbye")
 
     def _rule_out(self, player: BotSession, finding: Finding) -> None:
-        """Remove a player for good; it commits an offence in every match that it plays."""
+        """Remove a player for good; this is an offence in every match that it is playing."""
         player.leaving = True
         self.referee.offence(player, finding)
         if self.players.get(player.name) is player:
@@ -504,7 +504,7 @@ class Gateway:
         self.on_change()
 
     def _has_crashed(self, connection: Wire, player: BotSession) -> bool:
-        """Whether a close tells of a crash (J7); a launched bot's exit tells more."""
+        """Return whether a close reports a crash (J7); for a launched bot its exit decides."""
         if connection.close_code != CLOSE_CRASHED or player.process is not None:
             return False
         reason = connection.close_reason.casefold()
@@ -517,7 +517,7 @@ class Gateway:
         """Rule out a player that has not come back in time."""
         connection = player.connection
         self._rule_out(player, finding)
-        if connection is not None:  # open, but silent for too long
+        if connection is not None:  # still open, but silent for too long
             connection.cut()
         self.on_change()
 
@@ -531,7 +531,7 @@ class Gateway:
         connection.close(CLOSE_CRASHED, "the arena failed; come back")
 
     def _is_here(self, player: BotSession) -> None:
-        """A player is back, and has been sent all that it had missed."""
+        """Note that a player is back and has got all that it had missed."""
         self.players.note(player)
         self.on_change()
 
@@ -540,7 +540,7 @@ class Gateway:
             self._failed(player.connection)
 
     def _cut_silent(self, player: BotSession, since: float) -> None:
-        """Cut the connection of a bot that answers no ping; it goes on as silent, not as closed."""
+        """Cut a bot that answers no pings; its session counts as silent, not as closed."""
         connection = player.connection
         if connection is not None:
             self._losses.begin(player, since, by_ping=True)
@@ -559,7 +559,7 @@ class Gateway:
             if now >= self._probe_at:
                 self._probe_at = now + _PROBE_S
                 self.entrance.tick(now)
-        except Exception:  # without the next tick no deadline would be ruled on
+        except Exception:  # without a next tick, no deadline would be enforced
             log.exception("the arena failed at a deadline")
 
 
@@ -568,10 +568,10 @@ def _shown(frame: bytes) -> str:
 
 
 class ArenaAddress:
-    """The address of one arena: `port` 0 means a free one, and `url` is empty before it is open.
+    """The address of one arena: `port` 0 means a free one; `url` is empty until it is open.
 
-    `tls` makes what a new connection is encrypted with. Bots on this machine then have another
-    port, on loopback and without TLS.
+    `tls` makes the TLS context of a new connection. With TLS, bots on this machine use another port
+    on loopback, without TLS.
     """
 
     def __init__(self, interface: str, port: int, tls: Callable[[], ssl.SSLContext] | None) -> None:
@@ -580,7 +580,7 @@ class ArenaAddress:
         self._near_port = 0
 
     async def open(self, gateway: Gateway) -> None:
-        """Start to listen; raises `Unreachable` if the address cannot be listened on."""
+        """Start to listen; raises `Unreachable` if that is impossible."""
         port = await gateway.open(self._interface, self._port, self._tls)
         host = f"[{self._interface}]" if ":" in self._interface else self._interface
         self.url = f"{'ws' if self._tls is None else 'wss'}://{host}:{port}"
@@ -601,11 +601,11 @@ class ArenaAddress:
 
 
 def crash_reason(reason: str) -> str:
-    """What a bot says of its crash, without the prefix `failed:`."""
+    """Return what a bot says of its crash, without the prefix `failed:`."""
     is_marked = reason.casefold().startswith(FAILED)
     return reason[len(FAILED) :].lstrip() if is_marked else reason
 
 
 def _on_wire(kind: Ending, text: str) -> Finding:
-    """A finding from what came, or did not come, over a connection."""
+    """Make a finding about what came, or did not come, over a connection."""
     return Finding(kind=kind, text=text, mechanism=Mechanism.WIRE)

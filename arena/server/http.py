@@ -1,9 +1,9 @@
-"""The server's side of HTTP/1.1: requests and answers, until one of them opens a WebSocket.
+"""The server's side of HTTP/1.1: requests and answers, until a request opens a WebSocket.
 
-Requests have no bodies. They are given out one at a time: the next one is parsed when the last has
-its answer. A connection stays open after an answer, unless the peer or the answer says otherwise or
-it has had its share of requests. It is idle then. With the first byte of the next request it is
-throttled like a new one, so that many requests cost their sender the same on one connection as on
+Requests have no bodies. They are handled one at a time: the next is parsed when the last has its
+answer. A connection stays open after an answer, unless the peer or the answer says otherwise, or it
+has used up its requests. Then it is idle. From the first byte of its next request on, it is
+throttled like a new connection. So many requests cost their sender as much on one connection as on
 many.
 """
 
@@ -26,11 +26,11 @@ from protocol.errors import one_line
 
 __all__ = ["BadRequest", "Http", "HttpConnection", "HttpTurn"]
 
-_MOST_REQUESTS = 1_000  # on one connection, as in nginx: then its memory is freed
-_SHOWN = 200  # letters of what is wrong
-_ANSWER_S = 60.0  # to make an answer: its maker gives up earlier
-_FETCH_S = 30.0  # for the peer to read an answer that the kernel has no room for
-_IDLE_S = 15.0  # between two requests: the page asks every few seconds
+_MOST_REQUESTS = 1_000  # on one connection, as in nginx; closing it frees its memory
+_SHOWN = 200  # letters of an error
+_ANSWER_S = 60.0  # to make an answer; makers give up earlier
+_FETCH_S = 30.0  # for the peer to read an answer that does not fit into the kernel's buffer
+_IDLE_S = 15.0  # between two requests; the page asks every few seconds
 _HEAD_BYTES = 64 * 1024  # more than an answer has before its body
 
 
@@ -45,7 +45,8 @@ class BadRequest(Exception):
 class Http:
     """The requests and answers of one connection, as bytes. Pure.
 
-    `request` waits for its answer; `keeps_open` is whether the connection stays open after that.
+    `request` is the one that waits for its answer; `keeps_open` tells whether the connection stays
+    open after that.
     """
 
     __slots__ = ("_asked", "_parser", "_reader", "keeps_open", "request")
@@ -59,14 +60,14 @@ class Http:
 
     @property
     def has_unread(self) -> bool:
-        """Whether bytes wait that belong to no request yet."""
+        """Whether there are bytes that belong to no request yet."""
         return self._parser is not None or bool(self._reader.buffer)
 
     def receive(self, data: bytes) -> None:
         self._reader.feed_data(data)
 
     def next_request(self) -> Request | None:
-        """The next request, once it is complete and the one before it has its answer; else None.
+        """Return the next complete request, if the one before it has its answer; else None.
 
         Raises `BadRequest` if the bytes are no request.
         """
@@ -90,9 +91,9 @@ class Http:
         return request
 
     def answer(self, status: int, headers: Iterable[tuple[str, str]], body: bytes) -> bytes:
-        """The bytes of an answer, to the request that waits or to a bad one; HEAD gets no `body`.
+        """Return the bytes of an answer to the waiting or a bad request; HEAD gets no `body`.
 
-        `headers` must have a `Content-Length`; `CLOSE` among them makes it the last answer.
+        `headers` must have a `Content-Length`; with `CLOSE` among them it is the last answer.
         """
         request, self.request = self.request, None
         fields = Headers(headers)
@@ -105,19 +106,19 @@ class Http:
         return Response(status, phrase, fields, b"" if is_head else body).serialize()
 
     def take_rest(self) -> bytes:
-        """The bytes after the latest request, which has made a WebSocket of the connection."""
+        """Return the bytes after the last request, which has opened a WebSocket."""
         rest = bytes(self._reader.buffer)
         self._reader.discard()
         return rest
 
 
 class HttpTurn(Enum):
-    """What a connection in HTTP waits for."""
+    """What an HTTP connection waits for."""
 
-    ASK = auto()  # the peer to send a request
-    ANSWER = auto()  # the arena to answer it
-    FETCH = auto()  # the peer to read the answer
-    IDLE = auto()  # nothing; the peer may ask again
+    ASK = auto()  # for the peer to send a request
+    ANSWER = auto()  # for the arena to answer it
+    FETCH = auto()  # for the peer to read the answer
+    IDLE = auto()  # for nothing; the peer may ask again
 
 
 class HttpConnection(TcpConnection):
@@ -130,8 +131,8 @@ class HttpConnection(TcpConnection):
         self.is_secure = False
         self._http: Http | None = Http()  # until it is a WebSocket
         self._turn = HttpTurn.ASK
-        self._postponed: Request | None = None  # until the throttle lets it be served
-        self._has_ended = False  # the peer sends no more, but may read on
+        self._postponed: Request | None = None  # waits for the throttle
+        self._has_ended = False  # the peer sends no more, but may still read
 
     def respond(self, status: int, headers: Iterable[tuple[str, str]], body: bytes) -> None:
         http, transport = self._http, self._transport
@@ -149,7 +150,7 @@ class HttpConnection(TcpConnection):
             self._answered()
 
     def resume_reading(self) -> None:
-        """Read on; a request that had to wait is answered."""
+        """Read on, and answer a request that had to wait."""
         super().resume_reading()
         waits = self._postponed or (self._http is not None and self._http.has_unread)
         if waits and self._transport is not None:
@@ -168,7 +169,7 @@ class HttpConnection(TcpConnection):
             self._attend(b"")
 
     def _read_request(self, http: Http, data: bytes) -> bytes:
-        """Pass on a complete request; returns the bytes that follow one for a WebSocket."""
+        """Pass on a complete request; return the bytes after it if it opens a WebSocket."""
         http.receive(data)
         try:
             request, self._postponed = self._postponed or http.next_request(), None
@@ -197,11 +198,11 @@ class HttpConnection(TcpConnection):
         return http.take_rest() if self._http is None else b""
 
     def _is_last(self, http: Http) -> bool:
-        """Whether the peer sends no more, and has all its answers."""
+        """Return whether the peer sends no more and has all its answers."""
         return self._has_ended and not http.has_unread
 
     def _answered(self) -> None:
-        """The answer is sent; the next request may come, or has come already."""
+        """Go on after an answer; the next request may have come already."""
         assert self._http is not None, "a WebSocket is not answered"
         assert self._transport is not None, "the answer was written to it"
         if self._is_last(self._http):
@@ -220,8 +221,8 @@ class HttpConnection(TcpConnection):
         transport = self._transport
         is_long = len(data) > _HEAD_BYTES
         if is_long and transport is not None and not transport.can_write_eof():
-            # A transport with TLS does not count what it has passed on to the socket:
-            # only a second write waits in it until the kernel has taken the first.
+            # A TLS transport does not count bytes that it has passed on to the socket.
+            # Only a second write waits in it until the kernel has taken the first.
             whole = memoryview(data)
             self._write(whole[:-1])
             self._write(whole[-1:])
@@ -229,7 +230,7 @@ class HttpConnection(TcpConnection):
             self._write(data)
 
     def _ask_again(self) -> None:
-        """The peer sends its next request: it is treated as if it had just connected."""
+        """Treat a peer that sends its next request as if it had just connected."""
         if self._turn is HttpTurn.IDLE and self._transport is not None:
             self._turn = HttpTurn.ASK
             self._is_served = False
@@ -244,7 +245,7 @@ class HttpConnection(TcpConnection):
             return
         self._closing = True
         self._write(b"")
-        # A transport with TLS does not tell all that waits.
+        # A TLS transport does not report all waiting bytes.
         waits = transport.get_write_buffer_size() > 0 or not transport.can_write_eof()
         self._set_deadline(_FETCH_S if waits else CLOSE_S)
         if self._has_ended:

@@ -1,7 +1,7 @@
 """Listening sockets and TLS: the certificate, the cipher suites and the key exchanges.
 
-A handshake is the most that a peer without a token can make the arena compute. So only cheap key
-exchanges are offered.
+A handshake is the most expensive computation that a peer can cause without a token. So only cheap
+key exchanges are offered.
 """
 
 from __future__ import annotations
@@ -23,22 +23,22 @@ __all__ = ["Certificate", "Listeners", "allow_many_files", "context", "most_file
 
 log = logging.getLogger(__name__)
 
-_BACKLOG = 1024  # connections in the kernel's queue: a class comes back at once after a stall
-_AT_ONCE = 64  # of these are accepted in a turn of the loop; so often asyncio tries in vain, too
-_SUITES = "ECDHE+AESGCM:ECDHE+CHACHA20"  # of TLS 1.2; those of 1.3 stay as they are
+_BACKLOG = 1024  # connections in the kernel's queue: after a stall a whole class comes back at once
+_AT_ONCE = 64  # accepted in one turn of the loop; asyncio also tries in vain this often
+_SUITES = "ECDHE+AESGCM:ECDHE+CHACHA20"  # for TLS 1.2; those of 1.3 stay at the default
 _GROUPS = "X25519:P-256"
 _GROUP = "prime256v1"  # P-256, which every client knows
 _FILES = 16_384  # open at once: enough for thousands of bots
 
 _OF_ANOTHER = ("KEY_VALUES_MISMATCH", "KEY_TYPE_MISMATCH", "NO_CERTIFICATE_ASSIGNED")
-"""OpenSSL's reasons for a key that belongs to another certificate, of the same kind or another."""
+"""OpenSSL's reasons if a key belongs to another certificate, of the same key type or another."""
 
 
 class Listeners:
     """The listening sockets of one server.
 
-    Where no file descriptor or memory is left to accept a connection, asyncio waits for a second;
-    those that come stay in the kernel's queue meanwhile.
+    If no file descriptor or memory is left to accept a connection, asyncio waits for a second; new
+    connections stay in the kernel's queue meanwhile.
     """
 
     def __init__(self) -> None:
@@ -51,9 +51,9 @@ class Listeners:
         return iter(self._servers)
 
     async def open(self, make: Callable[[], asyncio.BaseProtocol], host: str, port: int) -> int:
-        """Listen on one more address; returns the port, which is a free one for port 0.
+        """Listen on one more address; return the port, a free one if `port` is 0.
 
-        `make` makes the protocol of each connection. Raises `Unreachable` if that fails.
+        `make` makes the protocol of each connection. Raises `Unreachable` if listening fails.
         """
         loop = asyncio.get_running_loop()
         loop.set_exception_handler(self._on_error)
@@ -73,12 +73,12 @@ class Listeners:
         return listening
 
     def close(self) -> None:
-        """Accept no more connections; those that are open stay."""
+        """Accept no more connections; open ones stay."""
         for server in self._servers:
             server.close()
 
     def _on_error(self, loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
-        """Say in a line why nobody is accepted; asyncio would log a traceback for each attempt."""
+        """Log in a line why nobody is accepted; asyncio would log a traceback for each attempt."""
         error = context.get("exception")
         is_accept = "socket" in context and "transport" not in context
         if not is_accept or error is None or not self._scarcity.tell(error):
@@ -94,12 +94,12 @@ def allow_many_files() -> None:
 
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft != resource.RLIM_INFINITY and soft < most:
-        with suppress(OSError, ValueError):  # macOS refuses some values; then it stays
+        with suppress(OSError, ValueError):  # macOS refuses some values; the limit stays then
             resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))
 
 
 def most_files() -> int | None:
-    """How many files a server can have open, with the soft limit raised; None without a limit."""
+    """Return how many files a server can open, with the soft limit raised; None without a limit."""
     try:
         import resource
     except ImportError:  # Windows has no such limit
@@ -107,13 +107,13 @@ def most_files() -> int | None:
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft == resource.RLIM_INFINITY:
         return None
-    # Not more: some bots are programs that begin by closing every file that they could have open.
+    # No more than this: some bots begin by closing every possible file descriptor.
     most = _FILES if hard == resource.RLIM_INFINITY else min(hard, _FILES)
     return max(soft, most)
 
 
 class Certificate:
-    """A certificate and its key, as for `context`, in files that are read again once renewed."""
+    """A certificate and its key in files, as for `context`; they are read again when renewed."""
 
     def __init__(self, cert: Path, key: Path) -> None:
         self._files = cert, key
@@ -121,7 +121,7 @@ class Certificate:
         self._current = context(cert, key)
 
     def current(self) -> ssl.SSLContext:
-        """What the next connection is encrypted with; a renewed pair that is invalid is skipped."""
+        """Return the TLS context for the next connection; an invalid renewed pair is skipped."""
         stamps = [*map(_stamp, self._files)]
         if stamps == self._seen:
             return self._current
@@ -136,7 +136,7 @@ class Certificate:
 
 
 def _stamp(file: Path) -> tuple[int, ...] | None:
-    """A value that changes when a file does."""
+    """Return a value that changes when the file does; None if it cannot be read."""
     try:
         stat = file.stat()
     except OSError:
@@ -145,9 +145,9 @@ def _stamp(file: Path) -> tuple[int, ...] | None:
 
 
 def context(cert: Path, key: Path) -> ssl.SSLContext:
-    """A server's TLS context; raises `UsageError` if a file is missing, or not what it should be.
+    """Make a server's TLS context; raises `UsageError` if a file is missing or invalid.
 
-    `cert` is the certificate in PEM, followed by those that lead to a known authority; `key` is its
+    `cert` is the certificate in PEM, followed by those that lead to a known authority. `key` is its
     private key in PEM, without a password, as nobody types one when an arena restarts by itself.
     """
     _check(cert, "a certificate", b"CERTIFICATE-----")
@@ -169,17 +169,17 @@ def context(cert: Path, key: Path) -> ssl.SSLContext:
 
 
 def offer(made: Any) -> None:
-    """Have a server's `ssl.SSLContext` offer only cheap handshakes.
+    """Restrict a server's `ssl.SSLContext` to cheap handshakes.
 
-    With a finite field such as ffdhe8192 a handshake takes a hundred times as long as on an
-    elliptic curve, and an attacker can send a recorded first message at no cost.
+    With a finite field such as ffdhe8192, a handshake takes a hundred times as long as on an
+    elliptic curve, and an attacker can replay a recorded first message at no cost.
     """
     made.minimum_version = ssl.TLSVersion.TLSv1_2
     made.options |= ssl.OP_NO_RENEGOTIATION
     made.set_ciphers(_SUITES)
     if hasattr(made, "set_groups"):  # from Python 3.15 on
         made.set_groups(_GROUPS)
-    else:  # only one can be set
+    else:  # only one group can be set
         made.set_ecdh_curve(_GROUP)
 
 

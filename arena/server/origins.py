@@ -1,13 +1,13 @@
-"""Where a request comes from, and which web pages may open a WebSocket here. Pure.
+"""Decides where a request comes from, and which web pages may open a WebSocket here. Pure.
 
 A browser lets any page in the world connect to any address that its user can reach, and sends the
-page's origin in `Origin`. Programs send no `Origin`, or the arena's address, and are let in. If the
-arena listens on loopback only, `Host` must be a name of loopback, too: else a foreign name that
-resolves to loopback would pass for the arena's own (DNS rebinding).
+page's origin in `Origin`. Requests without an `Origin`, as from programs, or with the arena's own
+address are let in. If the arena listens on loopback only, `Host` must be a loopback name, too:
+otherwise a foreign name that resolves to loopback would pass for the arena's own (DNS rebinding).
 
-A proxy appends its client's address to `X-Forwarded-For`; what stands before it comes from the
-client, and may be forged. So the last address that is no trusted proxy's counts. Without a trusted
-proxy the header is ignored, as is `X-Forwarded-Proto`.
+A proxy appends its client's address to `X-Forwarded-For`. Whatever stands before it comes from the
+client and may be forged. So the last address that is not a trusted proxy's counts. Without trusted
+proxies this header is ignored, as is `X-Forwarded-Proto`.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ _Place: TypeAlias = tuple[str, int]
 
 
 class Origins:
-    """The origins that are allowed; at first only the arena's own address."""
+    """The allowed origins; initially only the arena's own address."""
 
     def __init__(self) -> None:
         self._allowed = frozenset[tuple[str, str, int]]()
@@ -63,7 +63,7 @@ class Origins:
         self._listens.add(host)
 
     def refusal(self, headers: Headers) -> str | None:
-        """Why a request may not open a WebSocket; None if it may."""
+        """Return why a request may not open a WebSocket; None if it may."""
         origins = headers.get_all("Origin")
         if not origins:
             return None
@@ -80,7 +80,7 @@ class Origins:
         return self.host_refusal(headers)
 
     def host_refusal(self, headers: Headers) -> str | None:
-        """Why a request's `Host` may be a foreign name for loopback; None if it is not."""
+        """Return why `Host` may be a foreign name for loopback; None if it is not."""
         hosts = headers.get_all("Host")
         is_near = self._listens and all(map(is_loopback, self._listens))
         if not is_near or not hosts:
@@ -97,7 +97,7 @@ class Origins:
 
 
 def read_origin(text: str) -> tuple[str, str, int]:
-    """The scheme, host and port of an origin; raises `UsageError` if the text is not one."""
+    """Return scheme, host and port of an origin; raises `UsageError` if the text is not one."""
     match = _ORIGIN.fullmatch(text.lower())
     place = match and _place(match[2], _PORTS[match[1]])
     if not match or place is None:
@@ -108,7 +108,7 @@ def read_origin(text: str) -> tuple[str, str, int]:
 
 
 def read_base_path(text: str) -> str:
-    """Check the path below which an arena is found; raises `UsageError` if it is not one."""
+    """Check the base path of an arena; raises `UsageError` if it is invalid."""
     if not _BASE_PATH.fullmatch(text):
         raise UsageError(
             "expected a path such as /arena/, of letters, digits, '-', '.', '_' and '~' "
@@ -118,12 +118,12 @@ def read_base_path(text: str) -> str:
 
 
 def below(base: str, path: str) -> str | None:
-    """A request's path and query, relative to the base path; None if it is not below that."""
+    """Return a request's path and query relative to the base path; None if it is not below it."""
     return path[len(base) - 1 :] if path.startswith(base) else None
 
 
 def is_loopback(host: str) -> bool:
-    """Whether a host is a name or an address of loopback."""
+    """Return whether a host is a name or an address of loopback."""
     if host.lower() == "localhost":
         return True
     try:
@@ -133,7 +133,7 @@ def is_loopback(host: str) -> bool:
 
 
 class Proxies:
-    """The trusted proxies; at first none."""
+    """The trusted proxies; initially none."""
 
     def __init__(self) -> None:
         self._networks: tuple[_Network, ...] = ()
@@ -142,17 +142,17 @@ class Proxies:
         return len(self._networks)
 
     def trust(self, networks: Sequence[str]) -> None:
-        """Trust more addresses or networks; raises `UsageError` if one is neither."""
+        """Trust more addresses or networks; raises `UsageError` if one is invalid."""
         self._networks += tuple(map(read_network, networks))
 
     def before(self, host: str, port: int) -> str:
-        """Where a connection counts before its first request: alone, if it is a proxy's."""
+        """Return where a connection counts before its first request; a proxy's counts alone."""
         address = _address(host)
         is_proxy = address is not None and self._has(address)
         return f"{host}:{port}" if is_proxy else _counted(address, host)
 
     def origin(self, host: str, headers: Headers) -> str:
-        """Where a connection counts after a request; at its last proxy if the rest is invalid."""
+        """Return where a connection counts after a request; an invalid rest is ignored."""
         address = _address(host)
         if address is None or not self._has(address):
             return _counted(address, host)
@@ -165,7 +165,7 @@ class Proxies:
         return _counted(address, host)
 
     def is_https(self, host: str, headers: Headers) -> bool:
-        """Whether a trusted proxy says that a request came to it over TLS."""
+        """Return whether a trusted proxy says that a request came to it over TLS."""
         address, schemes = _address(host), headers.get_all("X-Forwarded-Proto")
         return address is not None and self._has(address) and schemes == ["https"]
 
@@ -174,7 +174,7 @@ class Proxies:
 
 
 def read_network(text: str) -> _Network:
-    """A network, or an address as one, IPv4 in IPv6 as IPv4; raises `UsageError` if it is none."""
+    """Read a network or address, with mapped IPv4 as IPv4; raises `UsageError` if it is none."""
     with suppress(ValueError):
         network = ipaddress.ip_network(text)
         mapped = getattr(network.network_address, "ipv4_mapped", None)
@@ -193,7 +193,7 @@ def read_network(text: str) -> _Network:
 
 @lru_cache(maxsize=4096)
 def _address(text: str) -> _Address | None:
-    """An address from a header or a socket, perhaps with a port or a zone; None if invalid."""
+    """Read an address from a header or socket, perhaps with port or zone; None if invalid."""
     if match := _WITH_PORT.fullmatch(text):
         text = match[1] or match[2] or ""
     try:
@@ -205,7 +205,7 @@ def _address(text: str) -> _Address | None:
 
 
 def _counted(address: _Address | None, host: str) -> str:
-    """The address to count at; with IPv6 its /64, in which one machine can have any address."""
+    """Return the address to count at; for IPv6 its /64, which one machine can have all of."""
     if isinstance(address, ipaddress.IPv6Address) and not (
         address.is_loopback or address.is_link_local
     ):
@@ -214,7 +214,7 @@ def _counted(address: _Address | None, host: str) -> str:
 
 
 def _place(text: str, default: int) -> _Place | None:
-    """A host and its port; None if the text is malformed."""
+    """Return host and port; None if the text is malformed."""
     match = _PLACE.fullmatch(text.strip().lower())
     if match is None:
         return None

@@ -1,7 +1,7 @@
-"""WebSockets of those who are no bots: who may open one, and when one is closed.
+"""WebSockets of peers that are not bots: accepts and closes them.
 
-`/watch` and `/submit` have a kind each, which says what a message brings about. A peer that does
-not read, sends too much or sends nonsense is disconnected, and no match notices.
+`/watch` and `/submit` have a subclass each, which handles the messages. A peer that does not read,
+or sends too much or nonsense, is disconnected without an effect on matches.
 """
 
 from __future__ import annotations
@@ -28,18 +28,18 @@ __all__ = ["PeerSocket", "PeerSockets"]
 
 log = logging.getLogger(__name__)
 
-_MOST_NEAR = 1024  # from one address: a school behind one of them
+_MOST_NEAR = 1024  # from one address: a school may share one
 _BEHIND_S = 20.0
 _PING_S = 20.0  # proxies and routers close connections that are idle for a minute or so
 _LOOK_S = 1.0
 
 
 class PeerSocket:
-    """One peer, with the token that it has shown last; times are on the loop's clock.
+    """One peer and the last token that it has shown; times are on the loop's clock.
 
     Attributes:
-        viewer: who has that token; the public without one.
-        behind_since: None if it reads in time.
+        viewer: the holder of that token, or the public without one.
+        behind_since: since when the peer reads too slowly; None if it reads in time.
     """
 
     def __init__(self, connection: Caller, now: float) -> None:
@@ -51,15 +51,15 @@ class PeerSocket:
         self.behind_since: float | None = None
 
     def send(self, data: bytes) -> None:
-        """Send JSON in a text frame; does nothing if the connection is closing."""
+        """Send JSON in a text frame; ignored if the connection is closing."""
         self.connection.send(data, Encoding.JSON)
 
     def refuse(self, code: str, text: str) -> None:
-        """Say that a message was refused, and why."""
+        """Tell the peer that a message was refused, and why."""
         self.send(encode(Refused(code, text), Encoding.JSON))
 
     def drained(self) -> None:
-        """It has read what was sent, or is gone."""
+        """Note that the peer has read everything, or is gone."""
         self.behind_since = None
 
 
@@ -67,12 +67,12 @@ PeerT = TypeVar("PeerT", bound=PeerSocket)
 
 
 class PeerSockets(ABC, Generic[PeerT]):
-    """All connections of a kind, and their owner; `now` is on the loop's clock.
+    """Owns all connections of one kind; `now` is on the loop's clock.
 
     Attributes:
-        named: what one is called in the log, and many in an answer.
+        named: the name of one peer in the log, and of many in an answer.
         most: how many there may be.
-        messages, messages_per_s: how many each may send at once, then a second.
+        messages, messages_per_s: how many each may send at once, and then per second.
     """
 
     named: ClassVar[tuple[str, str]]
@@ -109,7 +109,7 @@ class PeerSockets(ABC, Generic[PeerT]):
             caller.hand_to(self, frame_bytes=self.frame_bytes, buffer_bytes=self.buffer_bytes)
 
     def tick(self, now: float) -> None:
-        """Ping those that are due; disconnect those that do not read or answer pings."""
+        """Ping peers that are due, and disconnect those that do not read or answer pings."""
         self._now = now
         if now >= self._look_at:
             self._look_at = now + _LOOK_S
@@ -117,7 +117,7 @@ class PeerSockets(ABC, Generic[PeerT]):
                 self._look(peer, now)
 
     def roster_changed(self) -> None:
-        """Disconnect those whose token is now another's, or nobody's."""
+        """Disconnect peers whose token is now another's or nobody's."""
         for peer in tuple(self._peers.values()):
             try:
                 is_same = self._gateway.admission.viewer(peer.token) == peer.viewer
@@ -126,29 +126,29 @@ class PeerSockets(ABC, Generic[PeerT]):
             if not is_same:
                 peer.connection.close(CLOSE_REFUSED, "the token was replaced")
 
-    # --- what a kind says ---
+    # --- what a subclass defines ---
 
     @abstractmethod
     def _peer(self, caller: Caller, request: Request) -> PeerT:
-        """A new peer, before its connection is accepted, which drops the headers."""
+        """Make a new peer; its headers are gone once the connection is accepted."""
 
     def _entered(self, peer: PeerT) -> None:
-        """A peer is here."""
+        """Called when a peer has entered."""
 
     @abstractmethod
     def _take(self, peer: PeerT, frame: bytes, arrived: float) -> None:
-        """Do what a frame asks for; raises `ProtocolError` and `Unwelcome`, which end it."""
+        """Do what a frame asks; `ProtocolError` and `Unwelcome` end the connection."""
 
     def _left(self, peer: PeerT) -> None:
-        """A peer is gone."""
+        """Called when a peer has left."""
 
-    # --- what connections tell (as their `ConnectionOwner`) ---
+    # --- events of connections: `ConnectionOwner` ---
 
     def connected(self, connection: Wire) -> None:
-        """Never called: the gateway has owned the connection before."""
+        """Never called: the gateway owned the connection until now."""
 
     def received(self, connection: Wire, frame: bytes, encoding: Encoding, arrived: float) -> None:
-        """Do what a frame asks for; close the connection if that is not possible."""
+        """Do what a frame asks; close the connection if that is impossible."""
         peer = self._peers.get(connection)
         if peer is None:
             return
@@ -167,24 +167,24 @@ class PeerSockets(ABC, Generic[PeerT]):
             connection.close(CLOSE_CRASHED, "the arena failed; come back")
 
     def misbehaved(self, connection: Wire, error: ProtocolError) -> None:
-        """Say what was wrong, and close."""
+        """Tell the peer what was wrong, and close the connection."""
         if (peer := self._peers.get(connection)) is not None:
             peer.refuse(error.code, str(error))
         self._gateway.throttle.blame(connection.address)
         connection.close(CLOSE_PROTOCOL, str(error))
 
     def overflowed(self, connection: Wire, waiting: int) -> None:
-        """Nothing is left to do: the connection has been cut."""
+        """Do nothing, as the connection has been cut already."""
 
     def ponged(self, connection: Wire, payload: bytes, arrived: float) -> None:
-        """Note that the peer is there; a pong that nobody asked for counts as a message."""
+        """Note that the peer is there; an unsolicited pong counts as a message."""
         if (peer := self._peers.get(connection)) is not None:
             if not peer.awaits_pong:
                 self._is_within_limits(peer, arrived)
             peer.awaits_pong = False
 
     def was_read(self, connection: Wire, took_s: float) -> None:
-        """Nothing is left to do: the connection is closing."""
+        """Do nothing, as the connection is closing."""
 
     def on_trivial_frame(self, connection: Wire) -> None:
         """Count a ping, or a fragment, as a message."""
@@ -207,13 +207,13 @@ class PeerSockets(ABC, Generic[PeerT]):
     # --- within ---
 
     def _is_within_limits(self, peer: PeerT, now: float) -> bool:
-        """Whether a peer may send one more message now; if not, its connection is closed."""
+        """Return whether a peer may send one more message now; if not, close its connection."""
         self._now = max(self._now, now)
         connection = peer.connection
         if self._messages.spend(connection.peer):
             return True
         self._gateway.throttle.blame(connection.address)
-        connection.useless += self.messages  # what it still sends is not read
+        connection.useless += self.messages  # further messages are not read
         why = f"expected at most {self.messages_per_s} messages a second"
         connection.close(CLOSE_PROTOCOL, why)
         return False

@@ -1,6 +1,6 @@
 """Answers to plain HTTP requests: a status, headers and a body, with our security headers. Pure.
 
-The content policy forbids the page all that it does not need, so that a mistake in it stays small.
+The content policy forbids everything that the page does not need, to limit the harm of a mistake.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ NO_CACHE = ("Cache-Control", "no-cache")
 """A browser may cache it, but has to revalidate it by its ETag."""
 NO_STORE = ("Cache-Control", "no-store")
 PACKED = ("Content-Encoding", "gzip")
-"""The header of a body that `pack` has made."""
+"""The header for a body that `pack` has made."""
 PAGE_POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
     "font-src 'self'; connect-src 'self'; manifest-src 'self'; base-uri 'none'; "
@@ -47,7 +47,7 @@ PAGE_POLICY = (
 
 _TEXT = "text/plain; charset=utf-8"
 _JSON = "application/json"
-_WORTH = 0.9  # of the size at most: to save less is not worth unpacking
+_WORTH = 0.9  # of the size: a smaller saving is not worth the unpacking
 _TINY_BYTES = 1_000  # fits into one TCP segment, packed or not
 _CSP = "Content-Security-Policy"
 _ALWAYS = (
@@ -68,7 +68,7 @@ class Headers(Protocol):
     """The headers of a request."""
 
     def get_all(self, key: str, /) -> list[str]:
-        """All values of one header, in order."""
+        """Return all values of one header, in order."""
 
 
 class Reply(msgspec.Struct, frozen=True):
@@ -82,50 +82,51 @@ class Reply(msgspec.Struct, frozen=True):
 class Visitor(Protocol):
     """A connection whose request waits for its answer.
 
-    Those with the same `address` are counted together. The request came over TLS, to the arena or
-    to a trusted proxy, if it `is_secure`.
+    Visitors with the same `address` are counted together. `is_secure` tells whether the request
+    came over TLS, to the arena or to a trusted proxy.
     """
 
     address: str
     is_secure: bool
 
     def respond(self, status: int, headers: Iterable[Header], body: bytes) -> None:
-        """Send the answer. Do nothing if the connection is gone."""
+        """Send the answer; ignored if the connection is gone."""
 
     def cut(self) -> None: ...
 
 
 def reply(status: int, body: bytes, kind: str, *more: Header, policy: str = PAGE_POLICY) -> Reply:
-    """An answer of a content type; `policy` is its Content-Security-Policy."""
+    """Make an answer with a content type; `policy` is its Content-Security-Policy."""
     size = ("Content-Length", str(len(body)))
     headers = (("Content-Type", kind), size, *more, (_CSP, policy), *_ALWAYS)
     return Reply(status, headers, body)
 
 
 def unchanged(*more: Header, policy: str = PAGE_POLICY) -> Reply:
-    """The answer that the visitor's cached version is still valid."""
+    """Make the answer that the visitor's cached version is still valid."""
     return Reply(304, (*more, (_CSP, policy), *_ALWAYS))
 
 
 def text(status: int, line: str, *more: Header) -> Reply:
-    """A line of plain text, which is not cached unless `more` says so."""
+    """Make an answer with a line of plain text, not cached unless `more` says so."""
     return reply(status, f"{line}\n".encode(), _TEXT, *(more or (NO_STORE,)))
 
 
 def document(status: int, body: bytes, *more: Header) -> Reply:
-    """A JSON document."""
+    """Make an answer with a JSON document."""
     return reply(status, body, _JSON, *more)
 
 
 def problem(status: int, line: str) -> Reply:
-    """An error in JSON, instead of a document."""
+    """Make an answer with an error in JSON instead of a document."""
     return document(status, msgspec.json.encode({"error": line}), NO_STORE)
 
 
 def pack(body: bytes, effort: int) -> bytes | None:
-    """A body packed with gzip, with an `effort` from 1 (quick) to 9 (small); None if not worth it.
+    """Pack a body with gzip, with an `effort` from 1 (fast) to 9 (small); None if not worth it.
 
-    It may not hold a secret beside what an attacker can choose: its size would tell (BREACH).
+    A body must not have a secret next to text that an attacker can choose, as the packed size would
+    reveal it (BREACH).
     """
     if len(body) < _TINY_BYTES:
         return None
@@ -134,7 +135,7 @@ def pack(body: bytes, effort: int) -> bytes | None:
 
 
 def takes_gzip(headers: Headers) -> bool:
-    """Whether `Accept-Encoding` permits gzip."""
+    """Return whether `Accept-Encoding` permits gzip."""
     for value in headers.get_all("Accept-Encoding"):
         for offer in value.split(","):
             name, _, weight = offer.partition(";")
@@ -145,7 +146,7 @@ def takes_gzip(headers: Headers) -> bool:
 
 
 def knows(headers: Headers, etag: str) -> bool:
-    """Whether a request has `If-None-Match` with a tag, so that the visitor has that version."""
+    """Return whether the visitor has this version already, by its `If-None-Match`."""
     wanted = etag.removeprefix("W/")
     for value in headers.get_all("If-None-Match"):
         tags = (tag.strip().removeprefix("W/") for tag in value.split(","))

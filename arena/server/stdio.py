@@ -1,12 +1,12 @@
-"""Standard input and output as the connection of a launched bot, which needs no WebSocket library.
+"""Uses standard input and output as the connection of a launched bot, without a WebSocket.
 
-A line is a frame of JSON in UTF-8, both ways. To the gateway a `Pipe` is a `Wire` like a WebSocket,
-with three differences. There is no network in between, so there are no pings. A pipe has no close
-codes, so the bot is told why in `over` or `refused`, and then finds the end of its input. How long
-it may take to say `hello`, and when its process is ended, is up to its launcher.
+A line is a frame of JSON in UTF-8, in both directions. To the gateway, a `Pipe` is a `Wire` like a
+WebSocket, with three differences. There is no network, so there are no pings. A pipe has no close
+codes, so the bot gets the reason in `over` or `refused`, followed by the end of its input. The
+launcher decides how long it may take to say `hello`, and when its process is ended.
 
-A bot whose output begins with a request for a WebSocket speaks that over its pipes, through the
-byte pump in its sandbox (`arena/sandbox/relay.py`). For its WebSocket the same holds.
+If a bot's output begins with a request for a WebSocket, it speaks WebSocket over its pipes, through
+the byte pump in its sandbox (`arena/sandbox/relay.py`). The same differences hold for that.
 """
 
 from __future__ import annotations
@@ -33,26 +33,26 @@ __all__ = ["Pipe", "Pipes"]
 
 _CLOSE_S = 2.0  # for a bot to end its output after the end of its input
 _SPACE = b" \t\r"  # around a message: JSON permits it, and Windows ends lines with \r\n
-_PIECE_BYTES = 2 * 1024  # of a WebSocket, taken at once: some 20 frames
-_REQUEST = b"GET "  # what a WebSocket begins with
-_MARK = codecs.BOM_UTF8  # before a message: C# and PowerShell begin what they write with it
+_PIECE_BYTES = 2 * 1024  # of a WebSocket, processed at once: some 20 frames
+_REQUEST = b"GET "  # the beginning of a WebSocket
+_MARK = codecs.BOM_UTF8  # before a message: C# and PowerShell begin their output with it
 
 
 class Pipes(Protocol):
     """The arena's ends of a launched bot's standard streams, here or on a host."""
 
     async def connect(self, inward: asyncio.Protocol, outward: asyncio.BaseProtocol) -> None:
-        """Give its output to `inward`, and what writes its input to `outward`."""
+        """Pass the bot's output to `inward`, and the transport for its input to `outward`."""
 
     def clock(self, now: float) -> float | None:
-        """When what comes from it just now was written; see `LaunchedProcess.clock`."""
+        """Return when the output that comes now was written; see `LaunchedProcess.clock`."""
 
 
 class Pipe(asyncio.Protocol):
-    """One bot behind two pipes, a `Wire`; made by `open`. To asyncio it is the output's reader.
+    """A `Wire` to one bot over two pipes, made by `open`; for asyncio, it reads the bot's output.
 
     Attributes:
-        crash: the reason of a bot that closed its WebSocket as one does that has crashed.
+        crash: the reason, if the bot closed its WebSocket with the code for a crash.
     """
 
     close_code: Final = None
@@ -77,21 +77,21 @@ class Pipe(asyncio.Protocol):
         self.budget = Budget(limits.unanswered)
         self.crash: str | None = None
         self._websocket: ServerProtocol | None = None
-        self._unread = bytearray()  # of a WebSocket
+        self._unread = bytearray()  # bytes of a WebSocket
         self._opcode = Opcode.TEXT  # of the message whose beginning is in `_partial`
         self._owner = owner
         self._limits = limits
         self._timers = timers
         self._clock = clock
         self._loop = asyncio.get_running_loop()
-        # More at one moment make no difference to the budget, and would take the loop a second.
+        # More at once make no difference to the budget, but would take the loop a second.
         self._most_blank = (ON_END + 1) * limits.unanswered
         self._partial = bytearray()  # the beginning of a line or message
         self._has_read = False
         self._inward: asyncio.ReadTransport | None = None
         self._outward: asyncio.WriteTransport | None = None
         self._closed_by: Timer | None = None
-        self._rest: asyncio.TimerHandle | None = None  # ends it
+        self._rest: asyncio.TimerHandle | None = None  # ends the pause in reading
 
     @classmethod
     async def open(
@@ -106,22 +106,22 @@ class Pipe(asyncio.Protocol):
             raise
         return pipe
 
-    # --- what the owner calls ---
+    # --- called by the owner ---
 
     def silent_since(self, now: float) -> float | None:
-        """None: there is no network in between."""
+        """Return None, as there is no network in between."""
         return None
 
     def send(self, frame: bytes, encoding: Encoding) -> None:
         """Write a frame, unless the pipe is closing.
 
-        If more than `buffer_bytes` then wait to be read by the bot, close both pipes.
+        If the bot then has more than `buffer_bytes` left to read, close both pipes.
         """
         if self.is_open:
             self._write(self._framed(frame, encoding))
 
     def ping(self, payload: bytes) -> None:
-        """Send nothing: there is no link to measure."""
+        """Do nothing, as there is no link to measure."""
 
     def rest(self, until: float) -> None:
         if self._inward is None or not self.is_open:
@@ -134,7 +134,7 @@ class Pipe(asyncio.Protocol):
         self._rest = self._loop.call_at(until, self._read_on)
 
     def close(self, code: int, reason: str = "") -> None:
-        """End the bot's input after what was written; without an end of its output it is cut."""
+        """End the bot's input after pending writes; cut the pipe if its output does not end."""
         if not self.is_open:
             return
         if (websocket := self._websocket) is not None:
@@ -149,16 +149,16 @@ class Pipe(asyncio.Protocol):
     def cut(self) -> None:
         self.is_open = False
         outward = self._outward
-        # One that is closing with nothing to write is done, and asyncio would close it twice.
+        # A transport that is closing with nothing to write is done; asyncio would close it twice.
         if outward is not None and (not outward.is_closing() or outward.get_write_buffer_size()):
             outward.abort()
         if self._inward is not None:
             self._inward.close()
 
     def hello_received(self) -> None:
-        """There was no deadline here."""
+        """Do nothing, as there was no deadline."""
 
-    # --- what asyncio calls ---
+    # --- called by asyncio ---
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         assert isinstance(transport, asyncio.ReadTransport), "it is a pipe's"
@@ -174,7 +174,7 @@ class Pipe(asyncio.Protocol):
             self.encoding = None
         self._has_read = True
         if self._websocket is not None:
-            if self.is_open:  # else nobody takes it, and a bot may write on and on
+            if self.is_open:  # otherwise nobody reads it, and a bot may write on and on
                 self._unread += data
                 self._read_websocket()
             return
@@ -194,7 +194,7 @@ class Pipe(asyncio.Protocol):
         self._gather(rest)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """The bot has closed its output, or was cut: nothing more comes."""
+        """Handle the end of the bot's output, by the bot itself or by a cut."""
         self._read_on()
         self._inward = None
         self.cut()
@@ -203,7 +203,7 @@ class Pipe(asyncio.Protocol):
         self._owner.lost(self)
 
     def _gather(self, piece: bytes) -> bool:
-        """Add to the current line; False if the pipe is closing or the line too long."""
+        """Add to the current line; return False if the pipe is closing or the line too long."""
         if not self.is_open:
             return False
         size, limit = len(self._partial) + len(piece), self._limits.frame_bytes
@@ -213,11 +213,11 @@ class Pipe(asyncio.Protocol):
         self._partial.clear()
         text = f"expected frames of at most {limit} bytes, got a line of {size} or more"
         self._owner.misbehaved(self, Oversize(text))
-        self.close(CLOSE_PROTOCOL)  # whatever the owner does: the rest of the line is lost
+        self.close(CLOSE_PROTOCOL)  # even if the owner does not: the rest of the line is lost
         return False
 
     def _read_websocket(self) -> None:
-        """Take what has come, until its bot has to rest: tiny frames are much work."""
+        """Process what has come until the bot has to rest, as tiny frames are much work."""
         while self._unread and self.is_open and self._rest is None:
             data = bytes(self._unread[:_PIECE_BYTES])
             del self._unread[:_PIECE_BYTES]
@@ -255,7 +255,7 @@ class Pipe(asyncio.Protocol):
             self._partial.clear()
             encoding = Encoding.JSON if self._opcode is Opcode.TEXT else Encoding.MSGPACK
             self._owner.received(self, payload, encoding, arrived)
-        elif frame.opcode is not Opcode.CLOSE:  # a part of a message, or a ping, which is answered
+        elif frame.opcode is not Opcode.CLOSE:  # part of a message, or a ping, answered already
             if frame.opcode not in (Opcode.PING, Opcode.PONG):
                 self._partial += frame.data
             self._owner.on_trivial_frame(self)
@@ -268,7 +268,7 @@ class Pipe(asyncio.Protocol):
         return frame + b"\n"
 
     def _flush(self, websocket: ServerProtocol) -> None:
-        """Write the library's answer to the request, pongs and closes."""
+        """Write the library's answer to the request, its pongs and closes."""
         for data in websocket.data_to_send():
             self._write(data)
 
@@ -283,16 +283,16 @@ class Pipe(asyncio.Protocol):
             self._owner.overflowed(self, waiting)
 
     def _input_lost(self) -> None:
-        """The bot has closed its input: what it has written is still read."""
+        """Handle the end of the bot's input; its remaining output is still read."""
         self._outward = None
         if self.is_open:
             self._cut_later()
 
     def _cut_later(self) -> None:
-        """Give the bot some time to end, once: it does not get more by sending more."""
+        """Give the bot some time to end, once: sending more does not extend it."""
         if self._closed_by is None:
             self._closed_by = self._timers.after(_CLOSE_S, self.cut)
-            self._read_on()  # or the end of its output would not be noticed
+            self._read_on()  # otherwise the end of its output would not be noticed
 
     def _read_on(self) -> None:
         if self._rest is not None and self._inward is not None:

@@ -1,6 +1,6 @@
 """One TCP connection: TLS, reading and pausing, writing within a limit, deadlines.
 
-What its bytes mean is known to `arena/server/http.py` and `arena/server/websocket.py`.
+`arena/server/http.py` and `arena/server/websocket.py` interpret its bytes.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ from protocol.messages import Limits
 
 __all__ = ["CLOSE_S", "ConnectionContext", "TcpConnection", "min_rtt_ms"]
 
-_TCP_INFO_BYTES = 256  # room for Linux's struct tcp_info, with these offsets of fields:
-_UNACKED_AT = 24  # tcpi_unacked, segments that were sent
+_TCP_INFO_BYTES = 256  # room for Linux's struct tcp_info, with its fields at these offsets:
+_UNACKED_AT = 24  # tcpi_unacked, segments without an acknowledgement
 _LAST_DATA_AT = 52  # tcpi_last_data_recv, ms ago
-_LAST_ACK_AT = 56  # tcpi_last_ack_recv, ms ago; data need not count as one
+_LAST_ACK_AT = 56  # tcpi_last_ack_recv, ms ago; data may not count as an acknowledgement
 _MIN_RTT_AT = 148  # tcpi_min_rtt, in µs
 _TLS_S = 0.001
 """The time of a TLS handshake with a key on P-256; one with RSA-4096 takes 6 ms."""
@@ -38,8 +38,8 @@ class ConnectionContext:
     """What the connections of one server have in common.
 
     They can share a `buffer` to read into, as every read is taken out of it at once. Without it
-    asyncio maps and unmaps 256 KiB at every receive. By default the `entrance` opens WebSockets
-    and greets people.
+    asyncio maps and unmaps 256 KiB for every read. The default `entrance` opens WebSockets and
+    greets people.
     """
 
     owner: ConnectionOwner
@@ -92,27 +92,27 @@ class TcpConnection(asyncio.BufferedProtocol, ABC):
         self._buffer = context.buffer
         self._entrance = context.entrance
         self._buffer_bytes = context.limits.buffer_bytes
-        self._tls = tls  # until it is begun
+        self._tls = tls  # until the handshake begins
         self._transport: asyncio.Transport | None = None
         self._loop = asyncio.get_running_loop()
-        self._deadline: Timer | None = None  # for `hello`, or to close
+        self._deadline: Timer | None = None  # for `hello`, or for the close
         self._handshaking: asyncio.Task[None] | None = None
-        self._early = bytearray()  # came in before asyncio gave us the encrypted transport
+        self._early = bytearray()  # bytes from before asyncio gave us the encrypted transport
         self._closing = self._is_held = self._is_served = False
-        self._is_watched = True  # not logged in, or closing: its time is measured
-        self._sent_at: float | None = None  # the oldest that the peer may not have
-        self._rest: asyncio.TimerHandle | None = None  # ends it
+        self._is_watched = True  # not logged in, or closing: its processing time is measured
+        self._sent_at: float | None = None  # of the oldest bytes that the peer may not have
+        self._rest: asyncio.TimerHandle | None = None  # ends the pause in reading
 
     @property
     @abstractmethod
     def _caller(self) -> Caller:
-        """The connection itself, as others see it."""
+        """The connection itself, as other modules see it."""
 
     @abstractmethod
     def _attend(self, data: bytes) -> None:
-        """Take bytes of a peer that is watched."""
+        """Take bytes from a watched peer."""
 
-    # --- what the owner calls ---
+    # --- called by the owner ---
 
     @property
     def min_rtt_ms(self) -> float | None:
@@ -122,7 +122,7 @@ class TcpConnection(asyncio.BufferedProtocol, ABC):
 
     @property
     def is_direct(self) -> bool:
-        # That of a proxy counts alone before its first request, with its port.
+        # A proxy's connection counts alone, with its port, before its first request.
         return sys.platform == "linux" and self._first_address != self.peer
 
     def silent_since(self, now: float) -> float | None:
@@ -136,7 +136,7 @@ class TcpConnection(asyncio.BufferedProtocol, ABC):
         if segments == 0:
             self._sent_at = None
             return None
-        # Before `_sent_at` it was silent, too, but had nothing to acknowledge.
+        # Before `_sent_at` the peer was silent, too, but had nothing to acknowledge.
         return max(self._sent_at or 0.0, now - min(ago_ms) / 1000)
 
     def cut(self) -> None:
@@ -150,7 +150,7 @@ class TcpConnection(asyncio.BufferedProtocol, ABC):
 
     def rest(self, until: float) -> None:
         if self._transport is None or self._is_watched:
-            return  # the throttle, or the close, decides when it is read
+            return  # the throttle or the close decides when it is read
         if self._rest is not None:
             self._rest.cancel()
         self._transport.pause_reading()
@@ -162,7 +162,7 @@ class TcpConnection(asyncio.BufferedProtocol, ABC):
             self._transport.pause_reading()
 
     def resume_reading(self) -> None:
-        """Read on, after TLS has begun. The first call starts the time for `hello`."""
+        """Read on, after the TLS handshake. The first call starts the deadline for `hello`."""
         if self._transport is None:
             return
         was_held, self._is_held = self._is_held, False
@@ -175,7 +175,7 @@ class TcpConnection(asyncio.BufferedProtocol, ABC):
         elif was_held and self._handshaking is None:
             self._transport.resume_reading()
 
-    # --- what asyncio calls ---
+    # --- called by asyncio ---
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         assert isinstance(transport, asyncio.Transport), "it is a stream's"
@@ -187,7 +187,7 @@ class TcpConnection(asyncio.BufferedProtocol, ABC):
             self._first_address = self.address
         if self._tls is not None:
             transport.pause_reading()
-        # It may wait this long for the throttle, and then has as much time once more.
+        # The peer may wait this long for the throttle, and gets the same time again after it.
         self._set_deadline(self._limits.hello_ms / 1000)
         self._owner.connected(self._caller)
         self._loop.call_soon(self._hold_on)
@@ -204,27 +204,27 @@ class TcpConnection(asyncio.BufferedProtocol, ABC):
         self.is_behind = True
 
     def _hold_on(self) -> None:
-        """Pause once more: asyncio before 3.11.4 resumes reading after `connection_made`."""
+        """Pause once more, as asyncio before 3.11.4 resumes reading after `connection_made`."""
         waits = self._is_held or self._tls is not None
         if self._transport is not None and waits:
             _pause(self._transport)
 
     async def _encrypt(self, tls: ssl.SSLContext) -> None:
-        """Begin TLS; a peer that cannot is cut. The deadline for `hello` goes on."""
+        """Begin TLS; cut a peer that fails to. The deadline for `hello` goes on."""
         raw = self._transport
         assert raw is not None, "it is served"
-        _pause(raw)  # or what is read now would get to TLS before it has begun
+        _pause(raw)  # otherwise bytes could reach TLS before it has begun
         encrypted = None
-        # SSLError is an OSError, as is what a lost connection raises.
+        # SSLError is an OSError, and so are the errors of a lost connection.
         with suppress(OSError, asyncio.CancelledError):
             encrypted = await self._loop.start_tls(raw, self, tls, server_side=True)
         self._handshaking = None
         if encrypted is None or self._transport is None:
             raw.abort()
-            self.connection_lost(None)  # asyncio calls it only after a handshake
+            self.connection_lost(None)  # asyncio calls this only after a handshake
             return
         self._transport = encrypted
-        # So TLS holds back its own output while some waits here, and counts it.
+        # With this limit, TLS holds back its output while bytes wait here, and counts it.
         raw.set_write_buffer_limits(1)
         if self._is_held:
             encrypted.pause_reading()
@@ -239,7 +239,7 @@ class TcpConnection(asyncio.BufferedProtocol, ABC):
             self._transport.resume_reading()
 
     def _set_deadline(self, seconds: float | None) -> None:
-        """Cut the connection after so long; None removes the deadline."""
+        """Cut the connection after some seconds; None removes the deadline."""
         if self._deadline is not None:
             self._deadline.cancel()
             self._deadline = None
@@ -247,7 +247,7 @@ class TcpConnection(asyncio.BufferedProtocol, ABC):
             self._deadline = self._timers.after(seconds, self.cut)
 
     def _write(self, data: bytes | memoryview) -> None:
-        """Write bytes; none end the stream. A peer for which too much waits is cut."""
+        """Write bytes, or end the stream if there are none; cut a peer that reads too slowly."""
         transport = self._transport
         if transport is None or transport.is_closing():
             return
@@ -258,7 +258,7 @@ class TcpConnection(asyncio.BufferedProtocol, ABC):
         elif transport.can_write_eof():
             try:
                 transport.write_eof()
-            except OSError:  # the peer has closed, and is gone already
+            except OSError:  # the peer has closed and is gone already
                 transport.close()
         else:
             transport.close()
@@ -269,20 +269,20 @@ class TcpConnection(asyncio.BufferedProtocol, ABC):
 
 
 def _pause(transport: asyncio.Transport) -> None:
-    # asyncio may read though it says that it is paused, and then a second pause does nothing.
+    # asyncio may read although it is marked as paused; a second pause alone would do nothing.
     transport.resume_reading()
     transport.pause_reading()
 
 
 def min_rtt_ms(tcp: socket.socket) -> float | None:
-    """The kernel's least round trip of a TCP connection, if it tells; it is evidence only."""
+    """Return the kernel's least round trip of a TCP connection, if known; it is evidence only."""
     info = _tcp_info(tcp, _MIN_RTT_AT)
     # ~0: not measured yet
     return None if info is None or info[0] == 2**32 - 1 else info[0] / 1000
 
 
 def _tcp_info(tcp: socket.socket, *offsets: int) -> tuple[int, ...] | None:
-    """Fields of the kernel's `tcp_info`; None where there is none."""
+    """Return fields of the kernel's `tcp_info`; None if there is none."""
     option = getattr(socket, "TCP_INFO", None)
     if option is None or sys.platform != "linux":
         return None

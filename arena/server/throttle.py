@@ -1,22 +1,22 @@
-"""The throttle: limits connections that have not logged in, in number and in their share of time.
+"""The throttle limits the connections that have not logged in: their number and share of time.
 
-They are called strangers. Their number is limited, by address and in all; of too many the one that
-has been silent longest is cut. An eighth of the places is kept for those that have sent a
-whole request, so that half requests keep nobody out.
+They are called strangers. Their number is limited, per address and in total. If there are too many,
+the stranger that has been silent longest is cut. An eighth of the places is reserved for strangers
+that have sent a whole request, so that partial requests cannot lock anybody out.
 
-A stranger is read at once. But while matches are played, those from an address with many recent
-failures stand in line: their sockets are read only in their turns, and all turns together take at
-most a twentieth of the loop's time, a token bucket. No address is refused: a whole class may share
-one with somebody who guesses tokens, and a peer with a valid token gets its turn like the others.
+Normally a stranger is read at once. But while matches are played, strangers from an address with
+many recent failures stand in line: their sockets are read only in their turns. All turns together
+take at most a twentieth of the loop's time, by a token bucket. No address is refused, as a whole
+class may share it with somebody who guesses tokens. A peer with a valid token waits its turn, too.
 
-A peer that asks for the page is no stranger once it has its answer. That is no failure, unless its
+A peer that asks for the page is no stranger once it has its answer. This is no failure, unless its
 address sends more requests than anybody needs.
 
-The throttle does not know what strangers send. A turn ends with the first bytes that were read, or
-with the tick if none came. Who is still a stranger then and has sent no whole request comes after
-all others, so that silence or half a message holds nobody up.
+The throttle does not know what strangers send. A turn ends with the first bytes that are read, or
+with the tick if none came. A stranger that has then sent no whole request goes to the end of the
+line, so that silence or half a message holds nobody up.
 
-With TLS a handshake comes first. It is charged to a failing address as an estimate, when it begins.
+With TLS, a handshake comes first. A failing address is charged an estimate when it begins.
 """
 
 from __future__ import annotations
@@ -35,26 +35,26 @@ _FAILURES = 10  # of an address in a minute: a class has some in its first lesso
 _FAILURES_ANYWHERE = 500  # of all addresses in a minute: then every address counts as failing
 _MEMORY_S = 60.0
 _MOST_ADDRESSES = 4096  # remembered
-_MOST = 4096  # strangers in all: a flood must not use up all sockets
+_MOST = 4096  # strangers in total: a flood must not use up all sockets
 _KEPT = 8  # one place in eight is for strangers that have sent a whole request
 _SHARE = 0.05  # of the loop's time while matches are played
-_SAVED_S = 0.01  # of unused time at most: more would allow a burst
+_SAVED_S = 0.01  # most unused time that is saved up: more would allow a burst
 _TURNS = 8  # at once, as the cost of a turn is known only afterwards
 _ASKS, _ASKS_PER_S = 3_000, 50
-"""The requests of an address: a hundred browsers load the page at once, and then look around."""
+"""The request limits of an address: a hundred browsers load the page at once, then look around."""
 
 
 class Allowance:
-    """A token bucket for each address; `at_once` is its size, and `per_s` tokens come back."""
+    """A token bucket per address, with `at_once` tokens, of which `per_s` come back per second."""
 
     def __init__(self, at_once: float, per_s: float, clock: Callable[[], float]) -> None:
         self._at_once = at_once
         self._per_s = per_s
         self._clock = clock
-        self._left: dict[str, tuple[float, float]] = {}  # tokens, and at which time
+        self._left: dict[str, tuple[float, float]] = {}  # (tokens, time of that count)
 
     def spend(self, address: str) -> bool:
-        """Take a token; False if there is none left."""
+        """Take a token; return False if none is left."""
         now = self._clock()
         left, at = self._left.pop(address, (self._at_once, now))
         left = min(self._at_once, left + (now - at) * self._per_s)
@@ -66,24 +66,24 @@ class Allowance:
 
 
 class ThrottledConnection(Protocol):
-    """A connection, as the throttle needs it; those with one `address` are counted together."""
+    """A connection as the throttle needs it; those with one `address` are counted together."""
 
     address: str
 
     @property
     def handshake_s(self) -> float:
-        """The estimated time of its TLS handshake, in seconds; 0 without one."""
+        """The estimated time of its TLS handshake, in seconds; 0 without TLS."""
 
     def pause_reading(self) -> None:
         """Read nothing until `resume_reading`."""
 
     def resume_reading(self) -> None:
-        """Read on, for as long as the peer may take to log in."""
+        """Read on, until the deadline for logging in."""
 
     def cut(self) -> None: ...
 
 
-_Place: TypeAlias = "dict[_ThrottleEntry, None]"  # ordered, and an entry is removed quickly
+_Place: TypeAlias = "dict[_ThrottleEntry, None]"  # ordered, with fast removal
 
 
 @dataclass(eq=False, slots=True)
@@ -91,12 +91,12 @@ class _ThrottleEntry:
     stranger: ThrottledConnection
     place: _Place
     has_failed: bool = False
-    has_requested: bool = False  # a WebSocket, or something plain
-    has_asked: bool = False  # for something plain, or to watch
+    has_requested: bool = False  # a WebSocket or a plain answer
+    has_asked: bool = False  # for a plain answer, or to watch
 
 
 class Throttle:
-    """Serves the strangers of one gateway; unless it `is_busy` with matches, nobody has to wait."""
+    """Serves the strangers of one gateway; unless matches make it busy, nobody has to wait."""
 
     def __init__(
         self, limits: Limits, is_busy: Callable[[], bool], clock: Callable[[], float]
@@ -106,12 +106,12 @@ class Throttle:
         self._clock = clock
         self._entries: dict[object, _ThrottleEntry] = {}
         self._near = Counter[str]()  # strangers by address
-        self._requested = Counter[str]()  # of these, those that have sent a whole request
-        self._free: _Place = {}  # are read at any time
-        self._line: _Place = {}  # wait for their first turns, or have sent a whole request
-        self._last: _Place = {}  # wait, and had a turn without that
-        self._turn: _Place = {}  # have their turns
-        self._heard: _Place = {}  # all that could speak, those that were heard last at the end
+        self._requested = Counter[str]()  # strangers that have sent a whole request, by address
+        self._free: _Place = {}  # read at any time
+        self._line: _Place = {}  # wait for a first turn, or have sent a whole request
+        self._last: _Place = {}  # had a turn without sending a whole request, and wait again
+        self._turn: _Place = {}  # have their turns now
+        self._heard: _Place = {}  # all that could send, in the order in which they last did
         self._failures: dict[str, deque[float]] = {}  # the latest times, by address
         self._asks = Allowance(_ASKS, _ASKS_PER_S, clock)
         self._anywhere = deque[float](maxlen=_FAILURES_ANYWHERE)
@@ -121,14 +121,14 @@ class Throttle:
         return len(self._entries)
 
     def connected(self, stranger: ThrottledConnection) -> None:
-        """Take a new stranger: it is served at once, or queued, or cut."""
+        """Take a new stranger: serve, queue or cut it."""
         entry = self._entries[stranger] = _ThrottleEntry(stranger, self._free)
         self._free[entry] = self._heard[entry] = None
         if self._counted(entry):
             stranger.resume_reading()
 
     def moved(self, stranger: object, address: str) -> bool:
-        """Count a stranger at its request's address; False if it has to wait, or is cut."""
+        """Count a stranger at its request's address; return False if it has to wait or is cut."""
         entry = self._entries.get(stranger)
         if entry is None:
             return False
@@ -137,7 +137,7 @@ class Throttle:
         return self._counted(entry)
 
     def was_read(self, stranger: object, took_s: float) -> None:
-        """Charge a stranger for processing what it has sent; its turn is over."""
+        """Charge a stranger for the processing of its bytes, and end its turn."""
         entry = self._entries.get(stranger)
         if entry is None:
             return
@@ -146,7 +146,7 @@ class Throttle:
         if entry.place is not self._free or self._is_failing(entry.stranger.address):
             if self._is_busy():
                 self._share.spend(self._clock(), took_s)
-                if not entry.has_asked:  # else it is no stranger any more, and nobody resumes it
+                if not entry.has_asked:  # otherwise it is no stranger now, and nobody resumes it
                     self._queue(entry, self._line if entry.has_requested else self._last)
             elif entry.place is self._free:
                 self._move(entry, self._turn)
@@ -154,14 +154,14 @@ class Throttle:
             self.known(stranger)
 
     def requested(self, stranger: object) -> None:
-        """A stranger has sent a whole request."""
+        """Note that a stranger has sent a whole request."""
         entry = self._entries.get(stranger)
         if entry is not None and not entry.has_requested:
             entry.has_requested = True
             self._requested[entry.stranger.address] += 1
 
     def known(self, stranger: object) -> None:
-        """A connection has logged in, or has its answer, and is no stranger any more."""
+        """Forget a connection that has logged in or got its answer: it is no stranger now."""
         entry = self._entries.pop(stranger, None)
         if entry is not None:
             del entry.place[entry]
@@ -169,27 +169,27 @@ class Throttle:
             self._uncounted(entry)
 
     def asked(self, stranger: object) -> None:
-        """A stranger has sent a plain request, or begins to watch: after this turn it is known."""
+        """Note a plain request, or a beginning viewer: it is no stranger after this turn."""
         entry = self._entries.get(stranger)
         if entry is not None and not entry.has_asked:
             entry.has_asked = True
             self.spent(entry.stranger.address)
 
     def spent(self, address: str) -> bool:
-        """Count a request from an address; False if that is one too many, which is a failure."""
+        """Count a request from an address; return False, and count a failure, if it is too many."""
         is_within = self._asks.spend(address)
         if not is_within:
             self.blame(address)
         return is_within
 
     def blame(self, address: str) -> None:
-        """Count a failure at an address, of a stranger or not."""
+        """Count a failure at an address, by a stranger or not."""
         now = self._clock()
         times = self._failures.pop(address, None) or deque(maxlen=_FAILURES)
         was_failing = len(times) == times.maxlen and times[0] > now - _MEMORY_S
         times.append(now)
         self._failures[address] = times  # as the latest
-        if not was_failing:  # a failing address is throttled already, and tells nothing of others
+        if not was_failing:  # a failing address is throttled already; it must not harm others
             self._anywhere.append(now)
         if len(self._failures) > _MOST_ADDRESSES:
             del self._failures[next(iter(self._failures))]
@@ -202,14 +202,14 @@ class Throttle:
             self.blame(entry.stranger.address)
 
     def disconnected(self, stranger: object) -> None:
-        """A connection is gone; a stranger's is a failure, unless it has asked for something."""
+        """Forget a lost connection; it is a failure if a stranger has asked for nothing."""
         entry = self._entries.get(stranger)
         if entry is None or not entry.has_asked:
             self.failed(stranger)
         self.known(stranger)
 
     def tick(self) -> None:
-        """Serve those in line, as far as their share of the time allows."""
+        """Serve strangers in line, as far as their share of the time allows."""
         if not self._is_busy():
             self._share = Share(_SHARE, _SAVED_S)
             for entry in (*self._line, *self._last):
@@ -223,7 +223,7 @@ class Throttle:
             self._serve(entry)
 
     def _counted(self, entry: _ThrottleEntry) -> bool:
-        """Count a stranger at its address; whether it can be served at once."""
+        """Count a stranger at its address; return whether it can be served at once."""
         address, waits = entry.stranger.address, False
         self._near[address] += 1
         self._requested[address] += entry.has_requested
@@ -248,9 +248,9 @@ class Throttle:
             del self._near[address], self._requested[address]
 
     def _make_room(self, newest: _ThrottleEntry, places: int, address: str | None = None) -> None:
-        """Cut one stranger, of an address or of all, as there is one too many.
+        """Cut one stranger, at an address or anywhere, as there is one too many.
 
-        Who waits for its first turn has not been silent: if all do, the newest is cut.
+        A stranger that waits for its first turn has not been silent: if all wait, cut the newest.
         """
         crowd = (each for each in self._heard if address in (None, each.stranger.address))
         requested = self._requested.total() if address is None else self._requested[address]

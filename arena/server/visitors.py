@@ -1,6 +1,6 @@
-"""Limits of plain HTTP connections: their number, the bytes on their way, and how many are idle.
+"""Limits plain HTTP connections: their number, the bytes being sent, and the idle ones.
 
-When there is one too many the oldest is cut, which had the most time: an honest peer reads at once.
+If there is one too many, the oldest is cut. It had the most time, and an honest peer reads at once.
 """
 
 from __future__ import annotations
@@ -12,24 +12,24 @@ from arena.server.reply import Visitor
 __all__ = ["IdleConnections", "Visitors"]
 
 _MOST = 2048
-_MOST_BYTES = 128 << 20  # of answers that are not small: a dozen of the longest records
+_MOST_BYTES = 128 << 20  # of large answers: a dozen of the longest records
 _SMALL_BYTES = 64 * 1024  # fits into the kernel's buffer
 _MOST_IDLE = 1024  # with TLS each has 256 KiB of buffers
-_MOST_IDLE_NEAR = 512  # from one address: a class, whose browsers have six each
+_MOST_IDLE_NEAR = 512  # from one address: a class, with six connections per browser
 
 
 class Visitors:
     """The visitors of one site."""
 
     def __init__(self) -> None:
-        self._there: dict[object, Visitor] = {}  # in the order in which they came
-        self._owed: dict[object, int] = {}  # large answers, in bytes
+        self._there: dict[object, Visitor] = {}  # in the order of their requests
+        self._owed: dict[object, int] = {}  # bytes of large answers
 
     def __len__(self) -> int:
         return len(self._there)
 
     def came(self, visitor: Visitor) -> None:
-        """Add a visitor who has sent a request; one too many has the oldest cut."""
+        """Add a visitor who has sent a request; cut the oldest if there are too many."""
         self._there[visitor] = visitor
         if len(self._there) > _MOST:
             self._cut(next(iter(self._there)))
@@ -62,7 +62,7 @@ class IdleConnections:
         return len(self._there)
 
     def add(self, visitor: Visitor, address: str) -> None:
-        """Add one; if it is one too many, the one that has been idle for longest is cut."""
+        """Add a connection; if there are too many, cut the one that has been idle longest."""
         self._there[visitor] = visitor, address
         self._near[address] += 1
         is_crowd = self._near[address] > _MOST_IDLE_NEAR
@@ -73,7 +73,7 @@ class IdleConnections:
             gone.cut()
 
     def discard(self, visitor: object) -> None:
-        """Remove one that asks again, or is gone; it need not be here."""
+        """Remove a connection that asks again or is gone; ignored if it is not here."""
         _, address = self._there.pop(visitor, (None, ""))
         self._near[address] -= 1
         if self._near[address] <= 0:

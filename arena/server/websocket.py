@@ -1,8 +1,8 @@
 """WebSockets: whole frames in and out of a connection.
 
-Besides pipes (`arena/server/stdio.py`) this is the only module that knows WebSocket. It drives the
-sans-I/O protocol of `websockets` from a bare asyncio protocol, which does 1.6 times the round trips
-of the library's connection objects.
+Besides pipes (`arena/server/stdio.py`), this is the only module that knows WebSocket. It drives the
+sans-I/O protocol of `websockets` from a bare asyncio protocol, which makes 1.6 times as many round
+trips as the library's connection objects.
 """
 
 from __future__ import annotations
@@ -27,15 +27,15 @@ from protocol.errors import Malformed, Oversize, ProtocolError
 
 __all__ = ["Connection"]
 
-_REASON_BYTES = 120  # RFC 6455 has room for 123
-_HELLO_BYTES = 16 * 1024  # of a message at most, before the peer has logged in
+_REASON_BYTES = 120  # RFC 6455 allows 123
+_HELLO_BYTES = 16 * 1024  # most bytes of a message before the peer has logged in
 _TRIFLES = 16  # useless messages in a row that may be chance
 _SMALL_READ_BYTES = 2 * 1024  # read at once from a peer that sends more: some 20 frames
-_LATE_BYTES = 16 * 1024  # that an honest peer may have sent when we close
+_LATE_BYTES = 16 * 1024  # that an honest peer may have sent before it sees our close
 
 
 class Connection(HttpConnection):
-    """One peer over WebSocket, a `Wire`, which gives each frame to its owner."""
+    """A `Wire` to one peer over WebSocket, which passes each frame to its owner."""
 
     __slots__ = (
         "_blamed",
@@ -67,7 +67,7 @@ class Connection(HttpConnection):
     def _caller(self) -> Caller:
         return self
 
-    # --- what the owner calls ---
+    # --- called by the owner ---
 
     @property
     def close_code(self) -> int | None:
@@ -97,7 +97,7 @@ class Connection(HttpConnection):
             return
         if not self.is_open:
             return
-        if websocket.state is State.OPEN:  # else it is closing by itself
+        if websocket.state is State.OPEN:  # otherwise it is closing already
             text = reason.encode()[:_REASON_BYTES].decode(errors="ignore")
             websocket.send_close(code, text)
         self._flush()
@@ -132,23 +132,23 @@ class Connection(HttpConnection):
 
     def hand_to(self, owner: ConnectionOwner, *, frame_bytes: int, buffer_bytes: int) -> None:
         self._owner = owner
-        self._has_little_to_say = True  # a burst has to be noticed early
+        self._has_little_to_say = True  # read small pieces, so that a burst is noticed early
         self._buffer_bytes = buffer_bytes
         if self._transport is not None:
-            # Else the kernel buffers megabytes for a peer that does not read.
+            # Otherwise the kernel buffers megabytes for a peer that does not read.
             tcp: socket.socket = self._transport.get_extra_info("socket")
             with suppress(OSError):
                 tcp.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, buffer_bytes // 2)
         self._welcome(frame_bytes)
 
-    # --- what asyncio calls ---
+    # --- called by asyncio ---
 
     def get_buffer(self, sizehint: int) -> memoryview:
         if self._has_little_to_say or self.useless > _TRIFLES:
             return self._buffer[:_SMALL_READ_BYTES]
         http = self._http
         if http is not None and (self._turn is not HttpTurn.ASK or http.has_unread):
-            return self._buffer[:_SMALL_READ_BYTES]  # or requests would pile up
+            return self._buffer[:_SMALL_READ_BYTES]  # otherwise requests would pile up
         return self._buffer
 
     def buffer_updated(self, nbytes: int) -> None:
@@ -175,17 +175,17 @@ class Connection(HttpConnection):
         if self._closing or self._transport is None or is_done:
             return False
         self._has_ended = True
-        self._loop.call_soon(self._go_on)  # closes if what is left is half a request
-        return self._transport.can_write_eof()  # TLS ends for both at once
+        self._loop.call_soon(self._go_on)  # closes if the rest is only part of a request
+        return self._transport.can_write_eof()  # TLS ends for both sides at once
 
     def _watched(self, nbytes: int) -> None:
-        """Take bytes of a peer that is not logged in, or that is closing."""
+        """Take bytes from a peer that is not logged in, or that is closing."""
         self._late_bytes += nbytes if self._closing else 0
         is_late = self.useless > _TRIFLES or self._late_bytes > _LATE_BYTES
         is_flood = self._closing and is_late
         is_over = self._closing and self._http is not None
         if (is_flood or is_over) and self._transport is not None:
-            self._transport.pause_reading()  # the rest is dropped; it is cut in a moment
+            self._transport.pause_reading()  # the rest is dropped, and the peer is soon cut
         elif self._handshaking is not None:  # it has just ended, but `_encrypt` has not gone on
             self._early += self._buffer[:nbytes]
         elif self._http is None or self._turn is HttpTurn.ASK:
@@ -194,11 +194,11 @@ class Connection(HttpConnection):
             self._http.receive(bytes(self._buffer[:nbytes]))
             if self._turn is HttpTurn.IDLE:
                 self._ask_again()
-            elif self._transport is not None:  # one request after another
+            elif self._transport is not None:  # one request at a time
                 self._transport.pause_reading()
 
     def _attend(self, data: bytes) -> None:
-        owner = self._owner  # a request may give the connection to another one
+        owner = self._owner  # a request may hand the connection to another owner
         began_s = time.perf_counter()
         if self._http is not None:
             data = self._read_request(self._http, data)
@@ -248,7 +248,7 @@ class Connection(HttpConnection):
             self._owner.on_trivial_frame(self)
 
     def _welcome(self, frame_bytes: int) -> None:
-        """Let the peer stay, and send frames of that size."""
+        """Let the peer stay, and send frames of at most `frame_bytes`."""
         if self._websocket is not None:
             self._websocket.max_message_size = frame_bytes
         self._is_watched = False
@@ -264,8 +264,8 @@ class Connection(HttpConnection):
             self.is_open = False
 
     def _cut_later(self) -> None:
-        """Give the peer some time to close, once: it does not get more by sending more."""
+        """Give the peer some time to close, once: sending more does not extend it."""
         if self._transport is not None and not self._closing:
             self._closing = self._is_watched = True
             self._set_deadline(CLOSE_S)
-            self._read_on()  # or the peer's close would not be noticed
+            self._read_on()  # otherwise the peer's close would not be noticed
