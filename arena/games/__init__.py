@@ -1,1 +1,1 @@
-"""The kernel of a game, one folder for each of ours, and the statistics of their results."""
+"""The kernel of a game, a folder for each of our games, and statistics of results."""

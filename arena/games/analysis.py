@@ -1,11 +1,11 @@
-"""What can be said of a bot beyond its results: what is put to it, and the words for what is found.
+"""Types for analysing a bot beyond its results: what is played against it, and what is found.
 
 A game describes its own analysis with these types, in files beside its rules, as it does its luck:
 
-- `Analysing` puts made-up matches to a bot, or looks at what it has answered, and says how good it
-  is. Like rules, an analysis is a generator and does no I/O: it yields a `ProbeMatch`, and is sent
-  what was played.
-- `Judging` says what single decisions of a match cost. A judge is told what its seat was told.
+- `Analysing` plays made-up matches against a bot, or reads its past answers, and says how good it
+  is. Like rules, an analysis is a generator and does no I/O: it yields a `ProbeMatch` and is sent
+  the match as it was played.
+- `Judging` computes what single decisions of a match cost. A judge hears what its seat was told.
 - a `HabitMeter` counts what a bot did, for charts.
 """
 
@@ -129,7 +129,7 @@ class Chart(msgspec.Struct, frozen=True, kw_only=True):
 def counted_cell(
     count: int, of: int, *, mark: float | None = None, cost: float | None = None
 ) -> ChartCell:
-    """What a bot did `count` of `of` times; "not seen" if it was never asked."""
+    """The cell for `count` of `of` times; "not seen" if `of` is 0."""
     if not of:
         return ChartCell(mark=mark)
     low, high = wilson(count / of, of).bounds
@@ -144,8 +144,9 @@ def drawn(
     cell: Callable[[_Row, _Column], ChartCell | None],
     **more: Any,
 ) -> Chart:
-    """A chart whose cells are made from what its rows and columns, by label, stand for; with `more`
-    fields of it.
+    """Draw a chart; `cell` gets the values behind the labels of a row and a column.
+
+    `more` are further fields of the chart.
     """
     return Chart(
         title=title,
@@ -256,7 +257,7 @@ class SeatMatch(msgspec.Struct, frozen=True):
 
 
 class ProbedMatch(msgspec.Struct, frozen=True):
-    """What came of a `ProbeMatch`, which the bot played to its end.
+    """A `ProbeMatch` as the bot played it to its end.
 
     Attributes:
         decisions: the bot's; their `news` are left out.
@@ -274,14 +275,14 @@ Analyser: TypeAlias = Generator[ProbeMatch, ProbedMatch, Analysis]
 
 
 class Analysing(msgspec.Struct, frozen=True, kw_only=True):
-    """How bots are analysed in a game, where numpy and scipy are installed.
+    """How a game's bots are analysed, where numpy and scipy are installed.
 
     Attributes:
-        version: of the method; another one makes cached analyses worthless.
-        probe: starts an analysis with the match's settings, from a seed, against so many named
-            bots (none analyses it by itself).
-        watch: analyses what a bot did in matches of others, which it may not be asked again; None
-            if nothing can be said from that.
+        version: of the method; a new version invalidates cached analyses.
+        probe: starts an analysis with the match's settings, a seed and the names of the bots to
+            analyse it against; without names the bot is analysed by itself.
+        watch: analyses a bot from matches that it has played, without asking it anything; None if
+            that is not possible.
         refuses: why bots cannot be analysed with these settings; None if they can.
     """
 
@@ -314,14 +315,15 @@ class Judgement(msgspec.Struct, frozen=True, gc=False, kw_only=True):
 class Judge(Protocol):
     """Judges a seat's decisions in one match; it hears what the seat heard, and can be copied.
 
-    Which decisions it is asked about, and in which order its copies are, changes no judgement.
+    Its judgements do not depend on which decisions it is asked about, or on the order of its
+    copies.
     """
 
     def heard(self, news: News) -> None:
         """Note what the seat was told."""
 
     def judged(self, question: Question[Any], answer: Any) -> Judgement | None:
-        """Judge the answer that `decided` is told next; None if that cannot be said."""
+        """Judge an answer, before `decided` is called with it; None if it cannot be judged."""
 
     def decided(self, question: Question[Any], answer: Any) -> None:
         """Note what the seat has answered."""
@@ -331,11 +333,11 @@ class Judging(msgspec.Struct, frozen=True, kw_only=True):
     """How decisions are judged in a game.
 
     Attributes:
-        version: of the method; another one makes cached judgements worthless.
-        judge: a new one for a match with these settings, and this seat.
-        most: how many mistakes are shown of a unit of the game, or of a round where it has none,
-            the dearest; None for all.
-        is_slow: whether a match takes seconds or more.
+        version: of the method; a new version invalidates cached judgements.
+        judge: makes a judge for one seat of a match with these settings.
+        most: how many mistakes are shown per unit of the game (or per round, if it has none), the
+            most costly ones; None for all.
+        is_slow: whether judging a match takes seconds or more.
         refuses: why decisions cannot be judged with these settings; None if they can.
     """
 
@@ -350,7 +352,7 @@ class HabitMeter(Protocol):
     """Counts what a bot did, over any number of matches; it hears what the bot's seat heard."""
 
     def begin(self, settings: Any, seat: int) -> None:
-        """A match begins, in which the bot has this seat."""
+        """Begin a match in which the bot has this seat."""
 
     def heard(self, news: News) -> None:
         """Note what the seat was told."""
@@ -359,11 +361,11 @@ class HabitMeter(Protocol):
         """Count an answer."""
 
     def charts(self) -> tuple[Chart, ...]:
-        """What was counted; the same charts with the same labels for every bot."""
+        """The counts so far, as charts; every bot gets the same charts with the same labels."""
 
 
 def heard_by(match: SeatMatch, meter: HabitMeter) -> None:
-    """Let a meter hear a whole match."""
+    """Pass all events of a match to a meter."""
     meter.begin(match.settings, match.seat)
     for decision in match.decisions:
         for news in decision.news:
@@ -378,11 +380,11 @@ _NOT_INSTALLED = "numpy and scipy are not installed: pip install 'card-arena[ana
 
 
 def has_analysis() -> bool:
-    """Whether numpy and scipy are there."""
+    """Whether numpy and scipy are installed."""
     return all(find_spec(package) is not None for package in _EXTRA)
 
 
 def need_analysis() -> None:
-    """Raise `UsageError` unless numpy and scipy are there; call it before they are imported."""
+    """Raise `UsageError` unless numpy and scipy are installed; call it before importing them."""
     if not has_analysis():
         raise UsageError(_NOT_INSTALLED)

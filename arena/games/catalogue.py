@@ -1,7 +1,7 @@
-"""All games by name: ours, and those of the entry points `arena.games`.
+"""All games by name: our own, and those of the entry points `arena.games`.
 
-A game has two halves, its vocabulary (`protocol/games.py`) and its rules. One that lacks a half or
-breaks a convention is left out, as `protocol/entry_points.py` says.
+A game has two halves: its vocabulary (`protocol/games.py`) and its rules. A game that lacks a half
+or breaks a convention is left out, as `protocol/entry_points.py` says.
 """
 
 from __future__ import annotations
@@ -39,19 +39,19 @@ __all__ = [
 ]
 
 ENTRY_POINTS = "arena.games"
-_VIEW = r"[A-Za-z0-9_][A-Za-z0-9_.-]*\.js"  # a file beside the rules, in none of their folders
+_VIEW = r"[A-Za-z0-9_][A-Za-z0-9_.-]*\.js"  # a file beside the rules, in no folder
 
 GAMES: dict[str, Game] = {}
-"""By name, in alphabetical order, ours before those of other packages."""
+"""By name: our games in alphabetical order, then those of other packages."""
 
-_MODULES: dict[str, str] = {}  # the module that each was found in
+_MODULES: dict[str, str] = {}  # by game, the module of its rules
 
 
 def game_named(name: str, played_by: str | msgspec.UnsetType = msgspec.UNSET) -> Game:
     """The game of that name or alias; raises `UnknownGame` if there is none.
 
-    `played_by` is the package that a record or a plan names: `NotInstalled` names it if the game is
-    not here in any version.
+    `played_by` is the package that a record or a plan names. If the game is not installed in any
+    version, `NotInstalled` names that package.
     """
     if isinstance(played_by, str) and name not in GAMES:
         raise NotInstalled(
@@ -74,10 +74,11 @@ def game_title(game: str) -> str:
 
 
 def other_rules(game: str, played_by: str | msgspec.UnsetType) -> str | None:
-    """Why the rules here are no proof of what was played by a package; None if they are the same.
+    """Why the rules here cannot check a match that a package played; None if they are the same.
 
-    None also for an unknown game that names no package, which is no game at all, and for a game of
-    ours: its name is given to nobody else, and `mistaken_package` says what is wrong.
+    Also None for two cases: an unknown game without a package, which is not a game at all, and one
+    of our own games, whose names are never given away; `mistaken_package` reports what is wrong
+    there.
     """
     here = GAMES.get(game)
     if here is None:
@@ -91,19 +92,19 @@ def other_rules(game: str, played_by: str | msgspec.UnsetType) -> str | None:
 
 
 def mistaken_package(game: str, named: str | msgspec.UnsetType) -> str | None:
-    """Why a record or a plan cannot name a package: the game is ours; None if nothing is wrong."""
+    """Why a record or plan may not name a package: the game is our own; None if it may."""
     if not isinstance(named, str) or game not in GAMES or GAMES[game].package is not None:
         return None
     return f"it names the package {shorten(named)}, expected none: {game} is a game of ours"
 
 
 def view_path(game: Game) -> str | None:
-    """Where the page finds the module that draws a game; None for the general view."""
+    """The path on the page of the module that draws a game; None for the general view."""
     return None if game.view is None else f"{_folder(game)}/{game.view}"
 
 
 def style_path(game: Game) -> str | None:
-    """Where the page finds the style sheet of a game's view, which is beside it; None without."""
+    """The path on the page of the style sheet beside a game's view; None if there is none."""
     path = view_path(game)
     style = None if path is None else f"{path.removesuffix('.js')}.css"
     return style if style in view_files() else None
@@ -111,7 +112,7 @@ def style_path(game: Game) -> str | None:
 
 @cache
 def view_files() -> Mapping[str, bytes]:
-    """The JavaScript and style sheets beside the rules of all games, by `view_path`."""
+    """The JavaScript and style sheets beside the rules of all games, by path as in `view_path`."""
     return {
         f"{folder}/{file.name}": file.read_bytes()
         for folder in sorted({_folder(game) for game in GAMES.values() if game.view is not None})
@@ -121,12 +122,12 @@ def view_files() -> Mapping[str, bytes]:
 
 
 def _folder(game: Game) -> str:
-    """The package that a game's rules stand in."""
+    """The package that contains a game's rules."""
     return _MODULES[game.name].rpartition(".")[0]
 
 
 def competition_settings(game: Game, chosen: Mapping[str, object]) -> Settings:
-    """The settings of a competition's matches, where some games have other defaults (B14, K3).
+    """The settings of a competition's matches; some games have other defaults there (B14, K3).
 
     Raises `BadSettings` for an unknown name, a wrong type or a value out of its range.
     """
@@ -135,7 +136,7 @@ def competition_settings(game: Game, chosen: Mapping[str, object]) -> Settings:
 
 
 def conventions(game: Game) -> None:
-    """Raise `BadGame` with the first convention that the rules' half of a game breaks."""
+    """Raise `BadGame` naming the first convention that a game's rules break."""
     check_fields(game)
     read = game.vocabulary.read_settings
     if VOCABULARIES.get(game.name) is not game.vocabulary:
@@ -196,7 +197,7 @@ def conventions(game: Game) -> None:
 
 
 def _functions(game: Game) -> Iterator[tuple[str, object]]:
-    """What must be a function, by its field; what may be None is skipped then."""
+    """The fields of a game that must be functions, without optional fields that are None."""
     for field in "deals", "stacked", "decisions", "rounds", "in_competitions":
         yield field, getattr(game, field)
     for field in "stake", "survivors", "script":
@@ -210,7 +211,7 @@ def _functions(game: Game) -> Iterator[tuple[str, object]]:
 
 
 def _names(game: Game) -> Iterator[tuple[str, object]]:
-    """What parts of a game are called, by the fields that say so."""
+    """The names that a game gives to its parts, by field."""
     if game.points is not None:
         yield "points", game.points
     for choice in game.choices:
@@ -225,7 +226,7 @@ def _bad(text: str) -> BadGame:
 
 
 def _read(point: EntryPoint, module: ModuleType) -> None:
-    """Take a game into the table; raises `BadGame` if it may not be there."""
+    """Add a game to the catalogue; raises `BadGame` if it is not valid."""
     game: Any = getattr(module, "GAME", None)
     if not isinstance(game, Game):
         raise _bad(f"expected a `GAME` in {point.module}, got {type(game).__name__}")
@@ -244,7 +245,7 @@ def _read(point: EntryPoint, module: ModuleType) -> None:
         raise _bad(f"expected the rules in a package, got the module {point.module}")
     if game.view is not None and not files(package_name).joinpath(game.view).is_file():
         raise _bad(f"view: expected the file {game.view} beside the rules, found none")
-    if game.judging is None and package_of(point) is not None:  # ours has an evaluator, or had
+    if game.judging is None and package_of(point) is not None:  # ours have an evaluator
         msgspec.structs.force_setattr(game, "judging", judging_of_small(game))
     msgspec.structs.force_setattr(game, "package", package_of(point))
     _MODULES[game.name] = point.module

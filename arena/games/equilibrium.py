@@ -1,9 +1,9 @@
-"""What answers are worth in a small game, against an opponent that loses to nobody.
+"""The value of each answer in a small game, against an opponent that plays the equilibrium.
 
-Such an opponent is found by a linear programme in sequence form (Koller, Megiddo and von Stengel,
-1996). A sequence is what a seat has answered so far, with its last view; the opponent's plan gives
-each of its sequences the probability that it plays it, if chance and the other let it. Against the
-dealer there is no opponent, and no programme.
+The equilibrium is found by a linear programme in sequence form (Koller, Megiddo and von Stengel,
+1996). A sequence is all that a seat has answered so far: its last view and its answer there. The
+opponent's plan gives, for each of its sequences, the probability that it plays it, if chance and
+the other seat allow. In a game against the dealer there is no opponent, and no programme is needed.
 """
 
 from __future__ import annotations
@@ -17,19 +17,19 @@ from protocol.errors import NoAnalysis, one_line
 
 __all__ = ["Equilibrium", "Spot"]
 
-_REACHED = 1e-9  # a probability below is taken for 0
+_REACHED = 1e-9  # lower probabilities count as 0
 
 _Sequence: TypeAlias = tuple[View, int] | None
-"""A view with the number of its answer; None before a seat has answered anything."""
+"""A view and the number of the answer there; None before a seat's first answer."""
 
 
 class Spot(NamedTuple):
-    """What a seat can answer in one view.
+    """The answers of a seat in one view, and their values.
 
     Attributes:
         answers: the legal ones.
-        worths: what each brings on average from there, if the seat plays on as well as it can; None
-            if the opponent never lets it come to that.
+        worths: by answer, the mean payoff from there if the seat plays its best afterwards; None if
+            the opponent's play never leads to this view.
     """
 
     answers: tuple[Any, ...]
@@ -37,14 +37,14 @@ class Spot(NamedTuple):
 
 
 class _Asked(NamedTuple):
-    """A view in which a seat is asked."""
+    """A view in which a seat is asked: its sequence until then, and the legal answers."""
 
     before: _Sequence
     answers: tuple[Any, ...]
 
 
 class _Reached(NamedTuple):
-    """A leaf or a question of the seat that is judged, without that seat's own answers.
+    """A leaf, or a question to the judged seat; that seat's own answers do not count as chance.
 
     Attributes:
         chance: the probability of all draws on the way.
@@ -57,12 +57,12 @@ class _Reached(NamedTuple):
 
 
 class Equilibrium:
-    """The spots of a seat in a unit for one, or for two whose payoffs sum to 0.
+    """The spots of a seat in one unit of a game for one, or of a zero-sum game for two.
 
-    It imports scipy for two, which must be there.
+    For two seats it needs scipy.
 
     Attributes:
-        value: what the unit brings the seat if both play as well as they can.
+        value: the value of the unit for the seat if both play their best.
         spots: by the seat's view.
     """
 
@@ -70,7 +70,7 @@ class Equilibrium:
         self._seat = seat
         self._own: dict[View, _Asked] = {}
         self._other: dict[View, _Asked] = {}
-        self._ends: list[tuple[_Reached, float]] = []  # with the seat's payoff
+        self._ends: list[tuple[_Reached, float]] = []  # and the seat's payoff there
         self._questions: dict[View, list[_Reached]] = defaultdict(list)
         self._walk(tree.root, _Reached(1.0, None, None))
         plan: dict[_Sequence, float] = self._plan() if self._other else {None: 1.0}
@@ -78,7 +78,7 @@ class Equilibrium:
         for end, payoff in self._ends:
             gains[end.own] += end.chance * plan[end.other] * payoff
         self.spots: dict[View, Spot] = {}
-        # A view comes after those that lead to it.
+        # Reversed, as a view comes after the views that lead to it.
         for view, (before, answers) in reversed(self._own.items()):
             worths = [gains[view, number] for number in range(len(answers))]
             gains[before] += max(worths)
@@ -89,7 +89,7 @@ class Equilibrium:
         self.value = gains[None]
 
     def _walk(self, node: TreeNode, at: _Reached) -> None:
-        """Collect leaves and questions below a node."""
+        """Collect the leaves and questions below a node."""
         if isinstance(node, ChanceNode):
             for share, child in zip(node.shares, node.children, strict=True):
                 self._walk(child, at._replace(chance=at.chance * share))
@@ -108,9 +108,10 @@ class Equilibrium:
             self._ends.append((at, node.payoffs[self._seat]))
 
     def _plan(self) -> dict[_Sequence, float]:
-        """The opponent's plan that leaves the seat the least, whatever the seat does.
+        """The opponent's plan that minimizes what the seat can win at most.
 
-        Its unknowns are the opponent's sequences, and what each of the seat's views brings at most.
+        The unknowns are the opponent's sequences, and the greatest value of each of the seat's
+        views.
         """
         from scipy.optimize import linprog  # type: ignore[import-untyped]
         from scipy.sparse import csr_array  # type: ignore[import-untyped]
@@ -118,8 +119,9 @@ class Equilibrium:
         own, other = _numbered(self._own), _numbered(self._other)
         views = {view: len(other) + 1 + at for at, view in enumerate(self._own)}
         columns = len(other) + 1 + len(views)
-        least = len(other)  # the column of what the whole unit brings the seat
-        # What a sequence of the seat brings, and the views behind it, is at most its view's worth.
+        least = len(other)  # the column of the unit's value for the seat
+        # The value of a sequence of the seat, with that of the views behind it, is at most its
+        # view's.
         upper: defaultdict[tuple[int, int], float] = defaultdict(float)
         for end, payoff in self._ends:
             upper[own[end.own], other[end.other]] += end.chance * payoff
@@ -127,7 +129,7 @@ class Equilibrium:
             upper[row, least if sequence is None else views[sequence[0]]] -= 1
         for view, (before, _) in self._own.items():
             upper[own[before], views[view]] += 1
-        # The answers in a view share the probability of what led to it.
+        # The probabilities of the answers in a view sum to that of the sequence before it.
         equal: defaultdict[tuple[int, int], float] = defaultdict(float)
         equal[0, other[None]] = 1
         for row, (view, (before, answers)) in enumerate(self._other.items(), start=1):
@@ -148,13 +150,13 @@ class Equilibrium:
             bounds=[(0, None)] * len(other) + [(None, None)] * (columns - len(other)),
             method="highs-ds",
         )
-        if not solved.success:  # its payoffs may be of very different sizes
+        if not solved.success:  # happens if payoffs differ greatly in size
             raise NoAnalysis(f"its equilibrium was not found: {one_line(solved.message)}")
         return {sequence: max(0.0, float(solved.x[at])) for sequence, at in other.items()}
 
 
 def _numbered(asked: dict[View, _Asked]) -> dict[_Sequence, int]:
-    """All sequences of a seat, numbered."""
+    """Number all sequences of a seat."""
     sequences: Sequence[_Sequence] = [
         None,
         *((view, number) for view, (_, answers) in asked.items() for number in range(len(answers))),

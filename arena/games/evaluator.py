@@ -1,12 +1,12 @@
-"""What a game says of answers and of chance: one `Evaluator` a game, and all that follows from it.
+"""How a game values answers and chance: each game has one `Evaluator`, and all else follows.
 
 An evaluator follows one match and hears what a viewer hears: one seat, or everybody. It says what
-the answers to a question are worth (`worths`), what a chance event gave each seat (`luck`) and
-where an event counts in the charts (`cells`). Marks, luck round by round and counts are made of
-that here, for all games alike.
+the answers to a question are worth (`worths`), what a chance event gave each seat (`luck`), and in
+which cells of the charts an event counts (`cells`). This module turns that into marks, luck per
+round and counts, in the same way for all games.
 
-`Evaluated` names a game's evaluator by its module, which is loaded when something is asked of it:
-rules that are only played load neither it nor numpy.
+`Evaluated` names a game's evaluator by its module, which is loaded at its first use. Playing a game
+loads neither the evaluator nor numpy.
 """
 
 from __future__ import annotations
@@ -51,15 +51,15 @@ __all__ = [
 ]
 
 _ROUNDING = 1e-9
-_SUSPECT = 0.5  # standard errors: an answer so little behind the best is not looked at again
-_SURE = 2.5  # standard errors from which a difference is told from 0
+_SUSPECT = 0.5  # standard errors: an answer less far behind the best is not sampled again
+_SURE = 2.5  # standard errors from which a difference counts as real
 
 Cell: TypeAlias = Hashable
 """A place of a game's charts."""
 
 
 class Answered(msgspec.Struct, frozen=True, gc=False):
-    """A seat has answered a question."""
+    """A seat answered a question."""
 
     seat: int
     question: Question[Any]
@@ -67,20 +67,20 @@ class Answered(msgspec.Struct, frozen=True, gc=False):
 
 
 class Worths(msgspec.Struct, frozen=True, kw_only=True):
-    """What the answers to a question are worth.
+    """The values of the answers to a question.
 
     Attributes:
-        values: by answer: its exact worth, or samples, of which the first of each have the same
-            hidden cards, the second, and so on, so that their differences say most.
-        unit: what they are in.
-        grades: a mistake that costs more than these times `scale` is a `?!`, a `?`, a `??`.
-        scale: what `grades` count in, such as the bet.
-        least: a cost of no more is level, even none; None if even the least one is a mistake.
-        seen: from how few observations samples are drawn, by answer; without it from endless ones.
-        again: worths by other means, which are asked for where the answer is not the best; None if
-            they cannot be had. Of estimates the first choose the best answer and these measure what
-            it brings more, as the best of several is too good on average. If the first are exact,
-            a mistake that these deny is level.
+        values: by answer, its exact value or samples of it. Samples with the same index have the
+            same hidden cards for all answers, so that their differences are most precise.
+        unit: of the values.
+        grades: a mistake is a `?!`, a `?` or a `??` if it costs more than these times `scale`.
+        scale: the unit of `grades`, such as the bet.
+        least: a cost up to this is level, even a cost of 0; None if every cost is a mistake.
+        seen: by answer, how few observations its samples are drawn from; missing if unlimited.
+        again: computes the values a second time, by other means, where the answer is not the best;
+            None if that is not possible. With samples, the first values only choose the best answer
+            and the second ones measure its lead, as the best of several estimates is too high on
+            average. With exact values, a mistake is level if the second ones deny it.
     """
 
     values: Mapping[Any, Sequence[float]]
@@ -96,11 +96,11 @@ class Worths(msgspec.Struct, frozen=True, kw_only=True):
         return all(len(values) == 1 for values in self.values.values())
 
     def gap(self, one: Any, other: Any) -> tuple[float, float]:
-        """How much better one answer is by its samples, and the standard error of that.
+        """The mean lead of one answer over another by its samples, and its standard error.
 
-        The error cannot be more than if all chance were in the observations of the answer of which
-        the fewest are known (Hoeffding's decomposition), and in the samples. As if one observation
-        more had brought no difference, it is never 0 where observations are few.
+        The error is an upper bound: all chance is taken to be in the samples and in the
+        observations of the answer that was observed least (Hoeffding's decomposition). It counts
+        one more observation with a lead of 0, so the error is never 0 with few observations.
         """
         gaps = [a - b for a, b in zip(self.values[one], self.values[other], strict=True)]
         mean, seen = fmean(gaps), min(self.seen.get(one, inf), self.seen.get(other, inf))
@@ -109,7 +109,7 @@ class Worths(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def judgement(worths: Worths, answer: Any) -> Judgement | None:
-    """What an answer costs, by what all are worth; None if its own worth is not known."""
+    """What an answer costs, given the values of all answers; None if its own value is unknown."""
     if answer not in worths.values:
         return None
     means = {each: fmean(values) for each, values in worths.values.items()}
@@ -135,10 +135,10 @@ def judgement(worths: Worths, answer: Any) -> Judgement | None:
 def _estimated(
     worths: Worths, means: Mapping[Any, float], best: Any, answer: Any
 ) -> tuple[Any, float, float | None]:
-    """The best answer by samples, what it brings more, and the standard error of that."""
+    """The best answer by samples, the cost of the given answer, and the cost's standard error."""
     if worths.again is None:
         best = answer if means[answer] == means[best] else best
-        # If it is the best, that is as sure as what it is better than the next one.
+        # The best answer is as certain as its lead over the second best.
         next_best = max((each for each in means if each != best), key=means.__getitem__)
         cost, error = worths.gap(best, next_best if best == answer else answer)
         return best, 0.0 if best == answer else cost, error
@@ -151,14 +151,14 @@ def _estimated(
 
 
 class Evaluator:
-    """Follows one match as a viewer hears it; a game overrides what it has something to say about.
+    """Follows one match as a viewer hears it; a game overrides the methods that it has answers for.
 
-    `luck` and `cells` are asked about an event before it is `heard`, and `worths` about a question
-    before its answer is. What is asked changes nothing.
+    `luck` and `cells` are called for an event before `heard` is, and `worths` for a question before
+    its answer is heard. These three do not change the evaluator.
 
     Args:
         settings: of the match.
-        seat: whose view it is; None for everybody's, with all cards.
+        seat: whose view it has; None for all seats and all cards.
     """
 
     def __init__(self, settings: Any, seat: int | None = None) -> None:
@@ -169,33 +169,37 @@ class Evaluator:
         """Why decisions are not judged with these settings; None if they are."""
 
     def prepare(self) -> None:
-        """Make ready for `worths`; raises `UsageError` if something must be installed for it."""
+        """Prepare for calls of `worths`; raises `UsageError` if a package is not installed."""
 
     def heard(self, event: TellSeat | AskSeat | Answered) -> None:
         """Follow the match."""
 
     def worths(self, question: Question[Any], answer: Any) -> Worths | None:
-        """What the answers to a question of this seat are worth, the given one if it can be said
-        among them; None if nothing can be said.
+        """The values of the answers to a question of this seat; None if they are unknown.
+
+        The given answer is among them if its value can be computed.
         """
 
     def luck(self, event: TellSeat | AskSeat) -> Sequence[float] | None:
-        """What an event gave each seat beyond its mean over all that might have come in its place;
-        None if it is no chance. In sum it belongs to the round that is open.
+        """By seat, the luck of an event: its gain minus the mean over all possible events in its
+        place.
+
+        None if the event is not chance. The luck of a round is the sum over its events.
         """
 
     def gains(self, news: News) -> Sequence[float] | None:
-        """What a round, or another stretch that luck is measured by, has brought each seat; None
-        for news that ends none.
+        """By seat, the payoff of the round, or other stretch of luck, that this news ends.
+
+        None for news that ends none.
         """
 
     def cells(self, event: TellSeat | Answered) -> Iterable[tuple[Cell, float]]:
-        """Where an event of this seat counts, and as how much; 0 or 1 where it is a share."""
+        """The cells in which an event of this seat counts, each with a value; 0 or 1 in a share."""
         return ()
 
     @staticmethod
     def charts(tally: Tally) -> tuple[Chart, ...]:
-        """What was counted of a bot; the same charts with the same labels for every bot."""
+        """The counts of a bot as charts; every bot gets the same charts with the same labels."""
         return ()
 
 
@@ -203,8 +207,8 @@ class Tally:
     """Counts what a bot did over any number of matches, by cell.
 
     Attributes:
-        done: how often, or as how much in sum.
-        asked: how often it could.
+        done: how often the bot did it, or the sum of the values.
+        asked: how often it could have done it.
     """
 
     def __init__(self) -> None:
@@ -213,10 +217,10 @@ class Tally:
 
     def add(self, cell: Cell, done: float) -> None:
         self.asked[cell] += 1
-        self.done[cell] += done  # type: ignore[assignment]  # a sum of floats is one
+        self.done[cell] += done  # a sum of floats is a float
 
     def count(self, cell: Cell) -> tuple[int, int]:
-        """How often something was done, and how often it could be."""
+        """How often the bot did something, and how often it could have done it."""
         return self.done[cell], self.asked[cell]
 
     def cell(
@@ -227,7 +231,7 @@ class Tally:
 
 
 class WorthJudge:
-    """A seat's decisions by an evaluator's worths (see `Judge`)."""
+    """Judges a seat's decisions by an evaluator's `worths` (see `Judge`)."""
 
     def __init__(self, evaluator: Evaluator, seat: int) -> None:
         self._evaluator, self._seat = evaluator, seat
@@ -244,7 +248,7 @@ class WorthJudge:
 
 
 class ChanceMeter(LuckMeter):
-    """Adds up what an evaluator says of chance, until a round is over."""
+    """Adds up the luck that an evaluator reports, round by round."""
 
     def __init__(self, evaluator: Evaluator) -> None:
         self.rounds: list[LuckRound] = []
@@ -271,7 +275,7 @@ class ChanceMeter(LuckMeter):
 
 
 class CellMeter:
-    """Counts by an evaluator's cells (see `HabitMeter`)."""
+    """Counts what a bot did in the cells that an evaluator reports (see `HabitMeter`)."""
 
     def __init__(self, evaluator: type[Evaluator]) -> None:
         self._class, self.tally = evaluator, Tally()
@@ -295,13 +299,13 @@ class CellMeter:
 
 
 class Evaluated(msgspec.Struct, frozen=True):
-    """A game's evaluator by name, and the parts of a `Game` that are made of it.
+    """A game's evaluator by name, and the parts of a `Game` that are made from it.
 
-    A part is None where its module is not installed: the game is played without it.
+    A part is None if its module is not installed; the game can be played without it.
 
     Attributes:
         name: `package.module:Class`.
-        analysis_module: the module that has `probe` and `watch`, if bots are analysed.
+        analysis_module: the module with `probe` and `watch`, if bots are analysed.
     """
 
     name: str
@@ -310,24 +314,24 @@ class Evaluated(msgspec.Struct, frozen=True):
     def luck(
         self, unit: str, refuses: Callable[[Any], str | None] = lambda settings: None
     ) -> Luck | None:
-        """How luck is measured; arguments as of `Luck`."""
+        """How luck is measured; arguments as for `Luck`."""
         if not self._is_here:
             return None
         return Luck(unit, lambda settings: ChanceMeter(self._class()(settings)), refuses)
 
     def judging(self, version: int, **more: Any) -> Judging | None:
-        """How decisions are judged; arguments as of `Judging`."""
+        """How decisions are judged; arguments as for `Judging`."""
         return Judging(version=version, judge=self._judge, **more) if self._is_here else None
 
     def analysing(self, version: int, **more: Any) -> Analysing | None:
-        """How bots are analysed; arguments as of `Analysing`."""
+        """How bots are analysed; arguments as for `Analysing`."""
         if find_spec(self.analysis_module) is None:
             return None
         return Analysing(version=version, probe=self._probe, watch=self._watch, **more)
 
     @property
     def habits(self) -> Callable[[], HabitMeter] | None:
-        """Makes what counts a bot's ways."""
+        """The factory of the meter that counts what bots do."""
         return (lambda: CellMeter(self._class())) if self._is_here else None
 
     def refuses(self, settings: Any) -> str | None:

@@ -1,9 +1,9 @@
-"""All courses of one unit of a small game: its rules are run with a stream that branches.
+"""Lists all histories of one unit of a small game, by running its rules with a branching stream.
 
-A course is a list of choices: which card a draw gives, which answer a seat gives. The rules are run
-once for each, from the beginning of the match, as a generator cannot be copied; the choices of the
-units before are given. A shuffled deck is drawn card by card as the rules look at it, so that cards
-which nobody looks at make no courses.
+A history is a list of choices: which card a draw gives, which answer a seat gives. A generator
+cannot be copied, so the rules run once per history, from the beginning of the match, with given
+choices for the units before. A shuffled deck is drawn card by card as the rules look at it, so
+cards that nobody looks at make no further histories.
 """
 
 from __future__ import annotations
@@ -35,21 +35,21 @@ __all__ = [
 ]
 
 MOST_HISTORIES = 100_000
-"""How many courses of a unit are listed at most; that takes seconds."""
-_MOST_STEPS = 200  # of a course; endless raises would never end
-_SAMPLED = 500  # courses for an estimate of how many there are
+"""The most histories that are listed for a unit; that many take seconds."""
+_MOST_STEPS = 200  # of a history; endless raises would never end
+_SAMPLED = 500  # histories from which their number is estimated
 
 Item = TypeVar("Item")
 View: TypeAlias = int
-"""What one seat has been told and asked and has answered in a unit: a number of `Views`."""
+"""What one seat was told, asked and has answered in a unit, as a number from `Views`."""
 
 
 class Leaf(msgspec.Struct, frozen=True):
-    """The end of a course.
+    """The end of a history.
 
     Attributes:
-        choices: how it came about.
-        views: what each seat knew before it was told how the unit ended.
+        choices: the choices that led to it.
+        views: by seat, what it knew before it was told how the unit ended.
         payoffs: by seat.
     """
 
@@ -59,7 +59,7 @@ class Leaf(msgspec.Struct, frozen=True):
 
 
 class ChanceNode(msgspec.Struct):
-    """A draw; `shares` has the probability of each outcome."""
+    """A draw; `shares` are the probabilities of its outcomes."""
 
     shares: tuple[float, ...]
     children: list[TreeNode] = []
@@ -70,7 +70,7 @@ class ChanceNode(msgspec.Struct):
 
 
 class DecisionNode(msgspec.Struct):
-    """A question to `seat`, which cannot tell it from others with the same `view`."""
+    """A question to `seat`, which cannot distinguish nodes with the same `view`."""
 
     seat: int
     view: View
@@ -86,7 +86,7 @@ TreeNode: TypeAlias = ChanceNode | DecisionNode | Leaf
 
 
 class Views:
-    """The views of all seats in all units, each by a number; the number of a round is no part."""
+    """Numbers the views of all seats in all units; the number of a round is no part of a view."""
 
     NOTHING: View = 0
 
@@ -94,23 +94,23 @@ class Views:
         self._known: dict[tuple[View, bytes | int], View] = {}
 
     def after(self, view: View, said: bytes | int) -> View:
-        """The view with one more message as `seen` has it, or with the number of an answer."""
+        """The view after one more message, encoded by `seen`, or after an answer's number."""
         return self._known.setdefault((view, said), len(self._known) + 1)
 
     def after_message(self, view: View, message: News | Question[Any]) -> View:
-        """The view with one more message."""
+        """The view after one more message."""
         return self.after(view, seen(message))
 
 
 def seen(message: News | Question[Any]) -> bytes:
-    """A message without the number of its round, which by itself makes no round different."""
+    """Encode a message without its round number: rounds that differ only in it are the same."""
     fields = {name: getattr(message, name) for name in message.__struct_fields__}
     fields.pop("round", None)
     return msgspec.msgpack.encode((message.kind, fields))
 
 
 def number_of(answer: Any, question: Question[Any]) -> int:
-    """The place of an answer among the legal ones, from 0; -1 if it is not listed there."""
+    """The index of an answer among the legal ones; -1 if it is not among them."""
     legal = question.choices
     if isinstance(legal, Range):
         return int(answer - legal.min)
@@ -118,7 +118,7 @@ def number_of(answer: Any, question: Question[Any]) -> int:
 
 
 def _listed(question: Question[Any]) -> tuple[Any, ...]:
-    """The legal answers of a question; raises `NoAnalysis` if they are too many to list."""
+    """The legal answers of a question; raises `NoAnalysis` if there are too many to list."""
     legal = question.choices
     if not isinstance(legal, Range):
         return legal
@@ -128,7 +128,7 @@ def _listed(question: Question[Any]) -> tuple[Any, ...]:
 
 
 class _Draws(Stream):
-    """A stream whose draws are the course's choices."""
+    """A stream whose draws are the choices of a history."""
 
     __slots__ = ("_course",)
 
@@ -143,12 +143,12 @@ class _Draws(Stream):
         return self.dealt(cards, len(cards))
 
     def dealt(self, cards: Sequence[Item], count: int) -> list[Item]:
-        # Rules read a deck; what else a list can do, they do to one of their own.
+        # Rules only read a deck; they change nothing but lists of their own.
         return cast(list[Item], _Deck(self._course, cards, count))
 
 
 class _Deck(Sequence[Item]):
-    """Cards that are drawn when they are looked at; equal ones are one outcome."""
+    """Cards that are drawn when they are looked at; equal cards are one outcome."""
 
     def __init__(self, course: _Course, cards: Sequence[Item], count: int) -> None:
         self._course = course
@@ -171,7 +171,7 @@ class _Deck(Sequence[Item]):
         return self._card(self._places[at])
 
     def pop(self, at: int = -1) -> Item:
-        """Take a card out, as from a list."""
+        """Remove and return a card, as a list does."""
         return self._card(self._places.pop(at))
 
     def _card(self, place: int) -> Item:
@@ -188,13 +188,13 @@ class _Deck(Sequence[Item]):
 
 
 class _Course:
-    """One run of the rules by given choices.
+    """One run of the rules with given choices.
 
     Attributes:
         unit: how many units are closed.
-        steps, choices: the draws and questions of the last unit, and what was chosen.
-        views: by seat, what it has seen of it.
-        payoffs: what it brought.
+        steps, choices: the draws and questions of the last unit, and the choice at each.
+        views: by seat, its view in the last unit.
+        payoffs: of the last unit.
     """
 
     def __init__(
@@ -205,9 +205,9 @@ class _Course:
         units: int,
         views: Views,
     ) -> None:
-        """A run that ends with the unit after `units` others.
+        """Prepare a run that ends with the unit after `units` others.
 
-        `otherwise` chooses behind the given choices, from so many.
+        After the `given` choices, `otherwise` makes each choice; its argument is their number.
         """
         self.unit = 0
         self.steps: list[ChanceNode | DecisionNode] = []
@@ -224,7 +224,7 @@ class _Course:
         return Leaf(tuple(self.choices), tuple(self.views), self.payoffs)
 
     def run(self, game: Game, settings: Settings) -> None:
-        """Run the rules; raises `NoAnalysis` if the unit is never closed, and what they raise."""
+        """Run the rules. Raises `NoAnalysis` if the unit never closes, and what the rules raise."""
         unit = game.unit
         assert unit is not None, "only games with units are listed"
         rules = game.rules(settings, game.deals(settings, _Draws(self)), Scoreboard(game.seats))
@@ -246,7 +246,7 @@ class _Course:
                     self._see(seat, news)
 
     def drawn(self, weights: Sequence[int]) -> int:
-        """The number of the outcome that chance gives, among some with these weights."""
+        """Draw one of some outcomes with these weights; returns its index."""
         if len(weights) == 1:
             return 0
         total = sum(weights)
@@ -264,7 +264,7 @@ class _Course:
         choice = next(self._given, None)
         if choice is None:
             choice = self._otherwise(step.size)
-        choice = min(choice, step.size - 1)  # those that are given may be of another unit
+        choice = min(choice, step.size - 1)  # the given choices may come from another unit
         if self.unit == self._units:
             if len(self.steps) == _MOST_STEPS:
                 raise NoAnalysis(
@@ -280,15 +280,15 @@ class _Course:
 
 
 class GameTree:
-    """A unit of a game in all its courses, after given units.
+    """All histories of one unit of a game, after given units.
 
     Attributes:
         root: the first draw or question; a leaf if there is none.
-        leaves: the ends of all courses.
+        leaves: the ends of all histories.
 
     Raises:
-        NoAnalysis: the unit cannot be listed: it has too many courses, which the text counts, it
-            goes on with cards of the unit before, or a match may end within it.
+        NoAnalysis: the unit has too many histories (the message has their number), it uses cards of
+            the unit before, or a match may end within it.
     """
 
     def __init__(
@@ -301,7 +301,7 @@ class GameTree:
         self.root: TreeNode = course.steps[0] if course.steps else course.leaf
         self.leaves: list[Leaf] = []
         path: list[ChanceNode | DecisionNode] = []
-        kept = 0  # how many nodes of the path were there in the course before
+        kept = 0  # how many nodes of the path are shared with the history before
         while True:
             path[kept:] = course.steps[kept:]
             parents = path[max(kept - 1, 0) :]
@@ -318,7 +318,7 @@ class GameTree:
             course = self._course(before, choices)
 
     def holds(self, before: Sequence[Leaf]) -> bool:
-        """Whether the unit goes the same way after these units: three of its courses are tried."""
+        """Whether this tree is also right after these units; checked on three of its histories."""
         tried = self.leaves[0], self.leaves[len(self.leaves) // 2], self.leaves[-1]
         return all(self._course(before, leaf.choices).leaf == leaf for leaf in tried)
 
@@ -334,14 +334,14 @@ class GameTree:
             course.run(self._game, self._settings)
         except ArenaError:
             raise
-        except Exception as error:  # whatever the rules of others do with a deck
+        except Exception as error:  # rules from outside may fail in any way here
             raise NoAnalysis(
                 f"its rules fail where all cards are tried: {in_words(error)}"
             ) from error
         return course
 
     def _too_many(self, before: Sequence[Leaf]) -> str:
-        """The line that refuses, with the mean over random courses of how many are like them."""
+        """The message for a unit with too many histories, with their number by random sampling."""
         chance = Random(0)
         courses = (self._course(before, (), chance.randrange) for _ in range(_SAMPLED))
         count = fmean(prod(step.size for step in course.steps) for course in courses)

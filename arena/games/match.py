@@ -3,7 +3,7 @@
 `MatchState` runs a game's rules until they need an answer. Every driver (in process, over the
 network, replay, tests) is a few lines around it: look at `pending`, get an answer from somewhere,
 `answer()` it, pass on `take_news()`. Nothing here knows time, sockets or randomness. `drive` is the
-driver for strategy objects in this process; what they raise is a crash of their seat.
+driver for strategy objects in this process; an exception in a strategy is a crash of its seat.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ __all__ = ["MatchResult", "MatchState", "Record", "Result", "drive", "place_of"]
 
 _Listener: TypeAlias = tuple[int, Callable[[Any], object]]  # a seat and its `hear`
 
-LONGEST_PATH = 1000  # `one_line` cuts at the end, and the end of a path says the most
+LONGEST_PATH = 1000  # longer paths lose their end, which says the most
 
 
 class Record(msgspec.Struct, frozen=True, kw_only=True):
     """Everything that a match depended on, and its result; no prose.
 
-    A field that only matches over the network have is None or empty in process.
+    Fields that only matches over the network have are None or empty in process.
     """
 
     game: str
@@ -43,7 +43,8 @@ class Record(msgspec.Struct, frozen=True, kw_only=True):
     seed: str | None  # in hex, or None if decks were given
     commitment: str | None = None  # to the seed, told before the seats chose their nonces (J6)
     nonces: tuple[str, ...]  # by seat
-    # By seat, which limits its bot was held to, and by what; only time if it connected by itself.
+    # By seat, which limits its bot was held to, and by what; only time if it connected from
+    # outside.
     enforced: tuple[str, ...] = ()
     decks: tuple[Any, ...] | None  # what was dealt, if decks were given
     answers: tuple[Any, ...]  # in order; whose they are follows from the rules
@@ -53,15 +54,15 @@ class Record(msgspec.Struct, frozen=True, kw_only=True):
     points: tuple[int, ...]
     termination: Termination
     also_out: tuple[int, ...] | msgspec.UnsetType = msgspec.UNSET
-    # After an offence, the event of the offender and of each in `also_out`; see `Verdict`.
+    # After an offence, the event of the offender and of each seat in `also_out`; see `Verdict`.
     events: tuple[str, ...] | msgspec.UnsetType = msgspec.UNSET
-    # Of a match that is void by an outage, the seats that were away (J9).
+    # Of a match made void by an outage, the seats that were away (J9).
     away: tuple[int, ...] | msgspec.UnsetType = msgspec.UNSET
-    # Of a game that is not ours, the package and its version: `leduc 1.0`.
+    # Of a game from outside, the package and its version: `leduc 1.0`.
     package: str | msgspec.UnsetType = msgspec.UNSET
-    # By seat, where submissions are taken: `v3`, `connected`, or "" for a bot of the house's.
+    # By seat, where submissions are taken: `v3`, `connected`, or "" for a house bot.
     versions: tuple[str, ...] | msgspec.UnsetType = msgspec.UNSET
-    # Who refereed it, in records of before, if not the arena itself: nobody writes it any more.
+    # Who refereed it, in old records, if not the arena itself; no longer written.
     worker: str | msgspec.UnsetType = msgspec.UNSET
 
     def to_json(self) -> bytes:
@@ -80,11 +81,11 @@ class Result(msgspec.Struct, frozen=True, gc=False):
     scores: tuple[int, ...]  # by seat, in the unit of the rulebook's "Scores" paragraph
     points: tuple[int, ...]  # by seat; beside the scores, where a game has any (G15), else zeros
     termination: Termination
-    also_out: tuple[int, ...] = ()  # further seats that are out, as they were not here either
+    also_out: tuple[int, ...] = ()  # further seats that are out, as they were absent too
 
     @property
     def out(self) -> tuple[int, ...]:
-        """The seats that are out by this match (J3)."""
+        """The seats that this match puts out (J3)."""
         return () if self.offender is None else (self.offender, *self.also_out)
 
     @property
@@ -94,7 +95,7 @@ class Result(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def winner(self) -> int | None:
-        """The seat that won a match of two, after an offence the other (J3); None if nobody did."""
+        """The winner of a match of two: after an offence the other seat (J3); None if none won."""
         if len(self.scores) != 2 or self.termination.kind is Ending.VOID:
             return None
         if self.offender is not None:
@@ -105,14 +106,14 @@ class Result(msgspec.Struct, frozen=True, gc=False):
 
 
 class MatchResult(Result, frozen=True, kw_only=True):
-    """How a match ended, with the record that replays it, and the sums of its units if it has any.
+    """How a match ended, with the record that replays it, and its units added up if it has any.
 
-    `units` follows from the record, and is not in it.
+    `units` follows from the record and is not part of it.
     """
 
     record: Record
     units: UnitSums | None = None
-    others: tuple[Verdict, ...] = ()  # on those in `also_out`, if the referee gave them
+    others: tuple[Verdict, ...] = ()  # on the seats in `also_out`, if the referee gave them
 
     def __repr__(self) -> str:
         """One line, without the record: `MatchResult(leduc, scores 3 -3, completed)`."""
@@ -125,11 +126,11 @@ class MatchResult(Result, frozen=True, kw_only=True):
 class MatchState:
     """A game's rules in progress.
 
-    `pending` is the question that waits for an answer, and None once `termination` is set.
-    Give it a `seed` (and the seats' `nonces`) or stacked `decks`. With `start=False` no card is
-    dealt before `start()`; a match that never started can be ended and has a result and a record,
-    too. With `tells_deals` every deal is among the news, told to `NOBODY`. Like `start` and
-    `answer`, it raises `BadDeck` if a stacked deck is invalid or there are too few.
+    `pending` is the question that waits for an answer; it is None once `termination` is set. Give a
+    `seed` (and the seats' `nonces`) or stacked `decks`. With `start=False` no card is dealt before
+    `start()`; a match that never started can be ended, and then has a result and a record, too.
+    With `tells_deals` every deal is among the news, told to `NOBODY`. The constructor, `start` and
+    `answer` raise `BadDeck` if a stacked deck is invalid or there are too few.
     """
 
     __slots__ = (
@@ -205,7 +206,7 @@ class MatchState:
             self.start()
 
     def start(self) -> None:
-        """Deal; only for a match that was set up with `start=False`."""
+        """Deal; only for a match that was created with `start=False`."""
         for step in self._rules:
             if type(step) is AskSeat:
                 self.pending = step
@@ -217,10 +218,10 @@ class MatchState:
         self.termination = Termination(Ending.COMPLETED)
 
     def answer(self, value: object, note: str | None = None, took_ms: int | None = None) -> None:
-        """Give the pending question its answer; `IllegalAnswer` if there is none, or it is none.
+        """Answer the pending question; `IllegalAnswer` if there is none or the answer is not legal.
 
-        Then nothing has changed. `note` is the bot's own remark; `took_ms` is only given where
-        there is a clock.
+        An illegal answer changes nothing. `note` is the bot's own remark; `took_ms` is only given
+        where there is a clock.
         """
         asked = self.pending
         if asked is None:
@@ -264,10 +265,10 @@ class MatchState:
         events: tuple[str, ...] = (),
         away: tuple[int, ...] = (),
     ) -> None:
-        """Stop before the rules are done: an offence of `seat` (and `also_out`), or void.
+        """Stop before the rules are done: an offence of `seat` (and `also_out`), or a void match.
 
         `events` gives the event of each of these seats, the offender's first; see `Verdict`.
-        `away` are the seats whose outage makes it void (J9).
+        `away` are the seats whose outage makes the match void (J9).
         """
         if self.termination is not None:
             return  # only the first offence received ends a match (J2)
@@ -289,7 +290,7 @@ class MatchState:
         return tuple(self._board.points)
 
     def result(self) -> MatchResult:
-        """The result and the record, once `termination` is there."""
+        """The result and the record, once `termination` is set."""
         assert self.termination is not None, "the match is still going on"
         points = self.points
         record = Record(
@@ -322,9 +323,9 @@ class MatchState:
         )
 
     def history_for(self, seat: int) -> Iterator[tuple[Question[Any], tuple[News, ...], Any]]:
-        """What a seat has been asked so far: each question, the news before it, its answer.
+        """Yield what a seat has been asked so far: each question, the news before it, its answer.
 
-        The match is played again for it, an answer at a time, so that no history has to be stored.
+        The match is replayed for this, answer by answer, so that no history has to be stored.
         """
         assert self._seed is not None, "only matches over a network are told again"
         again = MatchState(self.game, self.settings, seed=self._seed, nonces=self._nonces)
@@ -339,7 +340,7 @@ class MatchState:
             again.answer(answer)
 
     def _close(self, told: TellSeat) -> None:
-        """Note what a unit brought; rules may tell it each seat, and the first one is enough."""
+        """Add a unit's payoffs. Rules may tell each seat separately; the first telling counts."""
         if told.seat in (EVERYONE, 0):
             unit, units = self.game.unit, self._units
             assert unit is not None, "something has closed one"
@@ -357,10 +358,10 @@ class MatchState:
 
 
 def drive(match: MatchState, strategies: Sequence[Strategy]) -> None:
-    """Ask and tell until the match is over.
+    """Ask and tell strategies until the match is over.
 
-    Whatever a strategy raises, except Ctrl-C, is a crash of its seat and ends the match. The result
-    of a match that is over stands: an exception at its last news only stops telling them (J2).
+    Any exception of a strategy, except Ctrl-C, is a crash of its seat and ends the match. Once the
+    match is over its result stands: an exception at the last news only stops telling them (J2).
     """
     decides: list[Callable[[Any], object]] = []
     everyone: list[_Listener] = []
@@ -397,7 +398,7 @@ def drive(match: MatchState, strategies: Sequence[Strategy]) -> None:
 
 
 def _crashed(match: MatchState, seat: int, error: BaseException) -> None:
-    """End the match and tell the strategy's author what was raised, and where."""
+    """End the match with a text that tells the strategy's author what was raised, and where."""
     if isinstance(error, KeyboardInterrupt):
         raise error
     where = place_of(sys.exc_info()[2])
@@ -410,10 +411,10 @@ def _is_base(frame: FrameType) -> bool:
 
 
 def place_of(raised: TracebackType | None) -> str:
-    """Where in the code that was called something was raised: ` at FILE:LINE`, or nothing.
+    """The place in the called code where an exception was raised: ` at FILE:LINE`, or nothing.
 
-    The first frame is the caller's, and nothing is said of an error of its own, or of the classes
-    that a bot is built on.
+    The first frame is the caller's own. Frames of imports and of the classes that bots are built on
+    are skipped.
     """
     _ours, *frames = walk_tb(raised)
     theirs = [at for at in frames if not (is_import(at[0]) or _is_base(at[0]))]

@@ -1,4 +1,4 @@
-"""Names that look alike are the same name: how they are compared, and which spelling is shown.
+"""Compares names so that names that look alike are the same, and picks the spelling to show.
 
 `ANN`, `ａｎｎ` and `ann` with an invisible character in it are one name; the spelling that
 came first is shown. Letters of different scripts, such as the Latin and the Cyrillic `a`, stay
@@ -27,11 +27,11 @@ __all__ = [
 ]
 
 CONNECTED = "connected"
-"""The version of a bot that has connected by itself."""
+"""The version of a bot that connected from outside."""
 
 _REMEMBERED = 1 << 14  # names of a few hundred bytes
 
-_PROCESS = "\x1f"  # a control character: no `hello` can say it
+_PROCESS = "\x1f"  # a control character, which no `hello` may contain
 
 _UNSEEN = frozenset(
     "\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0\U00016fe4\U0001d159"
@@ -43,7 +43,7 @@ _UNSEEN = frozenset(
 
 @lru_cache(_REMEMBERED)
 def alike(name: str) -> str:
-    """A key that is equal for names that look alike, and only for them; not for people to read."""
+    """A key that is equal only for names that look alike; not for display."""
     if name.isascii():
         return " ".join(name.lower().split())
     while (folded := _folded(name)) != name:
@@ -57,34 +57,34 @@ def owner_of(name: str) -> str:
 
 
 def version_label(number: int) -> str:
-    """How records and people call a version: 3 is `v3`."""
+    """The name of a version in records and texts: 3 is `v3`."""
     return f"v{number}"
 
 
 def versioned(name: str, version: str | None) -> str:
-    """A bot with the version that has played, for people: `ann v3`, or `ann (connected)`."""
+    """A bot's name with the version that played, for display: `ann v3`, or `ann (connected)`."""
     if version == CONNECTED:
         return f"{name} ({CONNECTED})"
     return f"{name} {version}" if version else name
 
 
 def process_name(name: str, number: int) -> str:
-    """What tells one process of a submitted bot from the others, which all have its name."""
+    """A name for one process of a submitted bot, whose processes all share the bot's name."""
     return f"{name}{_PROCESS}{number}"
 
 
 def is_process(name: str) -> bool:
-    """Whether `process_name` has made this name."""
+    """Whether this name was made by `process_name`."""
     return _PROCESS in name
 
 
 def public_name(name: str) -> str:
-    """The name that people and other bots know: `ann` for `ann` and for each process of it."""
+    """The name that people and other bots see: `ann` for `ann` and for each of its processes."""
     return name.partition(_PROCESS)[0]
 
 
 def spelled(name: str, known: Iterable[str]) -> str:
-    """The first known name that looks like this one; the name itself if known or if none does."""
+    """The first known name that looks like this one; the name itself if known, or if none does."""
     known = tuple(known)
     if name in known:
         return name
@@ -93,22 +93,23 @@ def spelled(name: str, known: Iterable[str]) -> str:
 
 
 class Spellings:
-    """Names that are in use, with their first spellings; `ann/two` begins as its owner is spelled.
+    """The names in use, with their first spellings; the owner in `ann/two` is spelled as on its
+    own.
 
-    An exact spelling always wins: rosters from before look-alikes counted as one may hold both.
+    An exact spelling always wins: old rosters may hold two names that look alike.
     """
 
     def __init__(self, names: Iterable[str] = ()) -> None:
-        self._uses: dict[str, dict[str, int]] = {}  # by what they look like
+        self._uses: dict[str, dict[str, int]] = {}  # uses of each spelling, by key
         for name in names:
             self.add(name)
 
     def __contains__(self, name: str) -> bool:
-        """Whether a name that looks like this is in use."""
+        """Whether a name that looks like this one is in use."""
         return alike(name) in self._uses
 
     def add(self, name: str) -> None:
-        """The name is in use, once more."""
+        """Count one more use of a name."""
         for part in {owner_of(name), name}:
             uses = self._uses.setdefault(alike(part), {})
             uses[part] = uses.get(part, 0) + 1
@@ -134,7 +135,7 @@ class Spellings:
 
 
 def _folded(name: str) -> str:
-    # Invisible characters go first, as they keep marks from being normalized; folding brings more.
+    # Invisible characters go first, as they prevent normalization; case folding may bring more.
     text = unicodedata.normalize("NFKC", _visible(name)).casefold()
     return unicodedata.normalize("NFKC", " ".join(_visible(text).split()))
 

@@ -1,9 +1,9 @@
 """Plays a record again: the same cards and answers give the same result, and the same events.
 
-`Playback` is the one loop over a match that was played: it is fed answers one at a time, and says
-what happens, as one seat may know it or with all cards (J8). Whatever is read out of a record
-hears its events: texts, documents, decisions, luck, mistakes, the rounds on the page. A live match
-is played back the same way for its spectators.
+`Playback` is the only loop over a finished match. It is fed the answers one at a time and returns
+what happens, as one seat may know it or with all cards (J8). Everything that is read out of a
+record hears these events: texts, documents, decisions, luck, mistakes, the rounds on the page. A
+live match is played back in the same way for its spectators.
 """
 
 from __future__ import annotations
@@ -37,11 +37,11 @@ __all__ = [
     "replay",
 ]
 
-_SEED_LENGTH = 160  # characters of a bad seed in the error; a real one has 64
+_SEED_LENGTH = 160  # shown characters of a bad seed; a real one has 64
 
 
 class CardsDealt(msgspec.Struct, frozen=True, gc=False):
-    """A deck was shuffled or cut: it or its cut, as in the record of a match with stacked decks."""
+    """A deck was shuffled or cut; holds the deck or the cut as in a record with stacked decks."""
 
     deal: Any
 
@@ -50,7 +50,7 @@ class SeatAnswered(msgspec.Struct, frozen=True, gc=False):
     """A seat answered.
 
     Attributes:
-        index: which answer of the match it is, from 0.
+        index: the index of the answer in the match, from 0.
         value: as the rules took it.
     """
 
@@ -71,16 +71,16 @@ class MatchOver(msgspec.Struct, frozen=True, gc=False):
 
 
 Event: TypeAlias = CardsDealt | TellSeat | AskSeat | SeatAnswered | MatchOver
-"""What happens in a match. A listener that hears thousands asks for the `type` of an event: `match`
-and `isinstance` are slower, as all events are structs.
+"""An event of a match. A listener that hears thousands should compare the `type` of an event:
+`match` and `isinstance` are slower, as all events are structs.
 """
 
 
 class Playback:
-    """Plays a match again that nobody else answers.
+    """Replays a match from answers that it is fed.
 
-    With `seat` its events are those that this seat knows of: what it is told, asked and has
-    answered. Without it they are all, deals included if the match `tells_deals`.
+    With `seat`, the events are what this seat knows: what it is told, is asked and answers. Without
+    it they are all events, deals included if the match `tells_deals`.
     """
 
     def __init__(self, match: MatchState, seat: int | None = None) -> None:
@@ -89,11 +89,11 @@ class Playback:
 
     @classmethod
     def of(cls, record: Record, seat: int | None = None) -> Playback:
-        """The match of a record, at its beginning; raises what `reopened` raises."""
+        """Make the playback of a record, at its beginning; raises what `reopened` raises."""
         return cls(reopened(record, tells_deals=seat is None), seat)
 
     def feed_all(self, record: Record) -> Iterator[list[Event]]:
-        """Give all answers of a record and its end; yields what follows each. Raises as `feed`."""
+        """Feed a record's answers and its end; yield the events after each. Raises as `feed`."""
         notes, times_ms = dict(record.notes), iter(record.times_ms)
         for index, value in enumerate(record.answers):
             yield self.feed(value, next(times_ms, None), notes.get(index))
@@ -102,7 +102,7 @@ class Playback:
     def feed(
         self, value: object, took_ms: int | None = None, note: str | None = None
     ) -> list[Event]:
-        """Give the next answer, and return it with all that follows, up to the next question.
+        """Feed the next answer; returns it and all events after it, up to the next question.
 
         Raises `IllegalAnswer` if it is not legal or comes after the end; nothing has changed then.
         """
@@ -117,14 +117,14 @@ class Playback:
         return [answered, *self.take_events()]
 
     def end(self, termination: Termination) -> list[Event]:
-        """The end, unless the rules have played to theirs."""
+        """End the match, unless the rules have ended it already; returns the last events."""
         if self._is_over:
             return []
         self.match.end(termination.kind, termination.seat, termination.text)
         return self.take_events()
 
     def take_events(self) -> list[Event]:
-        """What has happened since the last answer: the news, and the question or the end."""
+        """The events since the last answer: the news, and the next question or the end."""
         match, own = self.match, self.seat
         happened: list[Event] = []
         for told in match.take_news():
@@ -143,23 +143,23 @@ class Playback:
 
 
 def events_of(record: Record, seat: int | None = None) -> Iterator[Event]:
-    """All events of a record in their order; of all seats, or those that one knows of (J8).
+    """All events of a record in order, or those that one seat knows (J8).
 
-    Raises what `reopened` and `Playback.feed` raise, and what a game raises that has no more cards.
+    Raises what `reopened` and `Playback.feed` raise, and what a game raises that runs out of cards.
     """
     playback = Playback.of(record, seat)
     return chain(playback.take_events(), chain.from_iterable(playback.feed_all(record)))
 
 
 def is_dealt(record: Record) -> bool:
-    """Whether cards were dealt; not if a seat never came, or was never ready."""
+    """Whether cards were dealt: not if a seat never came, or was never ready."""
     is_ready = bool(record.nonces) and all(record.nonces)
     is_done = record.termination.kind is Ending.COMPLETED
     return is_ready or is_done or bool(record.answers)
 
 
 def reopened(record: Record, *, tells_deals: bool = False) -> MatchState:
-    """The match of a record at its beginning; dealt only if it was then.
+    """The match of a record at its beginning; it is dealt only if the recorded match was.
 
     Raises `UsageError` for an unknown game, bad settings, no seed and no decks, or too few decks,
     and `NotInstalled` if the package of the game is missing.
@@ -187,16 +187,16 @@ def reopened(record: Record, *, tells_deals: bool = False) -> MatchState:
 
 
 def replay(record: Record) -> MatchResult:
-    """Play a record again from its cards and answers alone; raises also what `reopened` raises.
+    """Replay a record from its cards and answers alone; raises also what `reopened` raises.
 
-    An offence is taken from the record, as it lies outside the rules. `IllegalAnswer` says that an
-    answer in the record is not legal where it stands, or that answers are missing.
+    An offence is copied from the record, as it lies outside the rules. `IllegalAnswer` is raised if
+    an answer in the record is not legal where it stands, or if answers are missing.
     """
     return ended_as(record, played_through(record))
 
 
 def played_through(record: Record) -> MatchState:
-    """The match of a record after its last answer; raises what `replay` raises of answers."""
+    """The match of a record after its last answer; raises what `replay` raises for answers."""
     match = reopened(record)
     if record.decks is not None and not is_dealt(record):
         # Stacked decks are dealt at once, even if a bot crashes before its first question.
@@ -208,7 +208,7 @@ def played_through(record: Record) -> MatchState:
 
 
 def ended_as(record: Record, match: MatchState) -> MatchResult:
-    """The result of a match that was `played_through`, and ends as its record says."""
+    """The result of a match from `played_through`, ended as its record says."""
     answers, ended = record.answers, record.termination
     match.times_ms.extend(record.times_ms)
     notes = dict(record.notes)
@@ -219,7 +219,7 @@ def ended_as(record: Record, match: MatchState) -> MatchResult:
         also_out, events = record.also_out or (), record.events or ()
         match.end(ended.kind, ended.seat, ended.text, also_out, events, record.away or ())
     result = match.result()
-    if record.worker:  # it says who refereed, which no replay makes
+    if record.worker:  # old records say who refereed; a replay cannot
         again = msgspec.structs.replace(result.record, worker=record.worker)
         result = msgspec.structs.replace(result, record=again)
     return result
@@ -227,14 +227,14 @@ def ended_as(record: Record, match: MatchState) -> MatchResult:
 
 @contextmanager
 def playing_again(what: str = "the record") -> Iterator[None]:
-    """Raise what goes wrong in the block, where a match is played again, as `ArenaError`.
+    """Raise any error of the block, in which a match is replayed, as `ArenaError`.
 
-    `NoAnalysis` is raised as it is.
+    `NoAnalysis` is raised unchanged.
     """
     try:
         yield
     except NoAnalysis:
         raise
-    except Exception as error:  # a record from anywhere may be broken in any way
+    except Exception as error:  # a record from outside may be broken in any way
         why = str(error) if isinstance(error, ArenaError) else in_words(error)
         raise ArenaError(f"{what} cannot be played again: {why}") from error

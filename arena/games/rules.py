@@ -74,21 +74,21 @@ class Scoreboard:
 
 
 Rules: TypeAlias = Generator[AskSeat | TellSeat, Any, None]
-"""A match in progress; it ends by returning, with the result on its scoreboard."""
+"""A match in progress; the generator returns at its end, with the result on its scoreboard."""
 
 
 class Unit(msgspec.Struct, frozen=True):
     """The smallest thing that a match repeats under the same conditions; results are its samples.
 
     Attributes:
-        name: what one is called: `hand`, `game`.
-        setting: the setting that says how many a match has at most.
-        closes: the news that ends one.
-        payoffs: what one brought, by seat, from that news.
-        block: so many in a row are one value of a sample, as bots may adapt to what has been played
-            and units that follow one another hang together.
-        margins: by how much each seat was ahead at the end, from that news, where the payoffs do
-            not say it; the units lost highest are judged first.
+        name: the word for a unit: `hand`, `game`.
+        setting: the setting that limits the number of units of a match.
+        closes: the news that ends a unit.
+        payoffs: reads from that news what the unit paid, by seat.
+        block: how many consecutive units make one value of a sample. Units in a row depend on each
+            other, as bots may adapt to what has been played.
+        margins: reads from that news by how much each seat led at the end, where the payoffs do not
+            say it; the units lost by most are judged first.
     """
 
     name: str
@@ -100,12 +100,12 @@ class Unit(msgspec.Struct, frozen=True):
 
 
 class Measure(msgspec.Struct, frozen=True):
-    """What a league ranks by: the mean of a value of every match (K3).
+    """What a league ranks by: the mean over a bot's matches of some value (K3).
 
     Attributes:
-        title: what the mean is called: `final bankroll`.
-        value: a match's value, from its settings and its score.
-        is_share: whether it is 1 or 0, so that the mean is a share of the matches.
+        title: the name of the mean: `final bankroll`.
+        value: computes a match's value from its settings and its score.
+        is_share: whether the value is 1 or 0, so that the mean is a share of the matches.
     """
 
     title: str
@@ -117,10 +117,11 @@ class Purse(msgspec.Struct, frozen=True):
     """The chips that a player takes to the dealer, for `arena ruin`.
 
     Attributes:
-        stake: the setting that says how many they are at first.
-        length: the setting that says how many rounds a match has at most.
-        least: with fewer no round can be played.
-        goal: the setting that ends a match at so many, so that bots are told; None without one.
+        stake: the setting for the number of chips at first.
+        length: the setting for the most rounds of a match.
+        least: the fewest chips with which a round can be played.
+        goal: the setting for the number of chips that ends a match, which bots are told; None if
+            there is none.
     """
 
     stake: str
@@ -137,14 +138,14 @@ class Trial(msgspec.Struct, frozen=True):
 
 
 class Variation(msgspec.Struct, frozen=True):
-    """A match of `arena check` in which a rare shape of `legal` comes up.
+    """A match of `arena check` that makes a rare shape of `legal` come up.
 
     Attributes:
-        settings: of the match, from the bot's seat.
-        chooses: which of the legal answers the opponents choose from, at random; None for house
+        settings: of the match, given the bot's seat.
+        chooses: returns the legal answers from which the opponents choose at random; None for house
             bots as opponents.
         wanted: whether a first deal will do, given the bot's seat. The other seats' nonces are
-            drawn until one does; None takes any deal.
+            redrawn until one will; None accepts any deal.
     """
 
     settings: Callable[[int], Mapping[str, object]]
@@ -156,11 +157,11 @@ class HiddenCards(msgspec.Struct, frozen=True):
     """Which cards of a deal are hidden, and until which news; for `arena check-game`.
 
     Attributes:
-        cards: the cards of a deal that only this seat may be shown while a round lasts, until it
-            has played; the dealer, or the stock, is the seat behind the last. None if the rules
-            do not say, and less is found.
-        until: the questions and news that show a seat a hidden card: one that is handed on, or a
-            common card that is turned up. Nobody may know of it before.
+        cards: returns the cards of a deal that only this seat may see while a round lasts, until it
+            has played; the seat number after the last is the dealer, or the stock. None if the
+            rules do not say; then `arena check-game` finds less.
+        until: the questions and news that show a seat a hidden card, such as a card handed on or a
+            common card turned up. Nobody may know the card before.
     """
 
     cards: Callable[[Any, int], Sequence[Any]] | None = None
@@ -172,8 +173,8 @@ class Choice(msgspec.Struct, frozen=True):
 
     Attributes:
         setting: its name.
-        label: what it is called.
-        least, most: its bounds for a person, who plays no match of a thousand rounds.
+        label: its name on the page.
+        least, most: its bounds for people, who do not play matches of a thousand rounds.
         is_offered: whether it is shown; the bounds hold in any case.
     """
 
@@ -185,10 +186,10 @@ class Choice(msgspec.Struct, frozen=True):
 
 
 class Script(Protocol):
-    """A game's own way to tell a match line by line, instead of the words of its vocabulary.
+    """A game's own wording of a match, line by line, instead of that of its vocabulary.
 
-    It is handed everything in its order; each method returns the lines for it. A reader who is told
-    only what a seat saw learns of no deal: `dealt` is not called then.
+    Its methods get everything in order, and return the lines for it. A reader who may only know
+    what one seat saw is not told of deals: `dealt` is not called then.
     """
 
     def dealt(self, deal: Any) -> Iterable[str]: ...
@@ -203,7 +204,7 @@ class Script(Protocol):
 
 
 class LuckRound(msgspec.Struct, frozen=True, gc=False):
-    """What a round brought each seat, and how much of it is luck; both in the unit of `Luck`.
+    """By seat, what a round paid, and how much of that is luck; both in the unit of `Luck`.
 
     The gain without luck is `gains[seat] - luck[seat]`.
     """
@@ -213,12 +214,12 @@ class LuckRound(msgspec.Struct, frozen=True, gc=False):
 
 
 class LuckMeter(Protocol):
-    """Measures what chance gave each seat of one match, beyond what it gives on average.
+    """Measures what chance gave each seat of one match, compared with its average.
 
-    At every chance event the luck is u(state after) minus the mean of u over all that could have
-    come. For any u and any bots its mean is 0, so the gain without it is unbiased. A meter hears
-    everything that happens in a match in its order, all cards included; one that inherits from this
-    class overrides what it needs.
+    At every chance event the luck is u(state after) minus the mean of u over all states that might
+    have come. For any u and any bots its mean is 0, so the gain without luck is unbiased. A meter
+    hears everything that happens in a match in order, all cards included. Subclasses override only
+    the methods that they need.
     """
 
     rounds: list[LuckRound]
@@ -241,9 +242,9 @@ class Luck(msgspec.Struct, frozen=True):
     """How luck is measured in a game.
 
     Attributes:
-        unit: what gains and luck are counted in: `chip`, or `ante` where its size is left out.
-        meter: a new one for a match with these settings.
-        refuses: why it cannot be measured with these settings; None if it can.
+        unit: of gains and luck: `chip`, or `ante` if they are counted in antes of any size.
+        meter: makes a meter for a match with these settings.
+        refuses: why luck cannot be measured with these settings; None if it can.
     """
 
     unit: str
@@ -253,7 +254,7 @@ class Luck(msgspec.Struct, frozen=True):
 
 _MEAN_SCORE = Measure("mean score", lambda settings, score: score)
 
-# How many rounds are short, some minutes of a person's time, a demonstration, enough to be timed.
+# Rounds for a short match, for some minutes of a person's time, for a demonstration, for timing.
 _SHORT, _FOR_PEOPLE, _DEMO, _BENCH = 6, 20, 100, 1000
 # Matches per table of a game without a unit: all seatings of up to five bots, equally often (K1).
 _CROSS = 120
@@ -262,46 +263,47 @@ _CROSS = 120
 class Game(msgspec.Struct, frozen=True, kw_only=True):
     """A game: its rules, and all that the rest of the program must know of it.
 
-    `GAME` in `arena/games/<game>/rules.py` is one; `protocol/<game>.py` has its vocabulary.
-    Functions take the settings first. What has a default need not be said.
+    `GAME` in `arena/games/<game>/rules.py` is an instance; `protocol/<game>.py` has its vocabulary.
+    Functions take the settings first. Fields with a default may be left out.
 
     Attributes:
-        about: what one plays it for, in a few words.
-        summary: the rules in a paragraph, for a person who sits down.
+        about: the aim of the game, in a few words.
+        summary: the rules in a paragraph, for a person who sits down to play.
         rules: the generator.
-        deals: decks from the portable stream (J6), without end.
-        stacked: decks that somebody gives; checks every card and raises `BadDeck`.
-        decisions: an estimate for a match, all seats together.
-        rounds: settings for matches of at most so many rounds.
+        deals: yields decks from the portable stream (J6), without end.
+        stacked: yields decks that somebody gives; checks every card and raises `BadDeck`.
+        decisions: estimates the decisions in a match, of all seats together.
+        rounds: returns settings for matches of at most so many rounds.
         short: settings for a match that even a slow bot ends within seconds.
         for_people: settings for a match that takes a person some minutes.
-        choices: what a person may choose of them.
+        choices: which of these settings a person may choose.
         variations: matches in which every shape of `legal` comes up.
-        cross, demo, bench: what `arena cross`, `arena demo` and benchmarks play by default;
-            without a unit `arena cross` plays many matches.
+        cross, demo, bench: what `arena cross`, `arena demo` and benchmarks play by default; for a
+            game without a unit `arena cross` plays many matches.
         unit: what is sampled, if it is less than a match.
-        is_count: whether scores count the units that were won (G15); they need no sign.
-        points: what the points beside the scores are called, if there are any (G14).
+        is_count: whether scores count units won (G15); they are shown without a sign.
+        points: the name of the points beside the scores, if there are any (G14).
         splits_by: the setting by which a match may be split into several, None if it may not (A9).
         meets_itself: whether each bot also plays against another instance of itself (A10).
-        in_competitions: settings that differ in competitions (B14, G15, K3), from those chosen.
-        stake: what an offence against the dealer loses (J3); None for games between bots.
+        in_competitions: returns the settings that differ in competitions (B14, G15, K3), given the
+            chosen ones.
+        stake: returns what an offence against the dealer loses (J3); None for games between bots.
         purse: the chips of a player against the dealer.
         measure: what a league ranks by; the mean score by default.
-        advancing: how many go on from a table of an elimination; None for half of the seats.
-        survivors: which seats go on, by the scores and the offender's seat, if there was one; None
-            for the best `advancing`, all that tie with the last of them, and after an offence all
-            others (H11, H13).
+        advancing: how many advance from a table of an elimination; None for half of the seats.
+        survivors: returns the seats that advance, by the scores and the offender's seat, if any;
+            None for the best `advancing` and all that tie with the last of them, and after an
+            offence for all other seats (H11, H13).
         luck: how the luck of a match is measured; None if it is not.
         analysing: how bots are analysed; None if they are not.
-        judging: how the decisions of a match are judged; without it a small game is judged by
-            itself, for one seat or two, and another is not.
-        habits: makes what counts a bot's ways, for charts; None if nothing does.
-        script: its own way to tell a match; None for the words of its vocabulary.
+        judging: how the decisions of a match are judged. If None, a small game for one or two seats
+            from outside gets a general judge; other games are not judged.
+        habits: makes a meter that counts what a bot does, for charts; None if there is none.
+        script: its own wording of a match; None for the words of its vocabulary.
         hidden: which cards are hidden, from whom, and until when; for `arena check-game`.
         view: the module, beside the rules, that draws it on the page, with a style sheet of the
             same name if there is one; None for the general view.
-        package: where it comes from, if it is not ours; filled in when it is loaded.
+        package: the package of a game from outside; filled in when the game is loaded.
     """
 
     vocabulary: Vocabulary
@@ -340,7 +342,7 @@ class Game(msgspec.Struct, frozen=True, kw_only=True):
     package: Package | None = None
 
     def __post_init__(self) -> None:
-        """Let what is not said follow from `rounds`."""
+        """Fill in fields that follow from `rounds` if they are not given."""
         for field, most in ("short", _SHORT), ("for_people", _FOR_PEOPLE):
             if not getattr(self, field):
                 msgspec.structs.force_setattr(self, field, self.rounds(most))

@@ -1,13 +1,13 @@
-"""Whether an order is settled: which pairings are told apart, and between which ranks a bot is.
+"""Decides when an order is settled: which bots are told apart, and which ranks each may have.
 
-Matches come in blocks, and a race hears one whole block after the other. It says at any moment what
-is sure so far, and what is still open, so that only that is played on (K6). Everybody may look
-after every block and stop when it suits: all that is said here follows from confidence sequences
+Matches come in blocks, and a race is given one whole block after another. At any moment it says
+what is sure so far, and what is still open, so that only that is played on (K6). Anybody may look
+after every block and stop at will: everything here follows from confidence sequences
 (`arena/games/statistics.py`).
 
-Two promises, for bots that do not change while they play: each mark of a pairing is ever wrong with
-a probability of at most 1 in 20; and all rank ranges together are right, all the time, in at least
-95 of 100 competitions, as the 5 % are shared out over the bots. Pure.
+It makes two promises, for bots that do not change while they play. Each mark of a pairing is ever
+wrong with a probability of at most 1 in 20. And all rank ranges together are always right in at
+least 95 of 100 competitions, as the 5 % are shared out over the bots. Pure.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ from arena.games.statistics import (
 __all__ = ["Goal", "LeagueRace", "Mark", "Meeting", "PairRace", "Race", "RankRange", "block_size"]
 
 _ALPHA = 1 - LEVEL
-_MIX = 10.0  # of leads: the narrowest when all have met each other some 200 times
-_GROWTH = 10  # a block adds a tenth to what has been played: few blocks, little in vain
+_MIX = 10.0  # of leads: intervals are narrowest when all have met each other some 200 times
+_GROWTH = 10  # a block adds a tenth of the matches so far: few blocks, little wasted
 
 
 class Goal(StrEnum):
@@ -46,7 +46,7 @@ class Goal(StrEnum):
 
 
 class Mark(StrEnum):
-    """What is known of a pairing, as its first bot sees it."""
+    """What is known of a pairing, from the view of its first bot."""
 
     BETTER = ">"
     WORSE = "<"
@@ -54,19 +54,19 @@ class Mark(StrEnum):
     OPEN = "?"
 
     def turned(self) -> Mark:
-        """The same as the other bot sees it."""
+        """The same mark from the view of the other bot."""
         return {Mark.BETTER: Mark.WORSE, Mark.WORSE: Mark.BETTER}.get(self, self)
 
 
 class RankRange(msgspec.Struct, frozen=True):
-    """The ranks that a bot may have, from 1; equal bots may have any of those that they share."""
+    """The ranks that a bot may have, from 1; equal bots may each have any rank that they share."""
 
     low: int
     high: int
 
 
 class Meeting(msgspec.Struct, frozen=True, gc=False):
-    """What two bots have played in a block: the sum of what the first won, 1, 0.5 or 0 a match."""
+    """The matches of two bots in a block: the sum of what the first won, 1, 0.5 or 0 a match."""
 
     first: str
     second: str
@@ -75,31 +75,31 @@ class Meeting(msgspec.Struct, frozen=True, gc=False):
 
 
 Values: TypeAlias = Sequence[tuple[str, float | None]]
-"""Of a league: a bot and the value of its match, None if it was not played."""
+"""In a league: a bot and the value of its match, None if it was not played."""
 
 
 def block_size(done: int, least: int, most: int) -> int:
-    """How often each pairing of the next block is played, if `done` is the number so far.
+    """How often each pairing of the next block is played, after `done` matches each.
 
-    The first block has `least` matches, later ones a tenth of what has been played, and an even
-    number, as both seats are to be had equally often. All blocks together have at most `most`; the
-    result is 0 when these have been played.
+    The first block has `least` matches. Later blocks have a tenth of what has been played, rounded
+    to an even number, as both seats must be had equally often. All blocks together have at most
+    `most` matches; the result is 0 when these have been played.
     """
     size = max(2, done // (2 * _GROWTH) * 2) if done else least
     return max(0, min(size, most - done))
 
 
 class Race(ABC):
-    """What both forms share: by how much each bot leads each other one, and what follows from that.
+    """The base of both races: each bot's lead over each other one, and what follows from the leads.
 
-    `level` is the difference that does not matter, in the unit of the means. `names` are those who
-    may have a rank; `strike` takes out who has none any more, and adds all up anew.
+    `level` is the difference that does not matter, in the unit of the means. `names` are the bots
+    that may have a rank; `strike` takes bots out and adds everything up again.
     """
 
     def __init__(self, names: Sequence[str], goal: Goal, level: float) -> None:
         self.goal = goal
         self.level = level
-        self._entered = len(names)  # the 5 % are shared out once, also if a bot is struck later
+        self._entered = len(names)  # the 5 % are shared by all, also by bots struck later
         self._names = tuple(names)
 
     @property
@@ -107,14 +107,14 @@ class Race(ABC):
         return self._names
 
     def strike(self, names: Iterable[str]) -> None:
-        """Leave out the matches of these bots, from the first block on; once more does nothing."""
+        """Leave out all matches of these bots, from the first block on; repeating has no effect."""
         gone = frozenset(names)
         if not gone.isdisjoint(self._names):
             self._names = tuple(name for name in self._names if name not in gone)
             self._add_up()
 
     def ranges(self) -> dict[str, RankRange]:
-        """The ranks of each bot that are possible so far."""
+        """The ranks of each bot that are still possible."""
         low = dict.fromkeys(self._names, 1)
         high = dict.fromkeys(self._names, len(self._names))
         for better in self._names:
@@ -125,10 +125,10 @@ class Race(ABC):
         return {name: RankRange(low[name], high[name]) for name in self._names}
 
     def open_bots(self) -> frozenset[str]:
-        """The bots whose rank is open, as far as the goal asks for it; never just one.
+        """The bots whose rank is still open, as far as the goal needs it; never exactly one.
 
-        Two bots are settled as soon as the one behind is surely at most `level` better. For the
-        first place only those count whom nobody surely leads.
+        Two bots are settled once the one behind is surely at most `level` better. For the first
+        place, only bots count that no other bot surely leads.
         """
         if self.goal is not Goal.FIRST:
             order = sorted(self._names, key=self._mean, reverse=True)
@@ -154,23 +154,23 @@ class Race(ABC):
 
     @abstractmethod
     def _lead(self, first: str, second: str) -> float:
-        """By how much the mean of one bot is greater than another's at least; −inf if unknown."""
+        """The least that one bot's mean is surely ahead of another's; −inf if unknown."""
 
     @abstractmethod
     def _mean(self, name: str) -> float:
-        """The mean of a bot that was found, to put them in an order."""
+        """The mean found for a bot, used for an order."""
 
     @abstractmethod
     def _add_up(self) -> None:
-        """Add up all blocks anew."""
+        """Add up all blocks again from the start."""
 
 
 class PairRace(Race):
     """The race of a round robin: a bot's mean is over its opponents, each with equal weight.
 
-    The lead of one bot over another is from the blocks in which both have met all others equally
-    often. What a match brings lies in [0, 1], so a normal mixture of the greatest variance that it
-    can have holds for each of the pairs of bots, and the 5 % are shared out over these.
+    The lead of one bot over another is computed from the blocks in which both have met all others
+    equally often. A match brings between 0 and 1, so the normal mixture with the greatest possible
+    variance is valid for each pair of bots. The 5 % are shared out over the pairs.
     """
 
     def __init__(self, names: Sequence[str], goal: Goal, level: float) -> None:
@@ -183,7 +183,7 @@ class PairRace(Race):
         self._blocks: list[dict[tuple[str, str], _Sums]] = []
 
     def add(self, block: Iterable[Meeting]) -> None:
-        """Hear all meetings of the next block; matches that were not played are left out."""
+        """Add all meetings of the next block; matches that were not played are left out."""
         sums: dict[tuple[str, str], _Sums] = {}
         for meeting in block:
             pair, count = (meeting.first, meeting.second), meeting.count
@@ -193,11 +193,11 @@ class PairRace(Race):
         self._add_block(sums)
 
     def mark(self, first: str, second: str) -> Mark:
-        """What is sure of two bots; once said it stays."""
+        """What is sure of two bots; a mark never changes once it is not open."""
         return self._marks.get((first, second), Mark.OPEN)
 
     def open_pairs(self) -> list[tuple[str, str]]:
-        """All who play in the next block, each two once, in the order of the names."""
+        """The pairs that play in the next block, in the order of the names."""
         is_pairs = self.goal is Goal.PAIRS
         bots = frozenset[str]() if is_pairs else self.open_bots()
         return [
@@ -232,7 +232,7 @@ class PairRace(Race):
         whole = {name: met for name in self._names if (met := self._whole(name, sums))}
         for name, met in whole.items():
             self._bots.setdefault(name, _Sums()).join(met)
-        for pair in combinations(whole, 2):  # as each has met each, their counts are the same
+        for pair in combinations(whole, 2):  # both have met all others, so their counts are equal
             first, second = pair
             self._compare(pair, whole[first], whole[second])
 
@@ -244,7 +244,7 @@ class PairRace(Race):
             self._marks[pair[::-1]] = mark.turned()
 
     def _whole(self, name: str, sums: Mapping[tuple[str, str], _Sums]) -> _Sums | None:
-        """What a bot has won in a block if it has met all others equally often in it."""
+        """What a bot won in a block, if it met all others equally often in it; else None."""
         met = [sums.get((name, other)) for other in self._names if other != name]
         if not met or None in met:
             return None
@@ -255,13 +255,13 @@ class PairRace(Race):
         return total if all(each and each.count * len(met) == total.count for each in met) else None
 
     def _compare(self, pair: tuple[str, str], first: _Sums, second: _Sums) -> None:
-        """Narrow down by how much one bot leads another; all bounds so far hold at once."""
+        """Tighten the bounds on one bot's lead over another; all bounds so far hold at once."""
         common = self._common.setdefault(pair, _Sums())
         common.won += first.won - second.won
         common.count += first.count
         others = len(self._names) - 1
         meetings = common.count / others  # with each opponent
-        # Of each opponent a quarter for both, and of their own matches, which count twice, one.
+        # Per opponent, 1/4 for both bots; their own matches count twice, which adds 1.
         variance = (others + 1) / (2 * others * others)
         alpha = _ALPHA / (self._entered * (self._entered - 1) / 2)
         half = sqrt(variance * _mixture(meetings, alpha)) / meetings
@@ -271,10 +271,10 @@ class PairRace(Race):
 
 
 class LeagueRace(Race):
-    """The race of a league: each bot's mean value, of a share or of chips.
+    """The race of a league: each bot's mean value, which is a share or chips.
 
-    Bots do not meet, so each has an interval of its own, with an equal part of the 5 %. That of
-    chips is about right, as their spread is estimated.
+    Bots do not meet, so each has an interval of its own, with an equal part of the 5 %. Intervals
+    of chips are only approximate, as the spread is estimated.
     """
 
     def __init__(self, names: Sequence[str], goal: Goal, level: float, *, is_share: bool) -> None:
@@ -285,7 +285,7 @@ class LeagueRace(Race):
         self._blocks: list[Values] = []
 
     def add(self, block: Values) -> None:
-        """Hear all values of the next block."""
+        """Add all values of the next block."""
         self._blocks.append(tuple(block))
         self._add_block(self._blocks[-1])
 
@@ -311,10 +311,10 @@ class LeagueRace(Race):
             self._narrow(name, self._samples[name])
 
     def _narrow(self, name: str, sample: Sample) -> None:
-        """Keep what the intervals of a share so far have in common, as all hold at once.
+        """Intersect the intervals of a share so far, as all of them hold at once.
 
-        Those of chips are about right one by one: an early one, from matches that happened to be
-        alike, may be far too narrow and must not stay.
+        Intervals of chips only hold approximately, one by one, so the latest replaces the others:
+        an early one, from matches that happened to be alike, may be far too narrow.
         """
         alpha = _ALPHA / self._entered
         if not self._is_share:
@@ -332,7 +332,7 @@ class LeagueRace(Race):
 
 
 class _Sums(msgspec.Struct, gc=False):
-    """Matches of one bot against another, added up."""
+    """The sum over matches of one bot against another."""
 
     won: float = 0
     count: int = 0
@@ -346,7 +346,7 @@ class _Sums(msgspec.Struct, gc=False):
 
 
 def _mark_of(won: float, count: int, level: float) -> Mark:
-    """What the beta sequence of a pairing says: told apart, within `level` of a half, or open."""
+    """The mark of a pairing by its beta sequence: told apart, within `level` of a half, or open."""
     if beta_refuses(0.5, won, count, _ALPHA):
         return Mark.BETTER if 2 * won > count else Mark.WORSE
     low, high = 0.5 - level, 0.5 + level

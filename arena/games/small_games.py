@@ -1,9 +1,9 @@
-"""What decisions cost in any small game, also in one from outside: a judge that needs no author.
+"""Judges decisions in any small game, also in one from outside, without work by its author.
 
-It serves games for one seat, or for two whose payoffs sum to 0, that have a unit with a new deal.
-Each unit is listed in all its courses (`arena/games/game_tree.py`) as it goes after the units that
-were played, and an answer is compared with the best one against an opponent that loses to nobody
-(`arena/games/equilibrium.py`). Units that go the same way, such as every second hand, are listed
+It serves games for one seat, or zero-sum games for two, that have a unit with a new deal. All
+histories of each unit are listed (`arena/games/game_tree.py`), given the units before it. An answer
+is compared with the best one against an opponent that plays the equilibrium
+(`arena/games/equilibrium.py`). Units with the same tree, such as every second hand, are listed
 once.
 """
 
@@ -23,14 +23,14 @@ from protocol.vocabulary import News, Question, Settings
 __all__ = ["judging_of_small"]
 
 _VERSION = 1
-_MOST_TREES = 4  # that are kept; more are needed where units differ from one another
-_ROUNDING = 1e-9  # of payoffs that sum to 0
-_LEVEL = 1e-7  # of the least payoff: a smaller cost is an error of the arithmetic
-_GRADES = (0.0, 0.4, 0.9)  # of the least payoff, which grades 1, 2 and 3 cost more
+_MOST_TREES = 4  # the most that are kept; more are needed only if units differ from one another
+_ROUNDING = 1e-9  # tolerance for payoffs that sum to 0
+_LEVEL = 1e-7  # of the least payoff: a smaller cost is an arithmetic error
+_GRADES = (0.0, 0.4, 0.9)  # of the least payoff: higher costs get grade 1, 2, 3
 
 
 def judging_of_small(game: Game) -> Judging | None:
-    """How decisions are judged where the game does not say; None if they cannot be."""
+    """The judge for a game that has none of its own; None if its decisions cannot be judged."""
     if game.unit is None or game.seats > 2:
         return None
     units: dict[bytes, _Units] = {}
@@ -38,7 +38,7 @@ def judging_of_small(game: Game) -> Judging | None:
     def units_with(settings: Settings) -> _Units:
         key = msgspec.json.encode(settings)
         if key not in units:
-            units.clear()  # trees are large, and the matches of one competition come together
+            units.clear()  # trees are large, and matches of one competition come in a row
             units[key] = _Units(game, settings)
         return units[key]
 
@@ -51,7 +51,7 @@ def judging_of_small(game: Game) -> Judging | None:
 
 
 class _Units:
-    """The units of all matches with the same settings."""
+    """The judged units of all matches with the same settings."""
 
     def __init__(self, game: Game, settings: Settings) -> None:
         assert game.unit is not None, "others are not judged"
@@ -78,7 +78,7 @@ class _Units:
         return self._refusal
 
     def after(self, before: list[Leaf], seat: int) -> _JudgedUnit:
-        """The unit after these units, for a seat; raises `NoAnalysis` if it cannot be judged."""
+        """The unit that follows these, for a seat; raises `NoAnalysis` if it cannot be judged."""
         kept = next((each for each in self._trees if each[0].holds(before)), None)
         if kept is None:
             kept = GameTree(self._game, self._settings, before, self.views), {}
@@ -94,7 +94,7 @@ class _Units:
 
 
 class _JudgedUnit:
-    """A unit in all its courses, as a seat sees it."""
+    """All histories of a unit, as a seat sees them."""
 
     def __init__(self, tree: GameTree, seat: int) -> None:
         self.spots = Equilibrium(tree, seat).spots
@@ -103,7 +103,7 @@ class _JudgedUnit:
         self._leaves = {(leaf.views[seat], leaf.payoffs): leaf for leaf in tree.leaves}
 
     def ended(self, view: View, payoffs: tuple[float, ...]) -> Leaf:
-        """A course that looked like this to the seat; raises `NoAnalysis` if none does."""
+        """A history that looked like this to the seat; raises `NoAnalysis` if there is none."""
         if (view, payoffs) not in self._leaves:
             raise NoAnalysis("the match took a course that the rules do not take")
         return self._leaves[view, payoffs]
@@ -116,9 +116,10 @@ class SmallGameJudge:
         self._units = units
         self._seat = seat
         self._view = Views.NOTHING
-        self._ended: list[tuple[View, tuple[float, ...]]] = []  # what was seen of each unit
-        self._leaves: list[Leaf] = []  # a course of each that looks like that, for all copies
-        # By the number of the unit, for all copies; None from one on that cannot be judged.
+        self._ended: list[tuple[View, tuple[float, ...]]] = []  # of finished units
+        self._leaves: list[Leaf] = []  # a history that looks like each; for all copies
+        # By the number of the unit, shared by all copies; None from the first that cannot be
+        # judged.
         self._judged: list[_JudgedUnit | None] = []
 
     def __deepcopy__(self, memo: object) -> SmallGameJudge:
@@ -140,8 +141,8 @@ class SmallGameJudge:
     def judged(self, question: Question[Any], answer: Any) -> Judgement | None:
         """What this answer costs.
 
-        None where the equilibrium's opponent never lets it come to this question, and where the
-        match cannot be followed.
+        None if the equilibrium's opponent never lets this question come up, or if the match cannot
+        be followed.
         """
         unit = self._unit()
         spot = None
@@ -169,7 +170,7 @@ class SmallGameJudge:
         )
 
     def _unit(self) -> _JudgedUnit | None:
-        """The unit that is played; None if it cannot be judged."""
+        """The current unit; None if it cannot be judged."""
         for number in range(len(self._judged), len(self._ended) + 1):
             before = self._judged[number - 1] if number else None
             try:

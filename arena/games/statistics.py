@@ -1,15 +1,14 @@
-"""Samples, the intervals that they give, and how figures are written for people.
+"""Samples, their confidence intervals, and how numbers are written for people.
 
-All that people are shown is an interval of 95 %, made so that at most one in twenty such ranges is
-wrong. There are two kinds. `wilson`, `student`, `mean_of` and `share_of` are for somebody who looks
-once, when a number of games that was fixed before is over. The sequences, `beta_sequence` and
-`normal_sequence`, hold for somebody who looks after every game and stops when it suits: whatever
-says "settled" uses them (Ville's inequality).
+All intervals shown to people are of 95 %: at most one in twenty is wrong. There are two kinds.
+`wilson`, `student`, `mean_of` and `share_of` are for looking once, after a number of games that was
+fixed before. The sequences, `beta_sequence` and `normal_sequence`, also hold for somebody who looks
+after every game and stops at will: everything that says "settled" uses them (Ville's inequality).
 
-A `Sample` holds four numbers, whatever its size, and its spread by Welford's recurrence: a sum of
-squares loses all digits when the mean is large beside the spread, as a bankroll's is. Samples of
-different pairings are never pooled to get an error: the pairings differ on purpose, and only the
-spread within each is chance. `error_of_sum` joins their errors instead.
+A `Sample` holds four numbers, whatever its size. It computes its spread by Welford's recurrence: a
+sum of squares loses all digits when the mean is large beside the spread, as a bankroll's is.
+Samples of different pairings are never pooled for an error: pairings differ on purpose, and only
+the spread within each is chance. `error_of_sum` combines their errors instead.
 """
 
 from __future__ import annotations
@@ -54,19 +53,19 @@ __all__ = [
 ]
 
 LEVEL = 0.95
-"""How sure an interval is: at most one in twenty is wrong."""
+"""The confidence of an interval: at most one in twenty is wrong."""
 FEWEST = 20
-"""The fewest values of a skewed kind, such as bankrolls, of whose mean anything can be said."""
+"""The fewest values from which the mean of skewed values, such as bankrolls, is estimated."""
 
-_BETA = 10.0  # of both sides: tells .60 from .50 soonest
+_BETA = 10.0  # for both parameters of the mixture: tells .60 from .50 soonest
 _MIX = 11.4  # the same for means: the narrowest at about 100 values
-# Where at most three units were won, or lost: in how many on average so many or more are rarer than
-# 1 in 20 (Poisson's lower bounds; Brown, Cai and DasGupta 2001).
+# Where one to three units were won, or lost: the mean number for which that many or more are rarer
+# than 1 in 20 (Poisson's lower bounds; Brown, Cai and DasGupta 2001).
 _RARE = {1: 0.0513, 2: 0.3554, 3: 0.8177}
-_ROUNDING = 1e-9  # of a mean: what adding many numbers up leaves
+_ROUNDING = 1e-9  # of a mean: the error of a long sum
 _HALVINGS = 60  # of a bisection: more than the digits of a float
-_NEAR_WHOLE = 1e-6  # so far degrees may be below a whole number by rounding
-_TERMS, _NEAR = 1000, 1e-15  # of a continued fraction, and when it has come to its end
+_NEAR_WHOLE = 1e-6  # rounding may put degrees so far below a whole number
+_TERMS, _NEAR = 1000, 1e-15  # the most of a continued fraction, and when it has converged
 
 
 class Bounds(NamedTuple):
@@ -77,7 +76,7 @@ class Bounds(NamedTuple):
 
 
 class Interval(msgspec.Struct, frozen=True):
-    """From `low` to `high`, at a `level` of 0.95, by a `method`."""
+    """An interval from `low` to `high`, at a `level` of 0.95, computed by `method`."""
 
     low: float
     high: float
@@ -89,17 +88,17 @@ class Interval(msgspec.Struct, frozen=True):
         return Bounds(self.low, self.high)
 
     def scaled(self, factor: float) -> Interval:
-        """The interval of a multiple, such as games of a share; the factor is positive."""
+        """The interval of a multiple, such as games instead of a share; the factor is positive."""
         return Interval(self.low * factor, self.high * factor, self.method, self.level)
 
 
 class MeanPart(msgspec.Struct, frozen=True):
-    """A part of a mean of parts that differ on purpose, such as opponents.
+    """A part of a weighted mean, such as one opponent; parts may differ on purpose.
 
     Attributes:
-        weight: its weight in the mean; weights add up to 1, or to what the mean is multiplied by.
+        weight: its weight; weights sum to 1, or to the factor by which the mean is multiplied.
         mean: of its values.
-        variance: of one value, unbiased; None if there is one value only.
+        variance: of one value, unbiased; None if there is only one value.
         count: how many values it has.
     """
 
@@ -110,7 +109,7 @@ class MeanPart(msgspec.Struct, frozen=True):
 
 
 class SharePart(msgspec.Struct, frozen=True):
-    """A part of a share: its weight, how many units were won, a draw half, and of how many."""
+    """A part of a weighted share: its weight, the units won (a draw counts half), and all units."""
 
     weight: float
     won: float
@@ -120,8 +119,9 @@ class SharePart(msgspec.Struct, frozen=True):
 def wilson(share: float, count: float, level: float = LEVEL) -> Interval:
     """Wilson's interval of a share that was found in `count` units, at least one.
 
-    It never has no width: who has won all of three games may well lose the fourth. Where one to
-    three were won, or lost, that end is wider than Wilson's, which held in 84 of 100 cases there.
+    Its width is never 0: a bot that won all of three games may well lose the fourth. If one to
+    three units were won, or lost, that end is wider than Wilson's, which held in only 84 of 100
+    cases there.
     """
     z = NormalDist().inv_cdf((1 + level) / 2)
     squared = z * z / count
@@ -139,11 +139,11 @@ def wilson(share: float, count: float, level: float = LEVEL) -> Interval:
 def student(mean: float, error: float, degrees: float, level: float = LEVEL) -> Interval | None:
     """Student's interval of a mean from its standard error; None if all values were the same.
 
-    Values that are all the same, but for rounding, say nothing about how far they spread.
+    Values that are the same, except for rounding, say nothing about their spread.
     """
     if error <= abs(mean) * _ROUNDING or degrees <= 0:
         return None
-    # To three digits, downwards: a large table has thousands of degrees that hardly differ, and a
+    # Round down to three digits: a large table has thousands of degrees that hardly differ, and a
     # quantile takes a millisecond.
     grain = 10.0 ** max(0, floor(log10(degrees)) - 2) if degrees >= 100 else 0.01
     rounded = max(1, floor(degrees / grain + _NEAR_WHOLE)) * grain
@@ -152,9 +152,9 @@ def student(mean: float, error: float, degrees: float, level: float = LEVEL) -> 
 
 
 def mean_of(parts: Iterable[MeanPart], level: float = LEVEL) -> Interval | None:
-    """Of the weighted mean of parts; None if one of them has fewer than two values.
+    """The interval of the weighted mean of parts; None if a part has fewer than two values.
 
-    The spread within the parts is chance, that between them is not. The degrees of freedom are
+    Only the spread within the parts is chance, not that between them. The degrees of freedom are
     Welch and Satterthwaite's.
     """
     mean = total = squares = 0.0
@@ -171,14 +171,15 @@ def mean_of(parts: Iterable[MeanPart], level: float = LEVEL) -> Interval | None:
 
 
 def share_of(parts: Iterable[SharePart], level: float = LEVEL) -> Interval | None:
-    """Of the weighted mean of shares; None without parts. A part has at least one unit.
+    """The interval of a weighted mean of shares, each part with at least one unit; None without
+    parts.
 
-    It is Wilson's, of as many units as would spread so far if all were of one kind.
+    It is Wilson's, for the number of equal units that would have the same variance.
     """
     share = likely = variance = 0.0
     for part in parts:
-        # As if one unit more had been won and one more lost: that none of a few was won does not
-        # prove that none will be.
+        # As if one more unit was won and one more lost: none won of a few does not prove that none
+        # will be.
         smoothed = (part.won + 1) / (part.count + 2)
         share += part.weight * part.won / part.count
         likely += part.weight * smoothed
@@ -187,14 +188,14 @@ def share_of(parts: Iterable[SharePart], level: float = LEVEL) -> Interval | Non
 
 
 def wider(first: Interval | None, second: Interval | None) -> Interval | None:
-    """The wider of two; the other one if there is none."""
+    """The wider of two intervals; if one is None, the other."""
     if first is None or second is None:
         return first or second
     return first if first.high - first.low >= second.high - second.low else second
 
 
 def beta_sequence(won: float, count: float, alpha: float = 1 - LEVEL) -> Interval:
-    """All shares that `beta_refuses` does not refuse after `count` units whose sum is `won`."""
+    """The shares that `beta_refuses` does not refuse after `count` units whose sum is `won`."""
 
     def is_refused(share: float) -> bool:
         return beta_refuses(share, won, count, alpha)
@@ -208,9 +209,9 @@ def beta_sequence(won: float, count: float, alpha: float = 1 - LEVEL) -> Interva
 def beta_refuses(share: float, won: float, count: float, alpha: float = 1 - LEVEL) -> bool:
     """Whether a share p is refused after `count` units in [0, 1] whose sum is `won`.
 
-    It is as soon as B(a + won, b + lost) / B(a, b) / (p^won (1 − p)^lost) reaches 1 / alpha, with
-    a = b = 10. That ever happens to the true share with a probability of at most alpha, however
-    often one looks.
+    It is refused once B(a + won, b + lost) / B(a, b) / (p^won (1 − p)^lost) reaches 1 / alpha, with
+    a = b = 10. The true share is ever refused with a probability of at most alpha, however often
+    one looks.
     """
     lost = count - won
     bound = _log_beta(_BETA + won, _BETA + lost) - _log_beta(_BETA, _BETA) + log(alpha)
@@ -220,9 +221,10 @@ def beta_refuses(share: float, won: float, count: float, alpha: float = 1 - LEVE
 def normal_sequence(
     mean: float, variance: float, count: float, alpha: float = 1 - LEVEL
 ) -> Interval | None:
-    """Of a mean of values without bounds, such as chips; None before the 20th and without spread.
+    """The interval of a mean of unbounded values, such as chips; None before the 20th or if all
+    equal.
 
-    The mixture is for a known variance. With the variance that was found it is about 95 %.
+    The mixture assumes a known variance. With the estimated variance the level is about 95 %.
     """
     if count < FEWEST or variance <= 0:
         return None
@@ -233,7 +235,7 @@ def normal_sequence(
 
 @lru_cache(maxsize=4096)
 def student_quantile(degrees: float, level: float = LEVEL) -> float:
-    """How many standard errors Student's interval of a level reaches to each side."""
+    """The half width of Student's interval of this level, in standard errors."""
     low, high = 0.0, 1.0
     while _student_within(high, degrees) < level:
         low, high = high, high * 2
@@ -244,7 +246,7 @@ def student_quantile(degrees: float, level: float = LEVEL) -> float:
 
 
 def _student_within(t: float, degrees: float) -> float:
-    """The probability that Student's variable lies between −t and t."""
+    """The probability that Student's t lies between −t and t."""
     if degrees > 1e6:
         return 2 * NormalDist().cdf(t) - 1
     return 1 - _incomplete_beta(degrees / (degrees + t * t), degrees / 2, 0.5)
@@ -282,7 +284,7 @@ def _times_log(count: float, share: float) -> float:
 
 
 def _edge(is_refused: Callable[[float], bool], refused: float, kept: float) -> float:
-    """Where the refused values end, to all digits; a value on the refused side of it."""
+    """The boundary between refused and kept values, to all digits; itself on the refused side."""
     for _ in range(_HALVINGS):
         middle = (refused + kept) / 2
         refused, kept = (middle, kept) if is_refused(middle) else (refused, middle)
@@ -293,7 +295,7 @@ def _edge(is_refused: Callable[[float], bool], refused: float, kept: float) -> f
 
 
 class Sample(msgspec.Struct, gc=False):
-    """The mean of the values added so far, and how far chance may have moved it.
+    """The mean of the values added so far, and its standard error.
 
     `total` is their sum, exact for integers. The mean is None without values; the unbiased variance
     and the standard errors are None (unknown) with fewer than two.
@@ -312,7 +314,7 @@ class Sample(msgspec.Struct, gc=False):
         self._squares += before * (value - self._mean)
 
     def add_sums(self, count: int, total: float, squares: float) -> None:
-        """Add values of which only these sums are known; for integers they are exact."""
+        """Add values of which only these sums are known; the result is exact for integers."""
         if count:
             mean = total / count
             spread = max(0.0, (count * squares - total * total) / count)
@@ -350,8 +352,8 @@ class Sample(msgspec.Struct, gc=False):
 class UnitSums(msgspec.Struct, frozen=True, gc=False):
     """The units of one match, added up: their number, and by seat their sum and sum of squares.
 
-    A unit is what the game's description says, or a block of these. What is left of a match after
-    its last whole block is in no sum.
+    A unit is what the game defines, or a block of these. Units after the last whole block are in no
+    sum.
     """
 
     count: int
@@ -367,12 +369,12 @@ class UnitCounter:
     def __init__(self, seats: int, block: int = 1) -> None:
         self._block = self._left = block
         self._count = 0
-        self._open: list[float] = [0] * seats  # of the block that is not whole yet
+        self._open: list[float] = [0] * seats  # sums of the unfinished block
         self._sums: list[float] = [0] * seats
         self._squares: list[float] = [0] * seats
 
     def add(self, payoffs: Sequence[float]) -> None:
-        """Add what one unit brought, by seat."""
+        """Add the payoffs of one unit, by seat."""
         values = self._open
         for seat, payoff in enumerate(payoffs):
             values[seat] += payoff
@@ -387,7 +389,7 @@ class UnitCounter:
             values[seat] = 0
 
     def sums(self) -> UnitSums | None:
-        """The sums so far; None without a whole block."""
+        """The sums so far; None before the first whole block."""
         if not self._count:
             return None
         return UnitSums(self._count, tuple(self._sums), tuple(self._squares))
@@ -409,10 +411,10 @@ def error_of_sum(errors: Iterable[float | None]) -> float | None:
 # ---- For people
 
 SECONDS = "%Y-%m-%d %H:%M:%S"
-"""A form of `time_of`, where minutes are not enough."""
+"""A format for `time_of`, where minutes are not enough."""
 
 TOO_FEW = "[–]"
-"""What stands in the place of an interval that too few values do not give."""
+"""Shown instead of an interval if there are too few values for one."""
 
 
 def plural(count: int, noun: str) -> str:
@@ -434,7 +436,7 @@ def signed(value: float | None, digits: int = 0) -> str:
 
 
 def time_of(at: float | datetime, form: str = "%Y-%m-%d %H:%M") -> str:
-    """`2026-11-27 18:24 UTC+01:00`; Unix seconds are shown in the time zone of this machine."""
+    """`2026-11-27 18:24 UTC+01:00`; Unix seconds are shown in this machine's time zone."""
     moment = at if isinstance(at, datetime) else datetime.fromtimestamp(at).astimezone()
     offset = moment.utcoffset()
     assert offset is not None, "a moment without an offset is none"
@@ -442,15 +444,16 @@ def time_of(at: float | datetime, form: str = "%Y-%m-%d %H:%M") -> str:
 
 
 def with_interval(value: str, interval: Interval | None, number: Callable[[float], str]) -> str:
-    """`0.645 [0.61, 0.68]`, its ends written by `number`; `0.645 [–]` without an interval."""
+    """`0.645 [0.61, 0.68]`, its bounds written by `number`; `0.645 [–]` without an interval."""
     if interval is None:
         return f"{value} {TOO_FEW}"
     return f"{value} [{number(interval.low)}, {number(interval.high)}]"
 
 
 def clopper_pearson(count: int, of: int, level: float = LEVEL) -> tuple[float, float]:
-    """Between which values a share lies, never too narrow (Clopper and Pearson); one that was never
-    seen may be anything. It needs the extra `analysis`.
+    """The bounds of a share by Clopper and Pearson, which are never too narrow.
+
+    They are 0 and 1 if `of` is 0. Needs the extra `analysis`.
     """
     from scipy.special import betaincinv  # type: ignore[import-untyped]
 

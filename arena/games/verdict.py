@@ -1,7 +1,7 @@
-"""What is known of an offence, and what its author is told. Pure, so that every wording has a test.
+"""What is known of an offence, and what the bot's author is told. Pure, so all wording is tested.
 
-A `Finding` is made where an offence is noticed: the clock, the wire, the sampler, a process that
-ended. The referee adds what it knows of the match and makes it a `Verdict`
+A `Finding` is made where an offence is noticed: by the clock, the wire, the sampler, or when a
+process ends. The referee adds what it knows of the match and makes it a `Verdict`
 (`protocol/verdicts.py`), which is stored and sent to the offender.
 """
 
@@ -17,12 +17,12 @@ __all__ = ["FORGIVABLE", "OUTAGE", "UNCOUNTED", "Finding", "advice", "out_of_clo
 __all__ += ["out_of_time", "outage", "were_away"]
 
 FORGIVABLE = frozenset((Ending.DISCONNECT, Ending.TIMEOUT, Ending.ABSENT, Ending.CRASH))
-"""What can happen to anybody (J3); cheating, flooding and taking too much space never is."""
+"""Endings that can happen to anybody (J3); cheating, flooding and taking too much space cannot."""
 
 UNCOUNTED = "; the match does not count"
-"""How the text of a match ends that is void by nobody's offence (J5, J9)."""
+"""The end of the text of a match that is void without an offence (J5, J9)."""
 OUTAGE = "an outage: "
-"""How the text of a match begins that is void as bots were away (J9)."""
+"""The start of the text of a match that is void because bots were away (J9)."""
 
 _LEFT = "left in the bank"
 _CLOCK_BANK = "bank of clock time empty"
@@ -35,11 +35,11 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
     text: str  # what happened, with figures, in one line: `memory 312 MiB > 256 MiB (sampled)`
     mechanism: Mechanism
     got: str | None = None  # what came from the bot, cut to a line, if that is the evidence
-    exit_status: int | None = None  # of its process, negative for a signal
-    stderr: str | None = None  # the end of what its process wrote there
-    enforced: str = "time"  # which limits the bot was held to, if the referee does not know that
+    exit_status: int | None = None  # of the bot's process, negative for a signal
+    stderr: str | None = None  # the end of the process's standard error
+    enforced: str = "time"  # which limits the bot was held to, if the referee does not know
     advice: str = ""  # what to do about it, if the place where it was noticed knows
-    event: str = ""  # the id of the event, if it has ended a match already; see `Verdict`
+    event: str = ""  # the id of the event, if it has already ended a match; see `Verdict`
 
 
 def out_of_time(
@@ -48,9 +48,9 @@ def out_of_time(
     """Why a decision came too late, in one line.
 
     Args:
-        limit_ms: the most that it could take: `hard_ms`, or what was free and what the bank held.
-        bank_ms: what is left in the bank after it; None if the bank made no difference.
-        unit: what was measured if not the time on the wall, such as `CPU`.
+        limit_ms: the most time allowed: `hard_ms`, or the free time and what the bank held.
+        bank_ms: what is left in the bank afterwards; None if the bank made no difference.
+        unit: what was measured, if it is not wall-clock time, such as `CPU`.
     """
     of = f" of {unit}" if unit else ""
     text = (
@@ -66,13 +66,13 @@ def out_of_time(
 def out_of_clock_time(
     clock_ms: float, cpu_ms: float, waited_ms: float, bank_ms: float, limits: Limits
 ) -> str:
-    """Why a launched bot's bank of clock time could not pay for a decision (J7), in one line.
+    """Why a launched bot's clock-time bank could not pay for a decision (J7), in one line.
 
     Args:
-        clock_ms: what the decision took on the clock, without the credit.
-        cpu_ms: what the bot computed meanwhile.
-        waited_ms: for how long it had no core meanwhile.
-        bank_ms: what the bank held before it.
+        clock_ms: the time of the decision on the clock, without the credit.
+        cpu_ms: the CPU time that the bot used meanwhile.
+        waited_ms: how long it waited for a core meanwhile.
+        bank_ms: what the bank held before.
     """
     return (
         f"out of time: {clock_ms:,.0f} ms on the clock for a decision, of which "
@@ -87,7 +87,7 @@ def outage(names: Sequence[str]) -> str:
 
 
 def were_away(names: Sequence[str]) -> str:
-    """That these bots were away from a match, in words."""
+    """The words for bots that were away from a match."""
     were = "was away" if len(names) == 1 else "were away at once"
     return f"{' and '.join(names)} {were}"
 

@@ -1,14 +1,14 @@
-"""How good a bot is in Ace-King-Queen: what it wins and what can be won from it.
+"""Measures how good a bot is at Ace-King-Queen: what it wins, and what can be won from it.
 
-A bot that does not learn is six shares. It is put to scripts, whose deals are the six possible ones
-equally often in both roles, and its answers are counted. From the shares all else follows without
-further hands. A bot whose shares differ with the opponent or with time adapts, and has no single
-value.
+A bot that does not learn is described by six shares. It plays against scripts, which get each of
+the six possible deals equally often in both roles, and its answers are counted. All figures follow
+from these shares, without further hands. A bot whose shares differ between opponents or change over
+time adapts, and has no single value.
 
-The shares of a bot that does not learn lie, all at once and in 95 of 100 analyses, in a box of
-Clopper and Pearson's intervals. A figure's band is its least and its greatest value in that box.
-This needs the extra `analysis`. `scipy.special` has all that is used of `scipy.stats`, which takes
-twice as long to import.
+In 95 of 100 analyses, all true shares of a bot that does not learn lie at once in a box: one
+Clopper-Pearson interval per share. A figure's band runs from its least to its greatest value in
+that box. This module needs the extra `analysis`. It uses `scipy.special` because `scipy.stats`
+takes twice as long to import.
 """
 
 from __future__ import annotations
@@ -71,10 +71,10 @@ __all__ = [
 
 Band: TypeAlias = tuple[float, float]
 Box: TypeAlias = Sequence[Band]
-"""By spot, between which values its share lies."""
+"""By spot, the bounds of its share."""
 
 HANDS = 4008
-"""To a script, each deal 334 times in each role: then `honest` and `bluffer` are known to 0.003."""
+"""Per script, each deal 334 times in each role; the error for `honest` and `bluffer` is 0.003."""
 
 SCRIPTS: Mapping[str, Shares] = {
     "against one that bets all and calls all": (1, 1, 1, 1, 1, 1),
@@ -82,17 +82,17 @@ SCRIPTS: Mapping[str, Shares] = {
     "against the equilibrium": EQUILIBRIUM,
     "against one that checks all and calls all": (0, 0, 0, 1, 1, 1),
 }
-"""What a bot is put to; it learns both cards after every hand (A6), so it may adapt to each."""
+"""The opponents in a probe. Both cards are shown after a hand (A6), so a bot may adapt to each."""
 
 _UNIT = "chips a hand"
 _HALF = len(CARDS)
-_PERFECT = 1e-9  # less is rounding
+_PERFECT = 1e-9  # smaller values are rounding errors
 _ADAPTS = "A bot that adapts has no single value."
 _OFTEN = {0: "never {}", 1: "always {}", EQUILIBRIUM[2]: "{} 1 time in 3"}
 
 
 class _Scripted:
-    """Plays six shares, by its own random numbers."""
+    """Plays by six fixed shares, with random numbers of its own."""
 
     def __init__(self, shares: Shares, random: Random) -> None:
         self._shares, self._random = shares, random
@@ -102,14 +102,14 @@ class _Scripted:
         return ANSWERS[spot][self._random.random() >= self._shares[spot]]
 
     def hear(self, news: News) -> None:
-        """Nothing: scripts do not learn."""
+        """Do nothing: scripts do not learn."""
 
     def reset(self) -> None:
-        """Nothing: each plays one match."""
+        """Do nothing: each script plays one match."""
 
 
 def probe(settings: AceKingQueenSettings, seed: int, against: Sequence[str]) -> Analyser:
-    """Analyse a bot, and what it wins from others, which are probed as it is."""
+    """Analyse a bot; with `against`, also what it wins from those bots, probed in the same way."""
     tallies = []
     for bot in range(1 + len(against)):
         tally = SpotCounts()
@@ -132,7 +132,7 @@ def probe(settings: AceKingQueenSettings, seed: int, against: Sequence[str]) -> 
 
 
 def watch(matches: Iterable[SeatMatch]) -> Analysis:
-    """Analyse what a bot did in matches of others."""
+    """Analyse a bot from matches that it has already played."""
     tally = SpotCounts()
     for number, match in enumerate(matches, start=1):
         tally.add(f"in match {number}", match.decisions)
@@ -140,7 +140,7 @@ def watch(matches: Iterable[SeatMatch]) -> Analysis:
 
 
 def analysed(tally: SpotCounts) -> Analysis:
-    """What follows from a bot's answers."""
+    """Compute the analysis from the counted answers of a bot."""
     counts, shares = tally.counts, tally.shares
     shares_band, lost = box(counts, len(SPOTS)), losses(shares)
     adapts = tally.adapts()
@@ -158,7 +158,7 @@ def analysed(tally: SpotCounts) -> Analysis:
 
 
 def _balanced(random: Random) -> Iterator[tuple[Card, Card]]:
-    """The deals of a script, in any order, but each equally often in both roles."""
+    """Yield a script's deals in random order, each equally often in both roles."""
     roles = []
     for _ in range(2):
         deals = [*permutations(CARDS, 2)] * (HANDS // 12)
@@ -201,7 +201,7 @@ def _refused(remark: str) -> tuple[Figure, ...]:
 
 
 def _as_probed(tally: SpotCounts) -> list[Figure]:
-    """What a bot that adapts wins from each script, as it played against that."""
+    """What an adapting bot won from each script, by its answers to that script."""
     figures = []
     for counts, (title, script) in zip(tally.by_match, SCRIPTS.items(), strict=True):
         mine = shares_of(counts)
@@ -211,7 +211,7 @@ def _as_probed(tally: SpotCounts) -> list[Figure]:
 
 
 def _facing(tally: SpotCounts, other: SpotCounts, name: str) -> Figure:
-    """What a bot wins from another one."""
+    """What a bot wins from another bot."""
     title = f"value against {name}"
     for adapts in tally.adapts(), other.adapts():
         if adapts:
@@ -224,13 +224,13 @@ def _facing(tally: SpotCounts, other: SpotCounts, name: str) -> Figure:
 
 
 def _figure(name: str, shares: Shares, exact: Share, band: Band, remark: str = "") -> Figure:
-    """A figure; a fraction of counted shares says something only if they are all 0 or 1."""
+    """Make a figure. It has an exact fraction only if all shares are 0 or 1: others are samples."""
     return Figure(
         name=name,
         value=float(exact),
         unit=_UNIT,
         certainty=Certainty.PROBED,
-        low=min(band[0], float(exact)),  # which rounding may put outside
+        low=min(band[0], float(exact)),  # rounding may put it outside
         high=max(band[1], float(exact)),
         fraction=str(exact) if all(share in (0, 1) for share in shares) else "",
         remark=remark,
@@ -238,7 +238,7 @@ def _figure(name: str, shares: Shares, exact: Share, band: Band, remark: str = "
 
 
 def _between(mine: Box, other: Box) -> Band:
-    """The least and the greatest value of one against another, by their boxes."""
+    """The least and the greatest value of one bot against another, over the boxes of both."""
     low, high = extremes(_corner_value, [*mine[:_HALF], *other[_HALF:]])
     low_then, high_then = extremes(_corner_value, [*other[:_HALF], *mine[_HALF:]])
     return (low - high_then) / 2, (high - low_then) / 2
@@ -258,7 +258,7 @@ def _fixed(shares: Shares) -> Box:
 def _weaknesses(
     counts: Sequence[Count], shares_band: Box, lost: Sequence[Share], taken: Sequence[Share] | None
 ) -> tuple[Weakness, ...]:
-    """By spot where the bot does not play the equilibrium, the dearest first."""
+    """The spots where the bot deviates from the equilibrium, the most costly first."""
     found = []
     for spot, (done, asked) in enumerate(counts):
         if not asked or done == EQUILIBRIUM[spot] * asked:
@@ -281,23 +281,23 @@ def _weaknesses(
 # ---- Bands
 
 _PASSIVE = (0.0,) * len(SPOTS)  # checks all and folds all
-_FEW = 5  # chi-square is a fair approximation where so many of either kind are expected (Cochran)
-_TIES = 1 + 1e-7  # tables whose chances differ by rounding only are as likely
+_FEW = 5  # the least expected count of each answer for a chi-square test (Cochran)
+_TIES = 1 + 1e-7  # tables whose probabilities differ only by rounding are equally likely
 
 
 def box(counts: Sequence[Count], spots: int) -> list[Band]:
-    """Within which the shares lie, where `spots` shares are to be right at once.
+    """The intervals of all shares, so wide that `spots` shares are inside at once in 95 % of cases.
 
-    A share that was never seen may be anything.
+    The interval of a share that was never seen is 0 to 1.
     """
     return [clopper_pearson(done, asked, 1 - (1 - LEVEL) / spots) for done, asked in counts]
 
 
 def extremes(function: Callable[..., Share], shares: Box) -> Band:
-    """The least and the greatest value at the corners of a box.
+    """The least and the greatest value of a function at the corners of a box.
 
-    They are those in the whole box, if the function is linear in each single share. One that is
-    convex may be less inside.
+    If the function is linear in each share, these are its bounds in the whole box. A convex
+    function may be smaller inside the box.
     """
     values = [float(function(corner)) for corner in product(*shares)]
     return min(values), max(values)
@@ -306,9 +306,9 @@ def extremes(function: Callable[..., Share], shares: Box) -> Band:
 def exploitability_band(shares: Box) -> Band:
     """The least and the greatest exploitability in a box.
 
-    It is what one wins who always passes, and what betting or calling adds wherever that is more
-    than nothing. That is convex, so it is greatest at a corner; the least is found by a linear
-    programme, with one variable more by spot for what it adds.
+    Exploitability is the value of always passing, plus the gain from betting or calling at each
+    spot where that gain is positive. This is convex, so its maximum is at a corner. A linear
+    programme finds the minimum, with one more variable per spot for the gain.
     """
 
     def pieces(corner: Any) -> list[float]:
@@ -327,9 +327,9 @@ def exploitability_band(shares: Box) -> Band:
 
 
 def differs(counts: Sequence[Count]) -> float:
-    """How likely shares that are the same differ as much as these (chi-square).
+    """The probability that equal shares differ at least as much as these (chi-square test).
 
-    Those are left out where too few of either kind are expected for that.
+    Counts whose expected numbers are too small for the test are left out.
     """
     done, asked = sum(did for did, _ in counts), sum(of for _, of in counts)
     rare = min(done, asked - done)
@@ -343,7 +343,7 @@ def differs(counts: Sequence[Count]) -> float:
 
 
 def halves_differ(first: Count, second: Count) -> float:
-    """How likely two shares that are the same differ as much as these (Fisher's exact test)."""
+    """The probability that two equal shares differ at least as much (Fisher's exact test)."""
 
     def ways(of: Any, chosen: Any) -> Any:
         return gammaln(of + 1) - gammaln(chosen + 1) - gammaln(of - chosen + 1)
@@ -359,22 +359,22 @@ def halves_differ(first: Count, second: Count) -> float:
 
 # ---- Whether a bot adapts
 
-_FLAGGED = 0.01  # so rarely a bot that does not adapt is taken for one that does
+_FLAGGED = 0.01  # the probability of flagging a bot that does not adapt
 _HALVES = ("in the first halves of matches", "in the second halves")
 _CARDS = {"A": "the ace", "K": "the king", "Q": "the queen"}
 
 
 def spot_in_words(spot: int, ending: str = "") -> str:
-    """Such as `bet with the queen`; an ending goes to the verb."""
+    """Name a spot: `bet with the queen`. `ending` is added to the verb: `bets with the queen`."""
     act, card = SPOTS[spot]
     return f"{act}{ending} with {_CARDS[card]}"
 
 
 class SpotCounts:
-    """Counts answers by spot, by match and by half of a match.
+    """Counts a bot's answers by spot, by match and by half of a match.
 
     Attributes:
-        titles: of the matches, such as `against the equilibrium`.
+        titles: the names of the matches, such as `against the equilibrium`.
     """
 
     def __init__(self) -> None:
@@ -382,7 +382,7 @@ class SpotCounts:
         self._halves: list[tuple[list[Count], list[Count]]] = []
 
     def add(self, title: str, decisions: Sequence[SeatDecision]) -> None:
-        """Count a match."""
+        """Count the answers of a match."""
         halves = [(0, 0)] * len(SPOTS), [(0, 0)] * len(SPOTS)
         for number, decision in enumerate(decisions):
             spot = spot_of(decision.question)
@@ -392,7 +392,7 @@ class SpotCounts:
         self.note(title, *halves)
 
     def note(self, title: str, first: list[Count], second: list[Count]) -> None:
-        """Take a match into account that was counted by its halves."""
+        """Add a match whose halves are already counted."""
         self.titles.append(title)
         self._halves.append((first, second))
 
@@ -409,9 +409,10 @@ class SpotCounts:
         return shares_of(self.counts)
 
     def adapts(self) -> str:
-        """How it was found that the bot adapts, a sentence; empty if it was not.
+        """A sentence that says how the bot adapts; empty if no sign of it was found.
 
-        Each spot is tried twice, so that a chance must be as many times smaller (Bonferroni).
+        Two tests are made per spot, so the p-value is multiplied by the number of tests
+        (Bonferroni).
         """
         by_match = self.by_match
         by_half = [_summed(half[late] for half in self._halves) for late in (0, 1)]
@@ -427,7 +428,7 @@ class SpotCounts:
 
 
 def shares_of(counts: Sequence[Count]) -> list[Fraction]:
-    """The shares; that of a spot which was never seen is the equilibrium's."""
+    """The shares of a bot; a spot that was never seen gets the equilibrium's share."""
     return [
         Fraction(done, asked) if asked else best
         for (done, asked), best in zip(counts, EQUILIBRIUM, strict=True)

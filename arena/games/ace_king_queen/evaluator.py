@@ -1,16 +1,16 @@
-"""What ways to play Ace-King-Queen are worth: exact, without any cards being dealt.
+"""The value of strategies and deals in Ace-King-Queen, computed exactly without dealing cards.
 
-A way to play that does not learn is six shares: how often it bets, and calls, with each card
-(`SPOTS`). All values are chips a hand, a seat being the betting player in every second one (A2).
-They are exact where the shares are fractions, and as good as floats where they are floats.
+A strategy that does not learn is six shares: how often it bets, and how often it calls, with each
+card (`SPOTS`). All values are in chips a hand; a seat is the betting player in every second hand
+(A2). Values are exact if the shares are fractions, and rounded if they are floats.
 
-A decision is worth what it brings against the equilibrium. Where that mixes, both answers are
-level: they cost nothing against it. What they may cost against one who knows how a bot plays, no
-single decision shows.
+A decision is judged by its value against the equilibrium. Where the equilibrium mixes, both answers
+are equally good and cost nothing. An opponent who knows how the bot plays might punish them, but
+no single decision shows that.
 
-Only the deal is chance. Its luck is the value of the two cards to the betting player in
-equilibrium, less that of the game. What a bot does with its cards is not looked at, so bots may
-adapt as they like.
+Chance is only in the deal. Its luck is the equilibrium value of the two cards for the betting
+player, minus the value of the game. What the bots do with their cards plays no part in it, so bots
+may adapt as they like.
 """
 
 from __future__ import annotations
@@ -50,20 +50,20 @@ __all__ = [
 
 Share: TypeAlias = Fraction | float
 Shares: TypeAlias = Sequence[Share]
-"""How often, by spot; or by card, for one role."""
+"""How often, by spot; or by card if only one role is meant."""
 Spot: TypeAlias = tuple[Literal["bet", "call"], Card]
 Count: TypeAlias = tuple[int, int]
 """How often something was done, and how often it could be."""
 
 SPOTS: tuple[Spot, ...] = (*(("bet", card) for card in CARDS), *(("call", card) for card in CARDS))
-"""Where there is something to decide; the first three for the betting player."""
+"""All decisions of the game; the first three are the betting player's."""
 
 ANSWERS: tuple[tuple[str, ...], ...] = (*[OPENINGS] * len(CARDS), *[RESPONSES] * len(CARDS))
-"""By spot, to bet or call, and not to."""
+"""By spot, the two answers: to bet or call, and to pass."""
 
 _THIRD = Fraction(1, 3)
 EQUILIBRIUM = (Fraction(1), Fraction(0), _THIRD, Fraction(1), _THIRD, Fraction(0))
-"""The only one: it loses to nobody."""
+"""The only equilibrium: no opponent wins against it in the long run."""
 
 _ROLE = len(CARDS)
 _DEALS = tuple(permutations(range(_ROLE), 2))  # the betting player's card, and the other one
@@ -71,7 +71,7 @@ _EACH = Fraction(1, len(_DEALS))
 
 
 def spot_of(question: Question[Any]) -> int:
-    """The number in `SPOTS` of what is asked."""
+    """The index in `SPOTS` of a question."""
     if type(question) is Open:
         return CARDS.index(question.card)
     assert type(question) is Respond, "rules A ask nothing else"
@@ -79,25 +79,25 @@ def spot_of(question: Question[Any]) -> int:
 
 
 def _deal_value(bettor: int, caller: int, bets: Shares, calls: Shares) -> Share:
-    """What these cards bring the betting player (A5)."""
+    """The value of a deal for the betting player (A5)."""
     shown = 1 if bettor < caller else -1
     after_bet = 1 + calls[caller] * (2 * shown - 1)
     return shown + bets[bettor] * (after_bet - shown)
 
 
 def bettor_value(bets: Shares, calls: Shares) -> Share:
-    """What a hand brings the betting player."""
+    """The value of a hand for the betting player."""
     return sum((_deal_value(*deal, bets, calls) for deal in _DEALS), Fraction(0)) * _EACH
 
 
 def value(mine: Shares, other: Shares) -> Share:
-    """What a hand brings me, as often the betting player as not."""
+    """The value of a hand for `mine`, averaged over both roles."""
     as_bettor = bettor_value(mine[:_ROLE], other[_ROLE:])
     return (as_bettor - bettor_value(other[:_ROLE], mine[_ROLE:])) / 2
 
 
 def gains(other: Shares) -> list[Share]:
-    """By spot, what it adds to `value` against `other` to bet or call there, and not to pass."""
+    """By spot, the gain in `value` against `other` from a bet or call there instead of a pass."""
     by_spot: list[Share] = [Fraction(0)] * len(SPOTS)
     for bettor, caller in _DEALS:
         shown = 1 if bettor < caller else -1
@@ -109,7 +109,7 @@ def gains(other: Shares) -> list[Share]:
 
 
 def best_response(other: Shares) -> tuple[Fraction, ...]:
-    """The best play against `other`; where it is level, what the equilibrium always does."""
+    """The best answers to `other`; of two equal ones, that which the equilibrium always gives."""
     return tuple(
         Fraction(gain > 0 or (gain == 0 and usual == 1))
         for gain, usual in zip(gains(other), EQUILIBRIUM, strict=True)
@@ -117,21 +117,21 @@ def best_response(other: Shares) -> tuple[Fraction, ...]:
 
 
 def exploitability(shares: Shares) -> Share:
-    """What one who knows these shares can win a hand."""
+    """How much an opponent who knows these shares can win per hand."""
     return value(best_response(shares), shares)
 
 
 def losses(shares: Shares) -> list[Share]:
-    """By spot, what is given away to the equilibrium; they sum to what that wins."""
+    """By spot, the loss against the equilibrium; the losses sum to what the equilibrium wins."""
     spots = zip(EQUILIBRIUM, shares, gains(EQUILIBRIUM), strict=True)
     return [(best - share) * gain for best, share, gain in spots]
 
 
 def exploited(shares: Shares) -> list[Share]:
-    """By spot, its part of the exploitability: its value by Shapley; they sum to the whole.
+    """By spot, its part of the exploitability (its Shapley value); the parts sum to the whole.
 
-    Whoever mends one spot gains by that what depends on the others. Shapley's value is the mean
-    over all orders in which the six can be mended.
+    How much is gained by correcting one spot depends on which others are corrected already. The
+    Shapley value is the mean over all orders in which the six can be corrected.
     """
     count = len(SPOTS)
     worth: dict[frozenset[int], Share] = {}
@@ -148,7 +148,7 @@ def exploited(shares: Shares) -> list[Share]:
 
 
 def deal_luck(cards: tuple[Card, Card], bettor: int) -> tuple[Fraction, Fraction]:
-    """By seat, how much better than the average deal these cards are, in chips."""
+    """By seat, how much better these cards are than the average deal, in chips."""
     of_bettor, of_caller = CARDS.index(cards[bettor]), CARDS.index(cards[1 - bettor])
     bets, calls = EQUILIBRIUM[:_ROLE], EQUILIBRIUM[_ROLE:]
     luck = Fraction(_deal_value(of_bettor, of_caller, bets, calls) - bettor_value(bets, calls))
@@ -156,7 +156,7 @@ def deal_luck(cards: tuple[Card, Card], bettor: int) -> tuple[Fraction, Fraction
 
 
 def frequencies(counts: Sequence[Count], costs: Sequence[float] | None = None) -> Chart:
-    """The six shares as a chart, with what they cost if that is known."""
+    """The six shares as a chart, with their costs if these are given."""
     return drawn(
         "Bets and calls",
         "how often it bets, or calls a bet",
@@ -172,14 +172,15 @@ def frequencies(counts: Sequence[Count], costs: Sequence[float] | None = None) -
     )
 
 
-# Chips, which a `?!`, a `?` and a `??` cost more: to bet a king costs 1/2, to call with a queen 1.
+# Costs in chips above which a mistake is `?!`, `?`, `??`: betting a king costs 1/2, calling with a
+# queen 1.
 _GRADES = (0.0, 0.4, 0.9)
-# By spot, in what share of all hands it comes up: for a caller, only after an equilibrium's bet.
+# By spot, the share of all hands in which it is asked: a caller only after an equilibrium's bet.
 _ASKED = [_EACH] * _ROLE + [
     (sum(EQUILIBRIUM[:_ROLE]) - EQUILIBRIUM[caller]) * _EACH / 2 for caller in range(_ROLE)
 ]
 _GAINS = [float(gain / asked) for gain, asked in zip(gains(EQUILIBRIUM), _ASKED, strict=True)]
-"""By spot, what a bet or call brings more than a check or fold, each time, in chips."""
+"""By spot, the gain in chips of a bet or call over a check or fold, each time that it is asked."""
 _LUCK = {
     (cards, bettor): tuple(map(float, deal_luck(cards, bettor)))
     for cards in permutations(CARDS, 2)
@@ -188,7 +189,7 @@ _LUCK = {
 
 
 class AceKingQueenEvaluator(Evaluator):
-    """Any match of Ace-King-Queen: a spot and a deal are the same everywhere."""
+    """Evaluates Ace-King-Queen, where a spot or a deal is worth the same in every match."""
 
     def worths(self, question: Question[Any], answer: Any) -> Worths:
         spot = spot_of(question)

@@ -1,13 +1,13 @@
-"""How good a player of blackjack is: exactly from a fresh deck, and by estimate in whole matches.
+"""Measures how good a blackjack player is: exactly from a fresh deck, estimated in whole matches.
 
-What a bot does from a fresh deck is asked for every hand that it may reach, and for the likeliest
-again in another order and from another bankroll. If it then does something else, it is asked to
-play hands as they come, and what it loses against the best play is averaged.
+The bot is asked how it plays, from a fresh deck, every hand that it may reach. The likeliest hands
+are asked again in another order and with another bankroll. If the bot then answers differently, it
+plays randomly dealt hands, and its loss against the best play is averaged.
 
-From a fresh deck and in whole matches are two quantities. From a fresh deck every hand begins with
-all 52 cards. In a match the deck is dealt down until fewer than 20 are left, and more hands are
-dealt from it if its low cards come first, which are bad for the player: the cut-card effect. So one
-is never to be taken for the other.
+The values from a fresh deck and in whole matches are two different quantities. From a fresh deck
+every hand begins with all 52 cards. In a match the deck is dealt until fewer than 20 cards are
+left. More hands come from a deck whose low cards come first, and low cards are bad for the player:
+the cut-card effect. So the two values must not be compared.
 """
 
 from __future__ import annotations
@@ -71,16 +71,16 @@ __all__ = [
 ]
 
 Path: TypeAlias = tuple[int, ...]
-"""The points of the up-card and of the player's cards as they are dealt; empty for any cards."""
+"""The points of the upcard, then of the player's cards in dealing order; empty for any hand."""
 Answers: TypeAlias = Mapping[Place, Sequence["HandAnswer"]]
 _Asking: TypeAlias = Generator[ProbeMatch, ProbedMatch, None]
 
-_AGAIN = 3  # hands of so many cards are asked again
-_RICHER = 100  # times the bankroll then
+_AGAIN = 3  # hands of at most so many cards are asked a second time
+_RICHER = 100  # the factor for the bankroll in the second asking
 _RICHEST = 1_000_000_000
-_LEAST_HANDS = 1000  # of a made-up match, so that a process is not told of thousands of matches
-_HANDS = 10_000  # of an estimate: with bets of 5 it is within 0.02 chips a hand
-_MATCHES = 1000  # for them at most
+_LEAST_HANDS = 1000  # per made-up match, so that a bot's process plays few matches
+_HANDS = 10_000  # per estimate: with bets of 5 the error is below 0.02 chips a hand
+_MATCHES = 1000  # at most, for these hands
 _OTHERWISE = (
     "With {} of {} hands it did something else when it was asked again in another order and from "
     "another bankroll."
@@ -90,11 +90,11 @@ _VALUE = "value from a fresh deck"
 _OF_BET = "% of the bet"
 _CHIPS = "chips a hand"
 _EVEN = "For even bets; at odd ones a natural is rounded down (B8)."
-_BLOCK = 50  # hands that are one value of a sample
-_FEWEST = 20  # such values
+_BLOCK = 50  # hands per value of a sample
+_FEWEST = 20  # values that an interval needs
 _TAIL = 0.025
 
-ALARM = 0.01  # how often a bot that mixes may be said to adapt
+ALARM = 0.01  # the probability that a bot which only mixes is called adaptive
 _OF = {
     "is_rich": "its bankroll",
     "is_late": "how long the match has gone on",
@@ -104,14 +104,14 @@ _OF = {
 
 
 class HandAnswer(NamedTuple):
-    """What a bot did with a hand, and how it stood then.
+    """What a bot did with a hand, and under which circumstances.
 
     Attributes:
         hits: whether it hit.
-        is_rich: whether it was asked from another bankroll.
+        is_rich: whether it had the larger bankroll.
         is_late: whether a quarter of the longest match was over.
         after_loss: whether it had lost the hand before.
-        is_raised: whether it had bet more than was the least.
+        is_raised: whether it had bet more than the minimum.
     """
 
     hits: bool
@@ -149,7 +149,7 @@ def probe(settings: BlackjackSettings, seed: int, opponents: Sequence[str]) -> A
         if len(matches.won) < _HANDS:
             yield ProbeMatch(settings=fair, rules=matches.rules, seed=seed + number)
     if is_same and matches.surprises(first.answers):
-        # It counts cards, or what it does rarely was not seen when it was asked twice.
+        # The bot counts cards, or it mixes so rarely that the two askings did not show it.
         further = yield from _as_they_come(hands, random, long, rich)
         mixes = is_mixed(_together(first, *further))
         is_same = not mixes
@@ -184,7 +184,7 @@ def _ask(hands: FreshHands, settings: BlackjackSettings) -> _Asking:
 def _as_they_come(
     hands: Hands, random: Random, long: BlackjackSettings, rich: BlackjackSettings
 ) -> Generator[ProbeMatch, ProbedMatch, list[FreshHands]]:
-    """Have hands played from fresh decks, half of them with many chips."""
+    """Deal random hands from fresh decks, half of them with the larger bankroll."""
     parts = []
     for settings in long, rich:
         part = FreshHands(hands, [()] * (_HANDS // 2), random, is_rich=settings is rich)
@@ -202,7 +202,7 @@ def _together(*parts: FreshHands) -> Answers:
 
 
 def _as_answered(fresh: FreshDeck, answers: Answers) -> FreshPlay:
-    """The play of a bot that always answers the same."""
+    """The play of a bot that always answers a hand in the same way."""
     shares = fresh.best.copy()
     for (upcard, hand), of in answers.items():
         shares[upcard - 1, hand] = of[0].hits
@@ -212,7 +212,7 @@ def _as_answered(fresh: FreshDeck, answers: Answers) -> FreshPlay:
 def _as_played(
     fresh: FreshDeck, played: Sequence[Sequence[tuple[Place, bool]]]
 ) -> tuple[FreshPlay, Figure]:
-    """The play in hands as they came, and its value: that of the best less what the hands lost."""
+    """The play in random hands, and its value: the best play's minus the mean loss per hand."""
     hits, reached, losses = (np.zeros_like(fresh.best) for _ in range(3))
     lost = []
     for decisions in played:
@@ -233,7 +233,7 @@ def _as_played(
 
 
 def _differs(first: FreshHands, matches: WholeMatches, bet: int, is_same: bool) -> str:
-    """Whether a bot bets or plays otherwise in matches than it does from a fresh deck."""
+    """Say how the bot bets or plays differently in matches; empty if it does not."""
     words = ""
     if others := sum(each != bet for each in matches.bets):
         words += f" In {others} of {len(matches.bets)} hands it bet something else than {bet}."
@@ -247,7 +247,7 @@ def _differs(first: FreshHands, matches: WholeMatches, bet: int, is_same: bool) 
 
 
 def watch(matches: Iterable[SeatMatch]) -> Analysis:
-    """What can be said of a bot from matches that it has played."""
+    """Analyse a bot from matches that it has played."""
     habits = CellMeter(BlackjackEvaluator)
     won: list[float] = []
     bets: list[int] = []
@@ -284,7 +284,7 @@ def watch(matches: Iterable[SeatMatch]) -> Analysis:
 
 
 def _without_luck(settings: BlackjackSettings, seen: SeatMatch) -> list[float]:
-    """What each hand brought without luck; all that measures it, the seat was told."""
+    """What each hand won without luck, computed from what the seat was told."""
     meter = ChanceMeter(BlackjackEvaluator(settings))
     for decision in seen.decisions:
         for news in decision.news:
@@ -303,7 +303,7 @@ def _charts(cell: Callable[[ChartPlace], ChartCell]) -> tuple[Chart, ...]:
 
 
 def _counted(hands: Hands, answers: Answers) -> Tally:
-    """The answers with hands, by cell."""
+    """Count the answers by cell of the chart."""
     tally = Tally()
     for (upcard, hand), of in answers.items():
         for each in of:
@@ -312,7 +312,7 @@ def _counted(hands: Hands, answers: Answers) -> Tally:
 
 
 def _weaknesses(fresh: FreshDeck, play: FreshPlay) -> tuple[Weakness, ...]:
-    """The cells that lose anything, the dearest first."""
+    """The cells in which the bot loses anything, the most costly first."""
     shares, reached, losses = play
     best = fresh.best
     found = []
@@ -335,13 +335,13 @@ def _weaknesses(fresh: FreshDeck, play: FreshPlay) -> tuple[Weakness, ...]:
 
 
 def _in_words(share: float, more: str = "") -> str:
-    """What is done in a cell."""
+    """Describe the play in a cell: `stands`, `hits` or `hits 12.3%`."""
     percent = f"{share:.1%}"
     return {"0.0%": "stands", "100.0%": "hits"}.get(percent, f"hits {percent}{more}")
 
 
 def mean_of(values: Sequence[float]) -> tuple[float, float, float] | None:
-    """The mean over hands and its 95 % interval, by blocks; None if they are too few."""
+    """The mean over hands and its 95 % interval, from blocks; None if there are too few blocks."""
     blocks = [fmean(values[at : at + _BLOCK]) for at in range(0, len(values) - _BLOCK + 1, _BLOCK)]
     if len(blocks) < _FEWEST:
         return None
@@ -353,7 +353,7 @@ def mean_of(values: Sequence[float]) -> tuple[float, float, float] | None:
 def from_fresh(
     value: float, certainty: Certainty = Certainty.EXACT, band: tuple[float, float] | None = None
 ) -> Figure:
-    """What a bot wins, from what a chip brings."""
+    """The figure for a bot's value from a fresh deck, given per chip of the bet."""
     low, high = (None, None) if band is None else (100 * band[0], 100 * band[1])
     return Figure(
         name=_VALUE,
@@ -367,7 +367,7 @@ def from_fresh(
 
 
 def not_seen(cells: int) -> Figure:
-    """Why there is no value of a bot that was not asked everywhere."""
+    """The figure that says why a bot has no value: some cells were never asked."""
     return Figure(
         name=_VALUE,
         value=None,
@@ -380,7 +380,7 @@ def not_seen(cells: int) -> Figure:
 def best_and_given(
     fresh: FreshDeck, lost: float, value: Figure, further: str = ""
 ) -> tuple[Figure, Figure]:
-    """The best play, and how far a bot of this value is from it, which loses so much of a chip."""
+    """The figures of the best play and of the distance from it; `lost` is per chip of the bet."""
     best = 100 * fresh.value(fresh.best)
     return (
         Figure(name="best play from a fresh deck", value=best, unit=_OF_BET, remark=_EVEN),
@@ -397,7 +397,7 @@ def best_and_given(
 
 
 def at_bet(fresh: FreshDeck, figure: Figure, bet: int) -> Figure:
-    """A value in per cent of the bet, as chips with a real bet."""
+    """Convert a value in per cent of the bet to chips, for this bet."""
     less = fresh.naturals * (payoff("natural", bet) - bet * payoff("natural", 2) / 2)
     chips = [
         None if percent is None else bet * percent / 100 + less
@@ -415,7 +415,7 @@ def at_bet(fresh: FreshDeck, figure: Figure, bet: int) -> Figure:
 
 
 def in_matches(won: Sequence[float], bets: Sequence[int], further: str) -> Figure:
-    """What hands of whole matches brought without luck."""
+    """The figure for what the bot won per hand in whole matches, without luck."""
     name = "won in whole matches, without luck"
     found = mean_of(won)
     if found is None:
@@ -444,21 +444,22 @@ def in_matches(won: Sequence[float], bets: Sequence[int], further: str) -> Figur
 
 
 def is_mixed(answers: Answers) -> bool:
-    """Whether a bot did different things with one hand."""
+    """Whether a bot both hit and stood with the same hand."""
     return any(len({answer.hits for answer in of}) > 1 for of in answers.values())
 
 
 def differing(first: Answers, second: Answers) -> tuple[int, int]:
-    """With how many hands a bot did something else when it was asked again, and of how many."""
+    """How many hands the bot answered differently the second time, out of how many."""
     both = [(of, second[place]) for place, of in first.items() if place in second]
     return sum({a.hits for a in of} != {b.hits for b in others} for of, others in both), len(both)
 
 
 def found_adapting(fresh: FreshDeck, answers: Answers) -> str:
-    """What a bot's hits depend on beside the hand; empty for one that only mixes.
+    """Say what a bot's hits depend on besides the hand; empty if it only mixes.
 
-    In every cell of the chart hits are counted with and without some condition, hand by hand. If it
-    does not matter, they fall on the two sides by chance; Bonferroni's correction is for all tests.
+    For every cell and condition, hits with the condition are compared with hits without, hand by
+    hand. If the condition does not matter, the split is random. The test is corrected for the
+    number of tests (Bonferroni).
     """
     cells: dict[ChartPlace, list[Sequence[HandAnswer]]] = {}
     for (upcard, hand), of in answers.items():
@@ -472,7 +473,7 @@ def found_adapting(fresh: FreshDeck, answers: Answers) -> str:
 
 
 def _chance(hands: Sequence[Sequence[HandAnswer]], condition: str) -> float:
-    """How likely chance alone gives hits so unevenly; exactly, with as many of each hand."""
+    """The exact probability that chance alone splits the hits over the two sides so unevenly."""
     hits, likely = 0, np.ones(1)
     for of in hands:
         under = [answer.hits for answer in of if getattr(answer, condition)]
@@ -491,7 +492,7 @@ def _hypergeometric(drawn: int, marked: int, of: int) -> Iterator[float]:
 
 
 def starts(hands: Hands) -> list[Path]:
-    """All hands of two cards, but naturals, against all up-cards."""
+    """All two-card hands except naturals, against all upcards."""
     return [
         (upcard, first, second)
         for upcard in UPCARDS
@@ -502,15 +503,15 @@ def starts(hands: Hands) -> list[Path]:
 
 
 class FreshHands:
-    """Asks a bot what it does with certain hands, each from a deck that was just shuffled.
+    """Asks a bot what it does with certain hands, each dealt from a fresh deck.
 
-    With `is_exploring` it goes on to the hands that the bot's hits make of them, until it has asked
-    them all. `is_rich` is noted with every answer.
+    With `is_exploring` it also asks the hands that the bot reaches by hitting, until all are asked.
+    `is_rich` is noted with every answer.
 
     Attributes:
-        answers: what the bot did, by hand, every time that it was asked.
-        played: whether it hit, for one dealt hand after another.
-        bets: what it bet.
+        answers: by hand, the bot's answers, one for each time that it was asked.
+        played: for each dealt hand, the bot's decisions in order.
+        bets: how often the bot made each bet.
     """
 
     def __init__(
@@ -547,7 +548,7 @@ class FreshHands:
         return not self._todo
 
     def rules(self, settings: BlackjackSettings, deals: Iterator[Any], board: Scoreboard) -> Rules:
-        """A match of such hands, until they are all asked."""
+        """Play a match of these hands, until all are asked."""
         bankroll, paid = settings.bankroll, 0
         for number in range(1, settings.hands + 1):
             if bankroll < MINIMUM or self.is_done:
@@ -562,7 +563,7 @@ class FreshHands:
             board.scores[0] = bankroll - settings.bankroll
 
     def _noted(self, rules: Rules, number: int) -> Rules:
-        """Play one hand, which is this one of the match."""
+        """Play hand number `number` of the match and note the bot's answers."""
         bet = 0
         for step in rules:
             while type(step) is AskSeat:
@@ -589,7 +590,7 @@ class FreshHands:
             self._todo += [(*path, card) for card, _ in self._unasked(place)]
 
     def _unasked(self, place: Place) -> list[tuple[int, Place]]:
-        """The cards that make a hand of this one that was not asked yet."""
+        """The cards that turn this hand into one that was not asked yet."""
         upcard, hand = place
         counts, after = self._counts[hand], self._after[hand]
         return [
@@ -607,7 +608,7 @@ class FreshHands:
         return path[0], hand
 
     def _deck(self, path: Path) -> list[Card]:
-        """A deck that deals this hand, and after it cards that make hands that were not asked."""
+        """A deck that deals this hand, then cards that lead to hands that were not asked yet."""
         rest = list(NEW_DECK)
         self._random.shuffle(rest)
         if not path:
@@ -632,12 +633,12 @@ def _taken(cards: list[Card], points: int) -> Card:
 class WholeMatches:
     """Plays whole matches with fair shuffles, and measures the luck of the cards.
 
-    No match is played further than `most` hands of all of them.
+    A match stops early once all matches together have `most` hands.
 
     Attributes:
-        won: what each hand brought without luck, in chips.
-        bets: of each hand.
-        answers: whether the bot hit, by hand.
+        won: by hand, what it won without luck, in chips.
+        bets: by hand.
+        answers: for each decision, the hand and whether the bot hit.
     """
 
     def __init__(self, hands: Hands, most: int) -> None:
@@ -652,11 +653,11 @@ class WholeMatches:
         return len(self.bets) + len(self.answers)
 
     def surprises(self, answers: Mapping[Place, Sequence[HandAnswer]]) -> int:
-        """How often the bot did something else than what it first did with that hand."""
+        """How often the bot decided differently from its first answer for the same hand."""
         return sum(hits != answers[at][0].hits for at, hits in self.answers if at in answers)
 
     def rules(self, settings: BlackjackSettings, deals: Iterator[Any], board: Scoreboard) -> Rules:
-        """One such match."""
+        """Play one match."""
         meter = ChanceMeter(BlackjackEvaluator(settings))
         for step in (rules := match(settings, deals, board)):
             while type(step) is AskSeat:

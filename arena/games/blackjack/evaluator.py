@@ -1,18 +1,17 @@
-"""What hits, stands and the luck of cards are worth in blackjack (rulebook, section B).
+"""Values hits, stands and the luck of the cards in blackjack (rulebook, section B).
 
-A decision is judged exactly, by the cards that the seat had seen since the shuffle. How much to bet
-is not: there is no goal that a bet could miss.
+A decision is judged exactly, by the cards that the seat has seen since the shuffle. Bets are not
+judged: no goal makes one bet better than another.
 
-A card's luck is what the hand is worth with it, less the mean of that over all unseen cards. What a
-hand is worth stands in a table for a deck without end; the mean is over the unseen cards of the
-real one, so it is exact and the luck is fair whatever the table says. The hole card is unseen until
-it is turned over. After a natural or a bust it never is, and stays among the unseen until the next
-shuffle: of these, each is as likely as any other to come next.
+A card's luck is the value of the hand with it, minus the mean of that value over all unseen cards.
+The values come from a table for an endless deck, but the mean is over the unseen cards of the real
+deck, so luck is 0 on average whatever the table says. The hole card is unseen until it is turned
+over. After a natural or a bust it is never turned over, and counts as unseen until the next
+shuffle: each unseen card is then equally likely to come next.
 
 Points count an ace as 1; a hand is its points and whether it has an ace (B4). Values are per chip
-of the bet, and luck is in chips: the bet is a decision like any other. It is made before the cards
-come, so the luck of a match is 0 on average also where that may end broke. Here is no numpy: what
-takes it is in `values`.
+of the bet. Luck is in chips; the bet is made before the cards come, so the luck of a match is 0 on
+average even where a match may end broke. This module needs no numpy; `values` does.
 """
 
 from __future__ import annotations
@@ -49,23 +48,23 @@ __all__ = [
 ]
 
 ChartPlace: TypeAlias = tuple[bool, int, int]
-"""Whether it is soft, the total, the points of the up-card."""
+"""A cell of the charts: whether the hand is soft, its total, the points of the upcard."""
 
 COLUMNS = {"A" if card == 1 else str(card): card for card in (*range(2, 11), 1)}
-"""The points of the up-cards by their labels, in the charts' order."""
+"""The points of the upcards by their labels, in the order of the charts."""
 _HARD, _SOFT = range(4, 22), range(12, 22)
 
-_GRADES = 0.02, 0.1, 0.3  # of the bet: what the worst one, two and three of ten mistakes lose
-_LEVEL = 1e-9  # of the bet; rounding is less
+_GRADES = 0.02, 0.1, 0.3  # of the bet: 30 %, 20 % and 10 % of mistakes cost more
+_LEVEL = 1e-9  # of the bet; smaller differences are rounding
 
 _ACE, _TEN = 1, 10
 _POINTS = range(_ACE, _TEN + 1)
 _FULL = [sum(POINTS[card] == points for card in NEW_DECK) for points in range(11)]
 _CHANCES = [count / len(NEW_DECK) for count in _FULL]
-_NEVER = 0.0  # of the points that no card has
+_NEVER = 0.0  # stands at index 0, as no card has 0 points
 
 Row: TypeAlias = tuple[float, ...]
-"""What a hand is worth with one more card, by the card's points, 1 to 10; index 0 is no card."""
+"""By the points of the next card, 1 to 10, the value of the hand with it; index 0 is unused."""
 
 
 def _row(worth: Callable[[int], float]) -> Row:
@@ -80,14 +79,14 @@ def _total(points: int, has_ace: bool) -> int:
     return points + 10 if has_ace and points <= 11 else points
 
 
-# What a hand is worth to who plays it best with a deck without end, at every stage. A natural is
-# left out, as what it pays depends on the bet (B8): before the second card the chance of one times
-# its pay is to be added.
+# The value of a hand at each stage, with the best play and an endless deck. Naturals are left out,
+# as their payoff depends on the bet (B8): before the second card, add the chance of a natural times
+# its payoff.
 
 
 @cache
 def played_worth(upcard: int, points: int, has_ace: bool) -> float:
-    """The better of hitting and standing; a bust is lost (B9)."""
+    """The value of the better of hitting and standing; -1 after a bust (B9)."""
     if points > 21:
         return -1.0
     stand = _mean(dealers_row(_total(points, has_ace), upcard, upcard == _ACE))
@@ -96,13 +95,13 @@ def played_worth(upcard: int, points: int, has_ace: bool) -> float:
 
 @cache
 def hit_row(upcard: int, points: int, has_ace: bool) -> Row:
-    """The row of the player's next card after a hit."""
+    """The values after a hit, by the player's next card."""
     return _row(lambda card: played_worth(upcard, points + card, has_ace or card == _ACE))
 
 
 @cache
 def dealers_row(total: int, points: int, has_ace: bool) -> Row:
-    """The row of the dealer's next card, when the player stands on a total (B10)."""
+    """The values for a player who stands on `total`, by the dealer's next card (B10)."""
 
     def stood(card: int) -> float:
         now, ace = points + card, has_ace or card == _ACE
@@ -116,7 +115,7 @@ def dealers_row(total: int, points: int, has_ace: bool) -> Row:
 
 @cache
 def _second_row(first: int, upcard: int) -> Row:
-    """The row of the player's second card."""
+    """The values by the player's second card."""
     return _row(
         lambda second: (
             0.0
@@ -137,11 +136,11 @@ def _first_row() -> Row:
 
 
 _NATURALS = _row(lambda card: _CHANCES[11 - card] if card in (_ACE, _TEN) else 0.0)
-"""By the player's first card: the chance of a natural."""
+"""By the player's first card, the chance of a natural."""
 
 
 class BlackjackEvaluator(Evaluator):
-    """A match of blackjack."""
+    """Evaluates a match of blackjack."""
 
     def __init__(self, settings: BlackjackSettings, seat: int | None = None) -> None:
         super().__init__(settings, seat)
@@ -228,8 +227,9 @@ class BlackjackEvaluator(Evaluator):
 
     @staticmethod
     def charts(tally: Tally) -> tuple[Chart, ...]:
-        """Hard and soft hands; a cell that was not seen counts as played best. Without numpy and
-        scipy there are no costs.
+        """The charts of hard and soft hands; a cell that was not seen counts as played best.
+
+        Without numpy and scipy the cells have no costs.
         """
         if not has_analysis():
             return laid_out(tally.cell)
@@ -243,7 +243,7 @@ class BlackjackEvaluator(Evaluator):
 def laid_out(
     cell: Callable[[ChartPlace], ChartCell], cost_unit: str = "", note: str = ""
 ) -> tuple[Chart, ...]:
-    """The charts of hard and soft hands, of these cells."""
+    """Arrange cells as the charts of hard and soft hands."""
     return tuple(
         drawn(
             title,

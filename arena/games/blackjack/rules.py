@@ -46,9 +46,9 @@ RESHUFFLE_BELOW = 20  # enough for any hand: no two reach their totals in more t
 DEALER_STANDS = 17
 
 Deal: TypeAlias = int | Sequence[Card]
-"""A cut point; with `shuffle = "uniform"` a whole deck."""
+"""A cut point, or a whole deck with `shuffle = "uniform"`."""
 
-# Made once, as every hand tells five of them or more.
+# Made once, as every hand tells at least five of them.
 _TO_PLAYER = {card: TellSeat(PLAYER, Exposed(card, "player")) for card in NEW_DECK}
 _TO_DEALER = {card: TellSeat(PLAYER, Exposed(card, "dealer")) for card in NEW_DECK}
 _SHUFFLED = TellSeat(PLAYER, Shuffled())
@@ -87,7 +87,7 @@ class Deck:
         self._next = 0
 
     def deal(self) -> Card:
-        """The next card; raises `DeckEmpty` if all have been dealt (B3)."""
+        """Deal the next card; raises `DeckEmpty` if all have been dealt (B3)."""
         place = self._next
         try:
             card = self._cards[place]
@@ -103,7 +103,7 @@ class Deck:
 
 
 def match(settings: BlackjackSettings, deals: Iterator[Any], board: Scoreboard) -> Rules:
-    """A match: hands until they are all played or the bankroll is below the minimum (B5)."""
+    """Play hands until all are played or the bankroll is below the minimum (B5)."""
     deck = Deck()
     deal = deck.deal
     bankroll = settings.bankroll
@@ -115,7 +115,7 @@ def match(settings: BlackjackSettings, deals: Iterator[Any], board: Scoreboard) 
             yield shuffle(deck, settings, deals)
         bet: int = yield AskSeat(PLAYER, Bet(round_number, bankroll, Range(MINIMUM, bankroll)))
 
-        # One up for each, one more for the player, and the dealer's hole card (B7).
+        # One card each face up, the player's second, and the dealer's hole card face down (B7).
         first, upcard, second, hole = deal(), deal(), deal(), deal()
         player, dealer = [first, second], [upcard]
         yield _TO_PLAYER[first]
@@ -166,7 +166,7 @@ def shuffle(deck: Deck, settings: BlackjackSettings, deals: Iterator[Any]) -> Te
 
 
 def outcome(player: int, dealer: int) -> Outcome:
-    """How a hand ends when the player stood, by the two totals (B10)."""
+    """How a hand ends in which the player stood, by the two totals (B10)."""
     if dealer > 21:
         return "dealer_busts"
     if player == dealer:
@@ -175,7 +175,7 @@ def outcome(player: int, dealer: int) -> Outcome:
 
 
 def payoff(ended: Outcome, bet: int) -> int:
-    """What an outcome pays: whole chips, a natural three for two, rounded down (B8–B10)."""
+    """The payoff of an outcome in whole chips: a natural's three for two is rounded down (B8)."""
     if ended == "natural":
         return bet * 3 // 2
     if ended == "push":

@@ -1,7 +1,7 @@
-"""The transcript of blackjack (B13): a match in process, written line by line.
+"""The transcript of blackjack (B13): a match in this process, written line by line.
 
-`drive` plays a match by what `MatchState` asks and tells; the cuts are told to nobody. `arena
-replay` uses the words of `BlackjackScript`, too.
+`drive` plays a match through a `MatchState`; the bot is not told the cuts. `arena replay` uses the
+wording of `BlackjackScript`, too.
 """
 
 from __future__ import annotations
@@ -49,18 +49,18 @@ def drive(
     cuts: Iterable[int] | None = None,
     seed: int | None = None,
 ) -> Iterator[str]:
-    """Play a match of riffled blackjack, and give its transcript line by line as it is played.
+    """Play a match of riffled blackjack and yield its transcript, line by line as it is played.
 
-    It begins with `bankroll` chips and has at most `hands` hands. The strategy is reset first.
-    `cuts` say where to cut, seven times a shuffle. If None, they are drawn from `seed`, as in
-    `arena.play`; if that is None, too, a seed is drawn.
+    The match begins with `bankroll` chips and has at most `hands` hands. The strategy is reset
+    first. `cuts` are the cut points, seven per shuffle. If None, they are drawn from `seed`, as in
+    `arena.play`; if that is None, too, a random seed is used.
 
     Raises:
         ValueError: bad settings, a bad cut, too few cuts, or both `cuts` and `seed` (BadSettings,
             BadDeck, OutOfDecks, UsageError); after the first shuffle they are raised at their line.
-        IllegalAnswer: the strategy gave one, at its line.
+        IllegalAnswer: the strategy gave an illegal answer; raised at its line.
     """
-    from arena.games.catalogue import game_named  # which loads the rules, and they the class below
+    from arena.games.catalogue import game_named  # it loads the rules, which load the class below
 
     game, settings = (
         game_named("blackjack"),
@@ -97,11 +97,11 @@ def _lines(match: MatchState, script: BlackjackScript, strategy: Strategy) -> It
 
 
 class BlackjackScript:
-    """The words of B13 for the events of a match, in their order."""
+    """The words of B13 for the events of a match; call its methods in the order of the events."""
 
     def __init__(self, settings: BlackjackSettings) -> None:
         self._bankroll = settings.bankroll
-        self._cuts: list[int] = []  # of a shuffle whose lines are still to come
+        self._cuts: list[int] = []  # of the latest shuffle, not yet written
         self._hands = self._dealers_cards = 0
         self._has_begun = self._is_shuffled = False
 
@@ -113,7 +113,7 @@ class BlackjackScript:
     def told(self, news: News) -> Iterator[str]:
         if type(news) is Shuffled:
             if self._has_begun:
-                self._is_shuffled = True  # its lines come after the hand's line (B6)
+                self._is_shuffled = True  # its lines follow the line of the hand (B6)
             else:
                 self._has_begun = True
                 yield from self._shuffle()
@@ -148,7 +148,7 @@ class BlackjackScript:
 
 
 def _dealt(news: Exposed, dealers_cards: int) -> str:
-    """The line of a card; the dealer's second lay face down (B7)."""
+    """The line for a card; the dealer's second card lies face down (B7)."""
     if news.to == "player":
         return f"Player dealt {name(news.card)}"
     if dealers_cards == 2:
@@ -157,7 +157,7 @@ def _dealt(news: Exposed, dealers_cards: int) -> str:
 
 
 def _ended(news: HandOver) -> Iterator[str]:
-    """The lines after a hand's last card; the total of a player who stood is above."""
+    """The lines after a hand's last card; a player's total after standing was written before."""
     if news.outcome == "bust":
         yield f"Player's total is {hand_value(news.player)[0]}"
     elif news.outcome != "natural":

@@ -1,10 +1,10 @@
-"""What every hand of blackjack is worth, exactly, when the cards that are left are known by number.
+"""The exact value of every blackjack hand, given how many cards of each count are left.
 
-All cards that have not been seen are equally likely to come next, the hole card too (B7). Hands
-with the same number of cards of each count are one; an ace counts 1 and a natural is paid three for
-two in full. Values are per chip of the bet. It needs numpy, so load it only where it is used.
+All unseen cards are equally likely to come next, the hole card too (B7). Hands with the same number
+of cards of each count are treated as one hand; an ace counts 1, and a natural pays exactly three
+for two. Values are per chip of the bet. This module needs numpy, so import it only where needed.
 
-The arrays are by up-card, then by hand, then by card, each card at its points less 1.
+Arrays are indexed by upcard, then by hand, then by card; the index of a card is its points less 1.
 """
 
 from __future__ import annotations
@@ -40,10 +40,10 @@ __all__ = [
 
 Floats: TypeAlias = NDArray[np.float64]
 Counts: TypeAlias = tuple[int, ...]
-"""How many cards there are of each points, 1 to 10."""
+"""How many cards of each count, 1 to 10."""
 
 Place: TypeAlias = tuple[int, int]
-"""The points of an up-card, and the number of a hand among `Hands`."""
+"""The points of an upcard, and the number of a hand in `Hands`."""
 
 UPCARDS = range(1, 11)
 FULL: Counts = tuple(sum(POINTS[card] == points for card in NEW_DECK) for points in UPCARDS)
@@ -56,7 +56,7 @@ COST_NOTE = (
 _PER_CENT = 100.0
 _BUST = 22
 _NATURAL = payoff("natural", 2) / 2
-_NEVER = -2.0  # less than any hand is worth: what must be hit is hit
+_NEVER = -2.0  # lower than any value: forces a hit
 _TOTALS = range(DEALER_STANDS, _BUST + 1)
 _PAID = np.array(
     [[payoff(outcome(total, dealer), 1) for dealer in _TOTALS] for total in range(_BUST)], float
@@ -64,7 +64,7 @@ _PAID = np.array(
 
 
 def counted(cards: Sequence[str]) -> Counts:
-    """How many cards there are of each points."""
+    """How many of the cards have each count."""
     points = [POINTS[card] for card in cards]
     return tuple(points.count(each) for each in UPCARDS)
 
@@ -74,10 +74,11 @@ def _total(points: int, has_ace: bool) -> int:
 
 
 class Hands:
-    """All hands that hits make of one, itself the first, in order of their number of cards.
+    """All hands that can be reached from a hand by hits, with that hand first, by number of cards.
 
-    `added` has the cards that came to it, and `index` finds a hand by them; `after` has the hand
-    that a card makes, and behind the last one for a bust.
+    `added` has the cards that were drawn to reach each hand, and `index` finds a hand by these
+    cards. `after` has the number of the hand after each further card; a bust has the number after
+    the last.
     """
 
     def __init__(self, points: int, has_ace: bool) -> None:
@@ -101,7 +102,7 @@ class Hands:
         self.cards = self.added.sum(axis=1)
 
     def cards_of(self, number: int) -> tuple[int, ...]:
-        """The points of the cards that were added to make this hand, the lowest first."""
+        """The points of the cards that were drawn to reach this hand, the lowest first."""
         counts = zip(UPCARDS, self.added[number].tolist(), strict=True)
         return tuple(points for points, count in counts for _ in range(count))
 
@@ -120,7 +121,7 @@ def _hands(points: int, has_ace: bool) -> Hands:
 
 
 class _Draw:
-    """What a card does to all hands of the dealer with so many cards: ends them, or does not."""
+    """What one card does to the dealer's hands of some length: which it ends, and what it makes."""
 
     def __init__(self, upcard: int, card: int, hands: Sequence[Counts], more: list[Counts]) -> None:
         self.taken = np.array([hand[card - 1] for hand in hands], float)[:, None]
@@ -142,7 +143,7 @@ class _Draw:
 
 @cache
 def _dealers(upcard: int) -> list[tuple[list[_Draw], int]]:
-    """All that the dealer may draw, by the number of cards: the draws, and the hands after them."""
+    """By the number of cards, what each card does to the dealer's hands, and how many go on."""
     hands: list[Counts] = [(0,) * 10]
     levels = []
     while hands:
@@ -154,13 +155,13 @@ def _dealers(upcard: int) -> list[tuple[list[_Draw], int]]:
 
 
 def _stands(upcard: int, unseen: Counts, hands: Hands) -> Floats:
-    """What every hand is worth that stands (B10)."""
+    """The value of standing, for every hand (B10)."""
     left = (np.array(unseen) - hands.added).T.astype(float)
     number = sum(unseen) - hands.cards
     ends = np.zeros((len(_TOTALS), len(number)))
     likely = np.ones((1, len(number)))
     for dealt, (draws, following) in enumerate(_dealers(upcard)):
-        # Where no card is left nothing is likely, and 0 is to be divided by anything.
+        # With no card left every probability is 0; the maximum only avoids dividing 0 by 0.
         likely /= np.maximum(number - dealt, 1)
         after = np.zeros((following, len(number)))
         for draw, cards in zip(draws, left, strict=True):
@@ -174,14 +175,14 @@ def _stands(upcard: int, unseen: Counts, hands: Hands) -> Floats:
 
 
 def _chances(unseen: Counts, hands: Hands) -> Floats:
-    """By hand, how likely each card is to come next."""
+    """By hand, the probability of each card to come next."""
     left = np.maximum(np.array(unseen) - hands.added, 0)
     chances: Floats = left / np.maximum(sum(unseen) - hands.cards, 1)[:, None]
     return chances
 
 
 _Choose: TypeAlias = Callable[[slice, Floats, Floats], Floats]
-"""How often hands hit, from what they are worth if they stand and if they hit."""
+"""Returns how often hands hit, given the values of standing and of hitting."""
 
 
 def _best(_: slice, stand: Floats, hit: Floats) -> Floats:
@@ -189,9 +190,9 @@ def _best(_: slice, stand: Floats, hit: Floats) -> Floats:
 
 
 def _hits(hands: Hands, chances: Floats, stand: Floats, choose: _Choose) -> Floats:
-    """What every hand is worth that hits, and then does what is chosen."""
+    """The value of hitting, for every hand, if all later hands are played as `choose` says."""
     hit = np.zeros_like(stand)
-    worth = np.full((len(stand), stand.shape[1] + 1), -1.0)  # the last is a bust (B9)
+    worth = np.full((len(stand), stand.shape[1] + 1), -1.0)  # the last entry is a bust (B9)
     for level in reversed(hands.levels):
         hit[:, level] = (chances[:, level] * worth[:, hands.after[level]]).sum(axis=2)
         now, then = stand[:, level], hit[:, level]
@@ -200,10 +201,10 @@ def _hits(hands: Hands, chances: Floats, stand: Floats, choose: _Choose) -> Floa
 
 
 def best_play(upcard: int, hand: Counts, unseen: Counts) -> dict[Counts, tuple[float, float]]:
-    """What standing and hitting are worth, with the best play after it.
+    """The values of standing and of hitting, with the best play afterwards.
 
-    It is for a hand and for all that hits make of it, by the cards that come; `unseen` has all
-    cards that were not seen before them.
+    They are given for a hand and for all hands that hits make of it, by the cards that were drawn.
+    `unseen` has all cards that were unseen before these draws.
     """
     hands = _hands(_points(hand), hand[0] > 0)
     stand = _stands(upcard, unseen, hands)[None]
@@ -213,13 +214,13 @@ def best_play(upcard: int, hand: Counts, unseen: Counts) -> dict[Counts, tuple[f
 
 
 class FreshPlay(NamedTuple):
-    """How somebody plays from a fresh deck, by up-card and hand.
+    """How a player plays from a fresh deck, by upcard and hand.
 
     Attributes:
         shares: how often it hits.
-        reached: how likely it comes to the hand.
-        losses: what it loses there against the best play, for every hand that is dealt; their sum
-            is its distance from the best play.
+        reached: the probability that a dealt hand becomes this one.
+        losses: the loss against the best play, per dealt hand; the losses sum to the distance from
+            the best play.
     """
 
     shares: Floats
@@ -228,23 +229,23 @@ class FreshPlay(NamedTuple):
 
 
 class FreshDeck:
-    """All hands of a deck that was just shuffled, by up-card.
+    """All hands from a fresh deck, by upcard.
 
-    `shares` are how often somebody hits, by up-card and hand. Hands before their second card are
-    hit whatever is chosen, and a natural stands.
+    `shares` say how often a player hits, by upcard and hand. A hand with fewer than two cards is
+    always hit, and a natural always stands.
 
     Attributes:
         best: the shares of the best play.
-        regret: what the other answer loses.
-        is_asked: which hands are asked at all.
-        likely: how likely each hand is if all are hit that may be.
-        naturals: how likely a natural is.
-        rows: by whether it is soft and the total, the numbers of the hands that are asked. With an
-            up-card such a row is a cell of a chart.
+        regret: the loss of the worse answer.
+        is_asked: which hands a player is asked about at all.
+        likely: the probability of each hand if a player always hits where it may.
+        naturals: the probability of a natural.
+        rows: by whether the hand is soft and by its total, the numbers of the hands that are asked.
+            A row and an upcard make a cell of a chart.
 
-    What a cell loses is how often its hands come to somebody who plays like that, times what the
-    play loses against the best. So the losses of all cells sum to the distance from the best play.
-    A bot that counts may rightly differ from it further into the deck.
+    The loss of a cell is how often this player reaches its hands, times what the play there loses
+    against the best. So the losses of all cells sum to the distance from the best play. Deeper in
+    the deck, a bot that counts cards may rightly deviate from the best play.
     """
 
     def __init__(self) -> None:
@@ -271,11 +272,11 @@ class FreshDeck:
                 self.rows.setdefault(row, []).append(number)
 
     def value(self, shares: Floats) -> float:
-        """What a chip brings on average."""
+        """The mean payoff per chip of the bet."""
         return self._value(lambda level, stand, hit: shares[:, level])
 
     def bounds(self, low: Floats, high: Floats) -> tuple[float, float]:
-        """The least and the most that a chip brings with any shares between these."""
+        """The least and the greatest value over all shares between `low` and `high`."""
         return (
             self._value(lambda at, stand, hit: np.where(hit > stand, low[:, at], high[:, at])),
             self._value(lambda at, stand, hit: np.where(hit > stand, high[:, at], low[:, at])),
@@ -286,7 +287,7 @@ class FreshDeck:
         return float((self._upcards[:, 0] * hit[:, 0]).sum())
 
     def reached(self, shares: Floats) -> Floats:
-        """How likely each hand is."""
+        """The probability of each hand."""
         reach = np.zeros((len(shares), shares.shape[1] + 1))
         reach[:, 0] = self._upcards[:, 0]
         for level in self.hands.levels:
@@ -296,25 +297,25 @@ class FreshDeck:
         return reach[:, :-1]
 
     def played(self, shares: Floats) -> FreshPlay:
-        """The play of somebody who hits in these shares."""
+        """The play of a player with these shares."""
         reached = self.reached(shares)
         return FreshPlay(shares, reached, reached * np.abs(shares - self.best) * self.regret)
 
     # ---- The cells of a chart
 
     def spread(self, cells: Mapping[Any, float]) -> Floats:
-        """The shares by hand of somebody who hits so often in these cells, and else plays best."""
+        """The shares by hand, given the shares of some cells; other cells have the best play's."""
         shares = self.best.copy()
         for (is_soft, total, upcard), share in cells.items():
             shares[upcard - 1, self.rows[is_soft, total]] = share
         return shares
 
     def seen(self, tally: Tally) -> Floats:
-        """The shares by hand of a bot that was seen to do this, and else plays best."""
+        """The shares by hand of a bot with these counts; the best play's where there are none."""
         return self.spread({cell: tally.done[cell] / of for cell, of in tally.asked.items()})
 
     def reachable(self, play: FreshPlay) -> set[Cell]:
-        """The cells that somebody who plays like this may come to."""
+        """The cells that a player with this play can reach."""
         return {
             (*row, upcard)
             for row, hands in self.rows.items()
@@ -323,7 +324,7 @@ class FreshDeck:
         }
 
     def band(self, tally: Tally) -> tuple[float, float]:
-        """The 95 % interval of what a chip brings a bot that was seen to do this."""
+        """The 95 % interval of a bot's value, from what it was seen to do."""
         cells = [(*row, upcard) for row in self.rows for upcard in UPCARDS]
         level = 1 - (1 - LEVEL) / len(tally.asked)
         bounds = {
@@ -338,10 +339,10 @@ class FreshDeck:
     def cells(
         self, play: FreshPlay, tally: Tally, *, is_exact: bool = False
     ) -> Callable[[tuple[bool, int, int]], ChartCell]:
-        """The cells of the charts of a bot that plays like this, as far as it was asked.
+        """The cells of a bot's charts, as far as it was asked.
 
-        If `is_exact` it is known what it does with every hand: shares are by how likely the hands
-        of a cell are, however often each was asked, and have no interval.
+        `is_exact` says that its answer to every hand is known. Shares are then weighted by how
+        likely the hands of a cell are, instead of how often each was asked, and have no interval.
         """
         shares, reached, losses = play
         likely, best = self.likely, self.best
@@ -368,5 +369,5 @@ def _without(card: int) -> Counts:
 
 @cache
 def fresh_deck() -> FreshDeck:
-    """The hands of a fresh deck, made at the first use."""
+    """The hands of a fresh deck; computed at the first call."""
     return FreshDeck()

@@ -1,20 +1,20 @@
-"""What decisions and luck are worth in gin rummy, and what is counted of a bot (section G).
+"""Values decisions and luck in gin rummy, and counts what a bot does (rulebook, section G).
 
-Nothing is exact here. What an answer is worth is what the house bot `master` thinks: the mean of
-many rounds that are played on, with cards of the other seat that fit all that the seat has seen,
-and the same cards for all answers. It is in percent of the game.
+Nothing is exact here. The value of an answer is the judgement of the house bot `master`: the mean
+over many rounds that it plays to the end. The other seat's cards are drawn to fit all that the seat
+has seen, and are the same for all answers. Values are in per cent of the game.
 
-Three things are chance. Of 20 cards dealt any ten may be a seat's, so that the value of a hand is
-compared with the other's. Then any card that neither seat has may be the up-card. And whatever both
-seats know and do, any card that is left in the stock may be drawn next. What a card is worth is
-guessed from few numbers (`TERMS`), of which each is taken minus its mean over all cards that might
-have come. So the mean of luck is 0 with any weights and any bots; the weights only make it say
-more. They are in games won, from the seat's view, and in proportion to what a round may change at
-this score.
+Three events are chance. In the deal, either seat might have got the other's ten cards, so the luck
+is the value of its hand minus that of the other hand. Next, any card that neither seat holds may be
+the upcard. Last, any card left in the stock may be drawn next, whatever both seats know and do. The
+value of a card is estimated from a few terms (`TERMS`), each minus its mean over all cards that
+might have come. So luck is 0 on average with any weights and any bots; good weights only make it
+more precise. Luck is in games won, from the seat's view, and is scaled by how much a round can
+change at this score.
 
-`python -m tests.tools.luck_tables --fit` found the weights by least squares, over 2,000 games of
-each pair of `simple`, `patient` and `expert`. Nothing may be measured on those games (their seeds
-are in the tool).
+`python -m tests.tools.luck_tables --fit` computed the weights by least squares, over 2,000 games of
+each pair of `simple`, `patient` and `expert`. Those games must not be used for any measurement
+(their seeds are in the tool).
 """
 
 from __future__ import annotations
@@ -65,15 +65,15 @@ __all__ = [
 ]
 
 CHOOSE, MEASURE = 60, 240
-"""How many samples choose the best answer, and how many measure what it brings."""
+"""The number of samples to choose the best answer, and the number to measure its lead."""
 
 _APPRAISER = "master"
-_LEAST = 1.0  # percent of the game; a smaller cost is level
-_GRADES = (1.0, 3.0, 8.0)  # percent, which a `?!`, a `?` and a `??` cost more
+_LEAST = 1.0  # per cent of the game; a smaller cost is level
+_GRADES = (1.0, 3.0, 8.0)  # per cent above which a mistake is `?!`, `?`, `??`
 
 _TARGET = 50  # the points of a game that `master` plays for
-_ROUNDS = 10  # a game that ends after fewer may end undecided
-_TURNS = 31  # in fewer a stock may be left over
+_ROUNDS = 10  # a game limited to fewer may end undecided
+_TURNS = 31  # a round limited to fewer may leave cards in the stock
 
 _DEADWOODS = {
     "0 (gin)": range(1),
@@ -93,7 +93,7 @@ _MEAN, _KNOCKS = "on average", "it knocks at all"
 
 
 TERMS = {
-    # The deal: of a seat's hand minus the other's.
+    # The deal: of one seat's hand minus the other's.
     "deadwood dealt": 0.0265,
     "mean deadwood with one card more": -0.0351,
     "pairs that are near": 0.0215,
@@ -109,18 +109,19 @@ TERMS = {
     "points of the card": 0.0053,
     "near two cards": 0.0385,
 }
-"""What is added up in a game, and the weight of each.
+"""The terms of luck, and the weight of each.
 
-Deadwood is what is left after the best discard. Two cards are near if a third can make a meld of
-them. A knock and gin count as what they would change in the chance to win, if it were now.
+"Deadwood" is the deadwood after the best discard. Two cards are near if a third card can make a
+meld of them. "Knock" and "gin" are how much a knock, or going gin, would change the chance to win
+if it happened now.
 """
 
-_DRAW = 5  # where the terms of a card from the stock begin
+_DRAW = 5  # index of the first term for a card from the stock
 
 _BONUS = 25  # G11
-_TYPICAL = 25  # points of a round that is won, for what is at stake in one
-_LOW = 20  # deadwood from which a knock is near
-_STOCK = 31  # cards at first
+_TYPICAL = 25  # points for winning a round, used for `at_stake`
+_LOW = 20  # deadwood below which a knock is near
+_STOCK = 31  # cards in the stock after the deal
 
 _PACK = (1 << 52) - 1
 _BITS = tuple(sorted(CARD_BITS.values()))
@@ -151,9 +152,9 @@ _NEAR = {bit: reduce(or_, pairs) for bit, pairs in _PAIRS.items()}
 
 
 def win_chance(needs: int, other_needs: int) -> float:
-    """The chance to win a game in which the seats still need so many points.
+    """The chance to win a game in which the seats still need these points.
 
-    It is a curve close to what equal bots win whose rounds bring what those of house bots do.
+    The curve is fitted to games of equal bots whose rounds score like those of the house bots.
     """
     if needs <= 0 or other_needs <= 0:
         return float(needs <= 0)
@@ -161,19 +162,19 @@ def win_chance(needs: int, other_needs: int) -> float:
 
 
 def at_stake(needs: int, other_needs: int) -> float:
-    """Half of what a round that is won changes in the chance to win, against one that is lost."""
+    """Half of the difference that winning instead of losing a round makes to the chance to win."""
     won = win_chance(needs - _TYPICAL, other_needs)
     return (won - win_chance(needs, other_needs - _TYPICAL)) / 2
 
 
 def deadwoods_with(hand: int, cards: Sequence[int]) -> list[int]:
-    """The least deadwood that ten cards and each of the others leave after the best discard.
+    """By card, the least deadwood of ten cards and this one after the best discard.
 
-    `hand` is a mask of `card_mask`, and every card is one, too.
+    `hand` is a mask of `card_mask`, and so is every card.
     """
     held = [bit for bit in _DEAREST_FIRST if hand & bit]
     now = mask_deadwood(hand)
-    # A card that makes no meld is discarded, or stays in the place of the one that costs most.
+    # A card in no meld is discarded, or is kept and the most costly card goes instead.
     least = _after_discard(hand, held, now)
     return [
         _after_discard(hand | card, held, now)
@@ -184,11 +185,11 @@ def deadwoods_with(hand: int, cards: Sequence[int]) -> list[int]:
 
 
 def _after_discard(mask: int, discards: Sequence[int], least: int) -> int:
-    """The least deadwood after any of the discards, the dearest first; `least` if none has less."""
+    """The least deadwood after one of the discards, highest value first; at most `least`."""
     whole = mask_deadwood(mask)
     for bit in discards:
         if whole - _VALUES[bit] >= least:
-            break  # a discard takes no more off the deadwood than its points
+            break  # a discard lowers the deadwood by at most its own points
         left = mask_deadwood(mask ^ bit)
         if left < least:
             least = left
@@ -196,7 +197,7 @@ def _after_discard(mask: int, discards: Sequence[int], least: int) -> int:
 
 
 def hand_terms(hand: int) -> list[float]:
-    """What is compared of two hands that have been dealt."""
+    """The terms for comparing two dealt hands."""
     with_one = deadwoods_with(hand, _cards(_PACK ^ hand))
     near = sum([(hand & _NEAR[card]).bit_count() for card in _cards(hand)]) / 2
     return [mask_deadwood(hand), sum(with_one) / len(with_one), near, near * near / 10]
@@ -205,13 +206,13 @@ def hand_terms(hand: int) -> list[float]:
 def draw_terms(
     hand: int, other: int, stock: Sequence[int], needs: tuple[int, int]
 ) -> list[tuple[float, ...]]:
-    """By card of the stock, the terms for the seat that draws.
+    """By card of the stock, the terms for the seat that draws it.
 
     Args:
         hand: its ten cards.
-        other: the other seat's.
-        stock: the cards that are left, in any order.
-        needs: the points that it needs to win the game, and that the other seat needs.
+        other: the other seat's cards.
+        stock: the cards left, in any order.
+        needs: the points that this seat, and that the other one, needs to win the game.
     """
     stake, level = at_stake(*needs), win_chance(*needs)
     late = (_STOCK - len(stock)) / _STOCK
@@ -251,7 +252,7 @@ def _cards(mask: int) -> list[int]:
 
 
 class GinRummyEvaluator(Evaluator):
-    """A match of gin rummy; luck is measured by the game."""
+    """Evaluates a match of gin rummy; luck is counted per game."""
 
     def __init__(self, settings: GinRummySettings, seat: int | None = None) -> None:
         super().__init__(settings, seat)
@@ -311,7 +312,7 @@ class GinRummyEvaluator(Evaluator):
     # ---- What an answer is worth
 
     def worths(self, question: Question[Any], answer: Any) -> Worths | None:
-        """All but melds that are declared after the other seat's knock, which show all cards."""
+        """The values of the answers; None for melds declared against a knock, when all is open."""
         if type(question) is Melds:
             return None
         appraiser = self._appraiser
@@ -346,7 +347,7 @@ class GinRummyEvaluator(Evaluator):
         return float(news.winner == 0), float(news.winner == 1)
 
     def terms(self, event: TellSeat | AskSeat) -> list[float] | None:
-        """What each of `TERMS` is for seat 0, beyond its mean; None if the event is no chance."""
+        """Each of `TERMS` for seat 0, minus its mean; None if the event is not chance."""
         if type(event) is TellSeat and event.seat == 1 and type(event.news) is Dealt:
             return self._deal_terms(event.news)
         if type(event) is AskSeat and type(event.question) is Turn:
@@ -361,7 +362,7 @@ class GinRummyEvaluator(Evaluator):
 
     def _deal_terms(self, news: Dealt) -> list[float]:
         hands, stake = [self._hands[0], card_mask(news.hand)], at_stake(*self._needs)
-        mine, theirs = map(hand_terms, hands)  # their mean over both ways to give them out is 0
+        mine, theirs = map(hand_terms, hands)  # the mean over both assignments is 0
         deal = [stake * (one - other) for one, other in zip(mine, theirs, strict=True)]
         unseen = _cards(_PACK ^ hands[0] ^ hands[1])
         lefts = [(stake * left,) for left in deadwoods_with(hands[news.starter], unseen)]
@@ -398,17 +399,17 @@ class GinRummyEvaluator(Evaluator):
 
 
 def _of_first(seat: int, terms: Iterable[float]) -> list[float]:
-    """Terms from the view of a seat, as seat 0's."""
+    """Convert a seat's terms to seat 0's view."""
     return [-term if seat else term for term in terms]
 
 
 def _beyond_mean(terms: Sequence[Sequence[float]], came: int) -> list[float]:
-    """The terms of the card that came, minus their means over all that might have come."""
+    """The terms of the card that came, minus their means over all possible cards."""
     return [column[came] - sum(column) / len(column) for column in zip(*terms, strict=True)]
 
 
 def _good(hand: Sequence[str], card: str) -> str:
-    """What an open card is good for."""
+    """The row of the charts for an open card: how useful it is to the hand."""
     with_card = [*hand, card]
     if any(card in meld for meld in arrange(with_card)[0]):
         return _GOOD[0]
@@ -416,14 +417,14 @@ def _good(hand: Sequence[str], card: str) -> str:
 
 
 def _binned(bins: Mapping[str, range], value: int) -> Iterator[tuple[Cell, float]]:
-    """Which of the bins has the value of a knock, and the value, for the mean."""
+    """Yield each bin with whether the value of a knock is in it, then the value for the mean."""
     for label, values in bins.items():
         yield (*bins, label), value in values
     yield (*bins, _MEAN), value
 
 
 def _knocks(tally: Tally, title: str, column: str, bins: Mapping[str, range]) -> Chart:
-    """How the knocks are spread over some bins, with their mean and their share of the rounds."""
+    """How knocks are distributed over the bins, with their mean, and how many rounds have one."""
 
     def cell(row: str, _: str) -> ChartCell:
         if row != _MEAN:

@@ -79,7 +79,7 @@ class Drawn(msgspec.Struct, frozen=True):
 class SeatHand:
     """A seat's cards in the order in which they came, and what a turn needs to know of them.
 
-    All of it changes by one card at a time, so that no turn has to find it anew.
+    Everything is updated card by card, so that no turn computes it anew.
     """
 
     __slots__ = ("cards", "discards", "mask")
@@ -122,7 +122,7 @@ class RoundEnd(msgspec.Struct, frozen=True):
 
 
 def match(settings: GinRummySettings, deals: Iterator[Drawn | Deck], board: Scoreboard) -> Rules:
-    """A match: `games` games (G15)."""
+    """Play `games` games (G15)."""
     numbered = enumerate(deals, start=1)
     for number in range(1, settings.games + 1):
         scores = yield from game(number, settings, numbered, board)
@@ -141,7 +141,7 @@ def game(
     deals: Iterator[tuple[int, Drawn | Deck]],
     board: Scoreboard,
 ) -> Generator[AskSeat | TellSeat, Any, list[int]]:
-    """Rounds until a seat has the target or `max_rounds` are played (G4, G15): points by seat."""
+    """Play rounds until a seat has the target, at most `max_rounds` (G4, G15); returns points."""
     scores = [0, 0]
     first: int | None = settings.starter
     for turnabout in range(settings.max_rounds):
@@ -167,7 +167,7 @@ def game(
 def play_round(
     settings: GinRummySettings, starter: int, deck: Deck
 ) -> Generator[AskSeat | TellSeat, Any, RoundEnd]:
-    """One deal, from the up-card to the knock or the tie (G5–G13)."""
+    """Play one deal, from the upcard to the knock or the tie (G5–G13)."""
     hands = SeatHand(deck[:HAND]), SeatHand(deck[HAND:UPCARD])
     stock = list(deck[:UPCARD:-1])
     top = deck[UPCARD]
@@ -175,7 +175,7 @@ def play_round(
 
     for _ in range(settings.max_turns):
         if not stock and pile == "stock":
-            break  # a stacked deck may end with the up-card, and nobody took that
+            break  # a stacked deck may end with the upcard, if nobody takes it
         hand = hands[seat]
         if pile is None:
             pile = yield AskSeat(seat, Draw(top, tuple(hand.cards)))
@@ -197,7 +197,7 @@ def play_round(
 def offers(
     starter: int, upcard: Card, hands: Hands
 ) -> Generator[AskSeat | TellSeat, Any, tuple[int, Pile | None]]:
-    """The up-card is offered (G5): who has the first turn, and what it draws from."""
+    """Offer the upcard (G5); returns who has the first turn, and which pile it draws from."""
     for seat in (starter, 1 - starter):
         reply: Reply = yield AskSeat(seat, Offer(upcard, tuple(hands[seat].cards)))
         yield TellSeat(EVERYONE, Offered(seat, reply == "take"))
@@ -209,7 +209,7 @@ def offers(
 def showdown(
     knocker: int, declared: tuple[Meld, ...] | None, hands: Hands
 ) -> Generator[AskSeat | TellSeat, Any, RoundEnd]:
-    """A knock: the defender declares before it sees the knocker's melds; both count (G9–G11)."""
+    """Play a knock: the defender declares before it sees the knocker's melds (G9–G11)."""
     defender = 1 - knocker
     hand, defending = tuple(hands[knocker].cards), tuple(hands[defender].cards)
     reply: tuple[Meld, ...] | None = yield AskSeat(defender, Melds(defending))
@@ -244,7 +244,7 @@ def unmelded(hand: Collection[Card], melds: Iterable[Meld]) -> list[Card]:
 
 
 def score(deadwood: int, defender_deadwood: int) -> tuple[Pair, Reason]:
-    """What the knocker and the defender score, and the word for it (G11)."""
+    """What the knocker and the defender score, and the word for the reason (G11)."""
     difference = defender_deadwood - deadwood
     if deadwood == 0:
         return (BONUS + difference, 0), "gin"
@@ -256,7 +256,7 @@ def score(deadwood: int, defender_deadwood: int) -> tuple[Pair, Reason]:
 
 
 def round_over(ended: RoundEnd, scores: Pair) -> RoundOver:
-    """What both seats learn (G14); without a knock, the melds that the referee would pick."""
+    """The news of a finished round (G14); without a knock, the melds are the referee's choice."""
     hands = tuple(ended.hands[0].cards), tuple(ended.hands[1].cards)
     return RoundOver(
         ended.knocker,
@@ -271,23 +271,23 @@ def round_over(ended: RoundEnd, scores: Pair) -> RoundOver:
 
 
 def deals(settings: GinRummySettings, stream: Stream) -> Iterator[Drawn]:
-    """Per deal a bit for the starter, then a shuffle of the pack."""
+    """Per deal, one bit for the starter, then a shuffle of the pack."""
     while True:
         yield Drawn(stream.below(2), stream.shuffled(PACK))
 
 
 def stacked(settings: GinRummySettings, decks: Iterable[Sequence[str]]) -> Iterator[Deck]:
-    """Given decks of 21 cards or more, the stock as long as it is; raises `BadDeck` for others."""
+    """Given decks, of at least 21 cards each; raises `BadDeck` for others."""
     for deck in decks:
         check_cards(deck, PACK, at_least=UPCARD + 1)
         yield tuple(deck)
 
 
 def competition_rounds(target: int) -> int:
-    """The rounds after which a game of a competition is drawn, unless it says otherwise (G15).
+    """The rounds after which a game of a competition is drawn, unless its settings say (G15).
 
-    Two that knock take 3 to 5 to 50 points, and 18 at most in 4,000 games. Two that never knock
-    would play 100, of some 60 decisions each.
+    Two bots that knock take 3 to 5 rounds to 50 points, and at most 18 in 4,000 games. Two that
+    never knock would play 100 rounds, of some 60 decisions each.
     """
     return min(100, max(25, target // 2))
 
@@ -296,12 +296,12 @@ _ONE_ROUND: Mapping[str, object] = {"target": 1, "max_rounds": 1}
 
 
 def knocks(legal: Sequence[Any]) -> list[Any]:
-    """Those of the legal answers that knock."""
+    """The legal answers that knock."""
     return [answer for answer in legal if isinstance(answer, TurnAnswer) and answer.knock]
 
 
 def may_knock(deal: Any, seat: int) -> bool:
-    """Whether a deal gives this seat a hand that may knock at once, as one in 1,250 does."""
+    """Whether a deal gives this seat a hand that may knock at once, as one deal in 1,250 does."""
     hand = deal.deck[seat * HAND :][:HAND]
     return mask_deadwood(card_mask(hand)) <= KNOCK_LIMIT
 

@@ -1,31 +1,31 @@
-"""What bids and luck are worth in high-low, and where a bot's answers count (rulebook, section H).
+"""Values bids and luck in high-low, and counts what a bot answers (rulebook, section H).
 
-The last speaker's answers have exact values, if a card that it cannot know is any card that it has
-not seen in the shuffle, each as likely. Bots that stay have better cards than that; so a mistake is
-called level where the cards that the same bots have shown after the same bids say otherwise.
+The last speaker's answers have exact values, if each hidden card is equally likely to be any card
+that the seat has not seen in the shuffle. Bots that stay have better cards than that. So a mistake
+is called level where the cards that the same bots have shown after the same bids say otherwise.
 
-Where others still have to bid, it depends on them. They are taken to answer as they have done in
-this match, in rounds that are over, after the same highest bid and having swapped or kept as they
-have now; their cards, and the hidden ones of those who have bid, are those that they showed when
-they stayed. That is an estimate, with its standard error, and is made only from enough such rounds.
-Swaps are not judged: what one brings depends on every bid that follows, the seat's own among them.
+An earlier speaker's answers depend on the bots that bid after it. These are taken to bid as they
+did in the finished rounds of this match, after the same highest bid and after swapping or not, as
+now. The cards of these bots, and the hidden cards of those that have bid, are taken from what they
+showed when they stayed. The values are then estimates with a standard error, and are made only from
+enough such rounds. Swaps are not judged: their value depends on all later bids, the seat's own too.
 
-A deal is all that is chance. Each of the four cards might as well have been the next seat's, and so
-on round the table. So what the cards would have brought each seat, if all played by a simple table
-(`TABLES`), is taken minus its mean over these four rotations: with any tables and any bots the mean
-of luck is 0.
+Chance is only in the deal. Each of the four cards might as well have been the next seat's, and so
+on round the table. So luck is what the cards would bring each seat if all bid by a simple table
+(`TABLES`), minus its mean over these four rotations. With any tables and any bots luck is 0 on
+average.
 
-How much a seat's gains follow a table depends on the bots. So each seat has a weight for each
-table, by least squares over the rounds of this match that are over; they cannot know the next deal.
-At first it is `_WEIGHT`, as if it had been found in rounds with squares of `_TRUST` in sum. What
-the four gain is 0 in sum, and so their luck is levelled to be.
+How closely a seat's gains follow a table depends on the bots. So each seat has a weight per table,
+by least squares over the finished rounds of this match; these cannot know the next deal. A weight
+starts at `_WEIGHT`, as if found in rounds whose squares sum to `_TRUST`. The gains of the four
+seats sum to 0, so their luck is shifted to sum to 0, too.
 
 Luck also decides when a match ends (H11), and a bot that loses in most rounds loses more in a
-longer match. So a point that luck puts between the second and the third seat counts as so many
-rounds less, each with a seat's mean gain without luck, both as guessed before the round.
+longer match. So each point that luck adds between the second and the third seat counts as a number
+of rounds less, each with a seat's mean gain without luck. Both are estimated before the round.
 
-The constants of luck were chosen by trial over 300 matches of each of eight tables of house bots.
-Nothing may be measured on those (seeds 7,000,000 to 7,079,999).
+The constants of luck were tuned on 300 matches of each of eight tables of house bots. These (seeds
+7,000,000 to 7,079,999) must not be used for any measurement.
 """
 
 from __future__ import annotations
@@ -61,20 +61,20 @@ from protocol.vocabulary import News, Question
 
 __all__ = ["TABLES", "HighLowEvaluator", "deal_luck", "extremity"]
 
-_GRADES = (0.0, 1.0, 3.0)  # points, which a `?!`, a `?` and a `??` cost more
-_FEW = 10  # answers of a seat in a situation, of which less can be said
+_GRADES = (0.0, 1.0, 3.0)  # points above which a mistake is `?!`, `?`, `??`
+_FEW = 10  # the fewest answers of a seat in a situation for an estimate
 _DRAWS = 200
 
 _Rank: TypeAlias = int
 _Situation: TypeAlias = tuple[int, bool, int | None]
-"""Which seat bids, whether it has swapped, and the highest bid before."""
+"""The seat that bids, whether it has swapped, and the highest bid before."""
 _Habit: TypeAlias = list[tuple[Bidding, _Rank | None]]
-"""What a seat has answered in a situation, and the card that it showed then."""
+"""A seat's answers in a situation, and the card that it showed after each."""
 
 _Bidder: TypeAlias = Callable[[int, int], Bidding]
-"""Bids by the extremity of a card and the highest bid so far, 0 if there is none."""
+"""Chooses a bid by the extremity of a card and the highest bid so far, 0 if there is none."""
 
-_EXTREME = 37  # the least extremity of aces, kings, 2s and 3s
+_EXTREME = 37  # the least extremity of an ace, king, 2 or 3
 
 TABLES: tuple[_Bidder, ...] = (
     lambda extremity, last_bid: 10,
@@ -82,19 +82,19 @@ TABLES: tuple[_Bidder, ...] = (
         legal_bids(last_bid or None)[1] if extremity >= _EXTREME else "quit"
     ),
 )
-"""How all four bid: nobody quits, or only aces, kings, 2s and 3s stay, as cheaply as they may."""
+"""How all four bid: nobody quits; or only aces, kings, 2s and 3s stay, with the lowest bid."""
 
 _WEIGHT = 0.2
-_TRUST = 500.0  # a round of bold bots adds 100 for the first table
-_GUESSED_ROUNDS = 500  # as many rounds count what is guessed of rates before a match
-_RATE = 0.6  # points a round by which the gap (H11) may be guessed to grow
+_TRUST = 500.0  # for comparison: a round of bold bots adds 100 for the first table
+_GUESSED_ROUNDS = 500  # the weight of the guessed rates, in rounds
+_RATE = 0.6  # the guessed growth of the gap (H11), in points a round
 _LEAST_RATE = 0.1
 
 _BY_RANK = {"10" if rank == "T" else rank: rank for rank in RANKS}
 
 
 class HighLowEvaluator(Evaluator):
-    """A match of high-low."""
+    """Evaluates a match of high-low."""
 
     def __init__(self, settings: HighLowSettings, seat: int | None = None) -> None:
         super().__init__(settings, seat)
@@ -102,11 +102,11 @@ class HighLowEvaluator(Evaluator):
         self._shuffle = 0
         self._unseen: set[Card] = set()
         self._dealer_card: Card | None = None
-        self._known: list[Card | None] = [None] * SEATS  # of those who have swapped
+        self._known: list[Card | None] = [None] * SEATS  # of the seats that have swapped
         self._highest: int | None = None
         self._bids: list[tuple[_Situation, Bidding]] = []
         self._habits: defaultdict[_Situation, _Habit] = defaultdict(list)
-        # Of luck.
+        # For luck.
         self._fits = [_Fit() for _ in range(SEATS)]
         self._rounds = 0
         self._scores: Sequence[int] = (0,) * SEATS
@@ -170,7 +170,7 @@ class HighLowEvaluator(Evaluator):
         )
 
     def _stayers(self, question: Bid) -> tuple[list[_Rank], list[list[_Rank]]]:
-        """The known cards of those who stay, and what the others showed when they bid so before."""
+        """The known cards of stayers; for every other stayer, what it showed after such bids."""
         known, hidden = [], []
         for situation, bid in self._bids:
             if bid == "quit":
@@ -183,15 +183,15 @@ class HighLowEvaluator(Evaluator):
         return known, hidden
 
     def _estimated(self, question: Bid, waiting: Sequence[int]) -> Worths | None:
-        """What the answers are worth if all others are as they were before in this match.
+        """The values of the answers if all other seats act as they did before in this match.
 
-        Answers are left out after which too few others were seen.
+        An answer is left out if too few actions of the others after it were seen.
         """
         known, hidden = self._stayers(question)
         fewest = min(map(len, hidden), default=_DRAWS)
         if fewest < _FEW:
             return None
-        random = Random(self._decisions)  # so that it is always judged alike
+        random = Random(self._decisions)  # so that the judgement is always the same
         draws = [
             (
                 [*known, *(random.choice(shown) for shown in hidden)],
@@ -218,7 +218,7 @@ class HighLowEvaluator(Evaluator):
         chances: Sequence[float],
         waiting: Sequence[int],
     ) -> tuple[float, int]:
-        """What a number brings, and in how many rounds those who follow were seen to answer."""
+        """The points of a bid in one draw, and the fewest answers seen of any later speaker."""
         last_bid, others, fewest = say, [*ranks], _DRAWS
         for seat, chance in zip(waiting, chances, strict=True):
             known = self._known[seat]
@@ -254,7 +254,7 @@ class HighLowEvaluator(Evaluator):
         return tuple(map(float, news.payoffs)) if type(news) is RoundOver else None
 
     def _close(self, news: RoundOver) -> None:
-        """Learn how much the seats' gains follow the tables."""
+        """Learn from a finished round how closely the seats' gains follow the tables."""
         for seat, (table, luck) in enumerate(zip(self._tables, self._luck, strict=True)):
             self._fits[seat].learn(table, news.payoffs[seat])
             self._without[seat] += news.payoffs[seat] - luck
@@ -262,14 +262,14 @@ class HighLowEvaluator(Evaluator):
         self._cards.clear()
 
     def _rounds_more(self, luck: Sequence[float]) -> float:
-        """By how many rounds such luck makes the match longer."""
+        """By how many rounds this luck makes the match longer."""
         over, scores = self._rounds, self._scores
         _, second, third, _ = sorted(range(SEATS), key=lambda seat: -scores[seat])
         grown = self._without[second] - self._without[third] + _RATE * _GUESSED_ROUNDS
         rate = max(grown / (over + _GUESSED_ROUNDS), _LEAST_RATE)
         left = self.settings.max_shuffles * ROUNDS - over
         if rate * left <= self.settings.gap - scores[second] + scores[third]:
-            return 0.0  # it is likely to last as long as it may
+            return 0.0  # it will probably last to its limit
         return (luck[third] - luck[second]) / rate
 
     # ---- Charts
@@ -308,7 +308,7 @@ class HighLowEvaluator(Evaluator):
 
 
 def _points(last_bid: Any, stayers: int, halves: float) -> float:
-    """What so many halves of the pot bring who stays (H7 to H9), or quitting (H8)."""
+    """The points for staying with so many halves of the pot (H7 to H9), or for quitting (H8)."""
     if last_bid == "quit":
         return -QUIT
     half = (QUIT * (SEATS - stayers) + last_bid * stayers) / 2
@@ -316,15 +316,16 @@ def _points(last_bid: Any, stayers: int, halves: float) -> float:
 
 
 def _chance(unseen: int, fitting: int, hidden: int, fits: bool) -> float:
-    """How likely a card is the highest, or lowest, of those who stay.
+    """The probability that a card is the highest, or lowest, of those who stay.
 
-    It must be so among the known cards, and all `hidden` ones must be among the `fitting`.
+    `fits` says that it is among the known cards. All `hidden` cards must be among the `fitting`, of
+    the `unseen`.
     """
     return comb(fitting, hidden) / comb(unseen, hidden) if fits else 0.0
 
 
 class _Fit:
-    """How much a seat's gains follow the two tables: least squares, with a guess before."""
+    """How closely a seat's gains follow the two tables: least squares, starting from a guess."""
 
     def __init__(self) -> None:
         self._squares = [_TRUST, _TRUST]
@@ -332,13 +333,13 @@ class _Fit:
         self._with_gains = [_TRUST * _WEIGHT, _TRUST * _WEIGHT]
 
     def value(self, tables: Sequence[float]) -> float:
-        """What the tables say, each with its weight."""
+        """The weighted sum of what the two tables give."""
         (one, two), both, (first, second) = self._squares, self._product, self._with_gains
         weights = two * first - both * second, one * second - both * first
         return (weights[0] * tables[0] + weights[1] * tables[1]) / (one * two - both * both)
 
     def learn(self, tables: Sequence[float], gain: float) -> None:
-        """Take a round into account that is over."""
+        """Add a finished round."""
         for place, table in enumerate(tables):
             self._squares[place] += table * table
             self._with_gains[place] += table * gain
@@ -346,7 +347,7 @@ class _Fit:
 
 
 def deal_luck(cards: Sequence[Card], dealer_card: Card, starter: int) -> list[tuple[float, ...]]:
-    """By seat, what each table gives for this deal beyond its mean over the four rotations."""
+    """By seat, what each table gives for this deal, minus its mean over the four rotations."""
     rotations = [[*cards[by:], *cards[:by]] for by in range(SEATS)]
     columns = []
     for bidder in TABLES:
@@ -358,7 +359,7 @@ def deal_luck(cards: Sequence[Card], dealer_card: Card, starter: int) -> list[tu
 
 
 def _play(cards: Sequence[Card], dealer_card: Card, starter: int, bidder: _Bidder) -> Points:
-    """What a deal brings each seat if all swap for the more extreme card and bid by a table."""
+    """By seat, the points of a deal if all swap for the more extreme card and use this bidder."""
     held = list(cards)
     for seat in SPEAKING[starter]:
         if extremity(dealer_card) > extremity(held[seat]):

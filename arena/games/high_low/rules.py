@@ -33,18 +33,18 @@ __all__ = ["GAME", "advancing", "match", "payoffs", "survivors"]
 
 ROUNDS = 10  # in a shuffle (H2)
 CARDS = SEATS + 1  # in a round: the dealer-card is the fifth (H2)
-QUIT = 2  # what it costs to quit (H8)
+QUIT = 2  # the price of quitting (H8)
 EXTRA_SHUFFLES = 10  # while second and third are level (H12)
 
 SPEAKING = ((0, 1, 2, 3), (1, 2, 3, 0), (2, 3, 0, 1), (3, 0, 1, 2))
-"""By starter, who speaks when (H3)."""
+"""By starter, the order in which the seats speak (H3)."""
 
 Deck = Sequence[Card]
-"""Of each five, one to each seat, and the dealer-card (H2)."""
+"""In groups of five: a card for each seat, then the dealer-card (H2)."""
 
 
 def match(settings: HighLowSettings, decks: Iterator[Deck], board: Scoreboard) -> Rules:
-    """A match: shuffle after shuffle until two of the four are beaten (H11, H12)."""
+    """Play shuffle after shuffle until two of the four are beaten (H11, H12)."""
     number = 0
     while not is_over(settings, number, board.scores):
         number += 1
@@ -60,7 +60,7 @@ def is_over(settings: HighLowSettings, shuffles: int, scores: Sequence[int]) -> 
 
 
 def shuffle(number: int, deck: Deck, board: Scoreboard) -> Rules:
-    """Ten rounds from one deck (H2); rounds are counted through the whole match (H3)."""
+    """Play ten rounds from one deck (H2); rounds are numbered through the whole match (H3)."""
     first_round = (number - 1) * ROUNDS + 1
     for index in range(ROUNDS):
         five = deck[index * CARDS : (index + 1) * CARDS]
@@ -72,7 +72,7 @@ def shuffle(number: int, deck: Deck, board: Scoreboard) -> Rules:
 
 
 def deal(shuffle_number: int, round_number: int, five: Deck, board: Scoreboard) -> Rules:
-    """One round (H3–H10)."""
+    """Play one round (H3–H10)."""
     starter = (round_number - 1) % SEATS
     *cards, dealer_card = five
     for seat in range(SEATS):
@@ -104,7 +104,7 @@ def deal(shuffle_number: int, round_number: int, five: Deck, board: Scoreboard) 
 
 
 def showdown(cards: Sequence[Card], bids: Sequence[Bidding | None]) -> Cards:
-    """The cards of those who stayed; quitters' cards stay hidden (H10)."""
+    """The cards of the seats that stayed; quitters' cards stay hidden (H10)."""
     shown: Any = tuple(
         None if bid == "quit" else card for card, bid in zip(cards, bids, strict=True)
     )
@@ -131,7 +131,7 @@ def payoffs(shown: Cards, last_bid: int | None) -> Points:
 
 
 def advancing(scores: Sequence[int]) -> tuple[int, ...]:
-    """The seats that advance by score: the best two, or all who tie at the cut (H11, H12)."""
+    """The seats that advance by score: the best two, and all that tie with them (H11, H12)."""
     cut = sorted(scores, reverse=True)[1]
     return tuple(seat for seat, score in enumerate(scores) if score >= cut)
 

@@ -1,15 +1,15 @@
-"""How good a bot of three card poker is: what its play is worth, and how likely it reaches a goal.
+"""Measures how good a three card poker bot is: the value of its play, and its chance of a goal.
 
-It is put to every hand twice, and to every cash at least as often. An asking is a match in which
-each of the 22,100 hands is dealt once, in any order, against a hand drawn at random and with a cash
-chosen from all below the goal. The bot hears what came of each round, so one that remembers has
-something to remember. Two askings differ in all of that.
+The bot is asked every hand twice, and every cash below the goal at least as often. An asking is a
+match in which each of the 22,100 hands is dealt once, in random order, against a random dealer's
+hand and with a cash chosen from all below the goal. The bot hears the outcome of each round, so a
+bot that remembers has something to remember. Two askings differ in all of that.
 
-A bot that decides by its hand alone is worth an exact share of the ante. If its ante depends on the
-cash alone, the probability of reaching the goal is exact, too: without a limit of rounds, which is
-the chain's own, and within the rounds of the settings, which is what a league counts. Elsewhere the
-second is estimated from matches. Where a bot draws lots, how often it plays a hand is estimated
-from two answers. This module needs numpy and scipy.
+If a bot decides by its hand alone, its play is worth an exact share of the ante. If its ante
+depends on the cash alone, the probability of reaching the goal is exact, too. It is given without a
+limit of rounds, as a Markov chain has none, and within the rounds of the settings, which a league
+counts. Otherwise the latter is estimated from matches. If a bot plays some hands at random, how
+often it plays a hand is estimated from two answers. This module needs numpy and scipy.
 """
 
 from __future__ import annotations
@@ -83,12 +83,12 @@ __all__ = [
 _BEST = 100 * BEST  # in `UNIT`
 _OF_MATCHES, _IN_TIME = "% of matches", "reaches the goal in time"
 _MATCHES = 100  # played where no chain can be solved; at most 1 s of CPU in this process
-_MOST_ASKED = 1_000_000  # then no further match is played: where rounds and goal are huge
+_MOST_ASKED = 1_000_000  # then no further match is played: rounds and goal may be huge
 _Z = NormalDist().inv_cdf(0.975)
 
 
 def probe(settings: ThreeCardPokerSettings, seed: int, against: Sequence[str]) -> Analyser:
-    """Ask a bot all hands twice; raises `NoAnalysis` if it is to be analysed against others."""
+    """Ask a bot all hands twice; raises `NoAnalysis` if `against` names other bots."""
     if against:
         raise NoAnalysis("it is played against the dealer: no other bot changes what one is worth")
     goal = league_goal(settings.stake) if settings.goal is None else settings.goal
@@ -124,13 +124,13 @@ def probe(settings: ThreeCardPokerSettings, seed: int, against: Sequence[str]) -
 
 
 def _worth(tally: Tally, unsure: Sequence[HandClass]) -> Iterator[Figure]:
-    """What the play is worth, and what is lost against the best play.
+    """The figures for the value of the play and for its loss against the best play.
 
-    The variance of the mean of two answers is the square of half their difference, on average.
+    The variance of the mean of two answers is, on average, the square of half their difference.
     """
     lost = given_away(tally)
     half = _Z * 50 * sqrt(sum(one.gain**2 for one in unsure)) / (HANDS * DEALERS_HANDS)
-    least, most = max(0.0, float(lost) - half), float(lost) + half  # nobody is better than the best
+    least, most = max(0.0, float(lost) - half), float(lost) + half  # nothing beats the best
     best = float(_BEST)
     bands = (best - most, best - least), (least, most)
     values = ("value", _BEST - lost), ("given away", lost)
@@ -154,7 +154,7 @@ _REMARKS = {
 
 
 def watch(matches: Iterable[SeatMatch]) -> Analysis:
-    """What can be said from matches that were played; raises `NoAnalysis` if there is no hand."""
+    """Analyse a bot from matches that it has played; raises `NoAnalysis` if they have no hand."""
     meter, asked = CellMeter(ThreeCardPokerEvaluator), 0
     classes: Sequence[HandClass] = ()
     for match in matches:
@@ -173,7 +173,7 @@ def watch(matches: Iterable[SeatMatch]) -> Analysis:
 
 
 def _seen(tally: Tally, classes: Sequence[HandClass]) -> Figure:
-    """The value by what was done with each class, weighted by how often it is dealt."""
+    """The value of the play seen in each class, weighted by how often the class is dealt."""
     if unseen := sum(not tally.asked[number] for number in range(CLASSES)):
         remark = f"{unseen:,} of {CLASSES:,} kinds of hands were not seen"
         return Figure(name="value", value=None, unit=UNIT, remark=remark)
@@ -181,7 +181,7 @@ def _seen(tally: Tally, classes: Sequence[HandClass]) -> Figure:
     for number, one in enumerate(classes):
         played, asked = tally.count(number)
         weight = one.size * one.gain / (HANDS * DEALERS_HANDS)
-        likely = (played + 1) / (asked + 2)  # 0 of 1 does not prove that it never does
+        likely = (played + 1) / (asked + 2)  # 0 of 1 does not prove that it never plays it
         value += weight * played / asked
         variance += weight * weight * likely * (1 - likely) / asked
     half = 100 * _Z * sqrt(variance)
@@ -197,7 +197,7 @@ def _seen(tally: Tally, classes: Sequence[HandClass]) -> Figure:
 
 
 def _estimated(tally: Tally) -> Figure:
-    """What was lost on average; without a mistake nothing tells how sure that is."""
+    """The mean loss per hand; it has no interval if no mistake was seen."""
     name, certainty = "given away", Certainty.ESTIMATE
     hands = tally.asked["cost"]
     if hands < FEWEST:
@@ -220,21 +220,21 @@ def _estimated(tally: Tally) -> Figure:
 # ---- What is asked
 
 MOST_CASHES = 20_000
-"""A match of all hands can ask for no more; of more, some are chosen."""
+"""The most cashes that a match of all hands asks for; with more, some are chosen."""
 
-_SURE = 0.01  # how likely a bot that draws lots may be said to adapt
+_SURE = 0.01  # the probability that a bot which only plays at random is called adaptive
 _RECENT = 5  # rounds
 _ALL: tuple[Hand, ...] = tuple(combinations(PACK, 3))
 _ORDERS = tuple(permutations(range(3)))
 
 
 class Asking:
-    """One asking, and its answers as soon as they are noted.
+    """One asking of all hands, and the answers once they are noted.
 
     Attributes:
-        cashes, decks: by round; a hand comes first in its deck.
-        antes: the antes that were named, by cash.
-        plays: whether each hand was played; its cards are in the order of the pack.
+        cashes, decks: by round; a deck begins with the hand.
+        antes: by cash, the antes that the bot chose.
+        plays: whether it played each hand; a hand's cards are in the order of the pack.
     """
 
     def __init__(self, settings: ThreeCardPokerSettings, number: int, seed: int) -> None:
@@ -249,11 +249,11 @@ class Asking:
         self.plays: dict[Hand, bool] = {}
 
     def match(self) -> ProbeMatch:
-        """What is put to the bot."""
+        """The match to play against the bot."""
         return ProbeMatch(settings=self._settings, decks=self.decks, rules=self._rules)
 
     def note(self, probed: ProbedMatch) -> None:
-        """Note the answers to a whole match."""
+        """Note the answers of the whole match."""
         self._named: Sequence[int] = probed.answers[::2]
         self._played = [answer == "play" for answer in probed.answers[1::2]]
         self.plays = dict(zip(self._hands, self._played, strict=True))
@@ -261,7 +261,7 @@ class Asking:
             self.antes.setdefault(cash, set()).add(ante)
 
     def moments(self) -> dict[Hand, Moment]:
-        """What was the case when each hand was asked."""
+        """The circumstances in which each hand was asked."""
         found: dict[Hand, Moment] = {}
         outcomes = [0]
         for number, hand in enumerate(self._hands):
@@ -280,13 +280,13 @@ class Asking:
     def _rules(
         self, settings: ThreeCardPokerSettings, decks: Iterator[Deck], board: Scoreboard
     ) -> Rules:
-        """Rounds whose cash is chosen, so that no more than one round hangs together."""
+        """Play rounds with a chosen cash each, so that no round depends on the one before."""
         for number, cash in enumerate(self.cashes, start=1):
             yield from play_round(number, cash, next(decks), settings, board)
 
 
 Moment: TypeAlias = tuple[float, ...]
-"""What was the case when a hand was asked, in the order of `_SIDES`."""
+"""The circumstances in which a hand was asked, in the order of `_SIDES`."""
 
 _SIDES = (
     ("when it is asked again", "when it is asked first"),
@@ -300,15 +300,16 @@ _SIDES = (
 
 
 def differing(first: Asking, second: Asking) -> list[Hand]:
-    """The hands that were answered differently."""
+    """The hands that the bot answered differently in the two askings."""
     return [hand for hand, plays in first.plays.items() if plays != second.plays[hand]]
 
 
 def dependence(first: Asking, second: Asking) -> str:
-    """What the answers depend on besides the hand, a sentence; empty if nothing is found.
+    """A sentence that says what the answers depend on besides the hand; empty if nothing is found.
 
-    A bot that draws lots plays a hand that it answers differently in either asking, equally likely,
-    whatever else was the case. So a sign test needs no assumption about how often it plays it.
+    A bot that plays a hand at random, and answers it differently in two askings, is equally likely
+    to have played it in either. So a sign test needs no assumption about how often it plays the
+    hand.
     """
     hands = differing(first, second)
     if not hands:
@@ -327,14 +328,14 @@ def dependence(first: Asking, second: Asking) -> str:
 
 
 def _sign_test(pairs: Sequence[tuple[Moment, Moment]], at: int) -> tuple[float, bool]:
-    """How likely lots are so uneven, and whether more is played where this is greater."""
+    """The p-value of the split of the pairs, and whether the larger value goes with playing."""
     more = sum(played[at] > folded[at] for played, folded in pairs)
     less = sum(played[at] < folded[at] for played, folded in pairs)
     return min(1.0, 2 * float(bdtr(min(more, less), more + less, 0.5))), more > less
 
 
 def _deck(hand: Hand, random: Random) -> Deck:
-    """A hand in any order, and one for the dealer."""
+    """The hand in random order, then a random hand for the dealer."""
     a, b, c = _ORDERS[int(random.random() * len(_ORDERS))]
     while True:
         dealer = _ALL[int(random.random() * HANDS)]
@@ -343,7 +344,7 @@ def _deck(hand: Hand, random: Random) -> Deck:
 
 
 def _cashes(goal: int, random: Random) -> Iterator[int]:
-    """All cashes from the least to the goal, or `MOST_CASHES` of them, in any order, repeatedly."""
+    """All cashes below the goal, or `MOST_CASHES` of them, in random order, repeated for ever."""
     levels = range(LEAST_CASH, goal, -(-(goal - LEAST_CASH) // MOST_CASHES))
     while True:
         yield from random.sample(levels, len(levels))
@@ -353,7 +354,7 @@ def _cashes(goal: int, random: Random) -> Iterator[int]:
 
 
 def no_chain(settings: ThreeCardPokerSettings, askings: Sequence[Asking], adapts: str) -> str:
-    """Why there is no chain to the goal of the settings; empty if there is one."""
+    """Why no chain to the goal can be solved; empty if one can."""
     stake, goal = settings.stake, goal_of(settings)
     if goal <= stake:
         return f"a stake of {stake:,} has reached the goal of {goal:,} already"
@@ -381,11 +382,11 @@ def goal_of(settings: ThreeCardPokerSettings) -> int:
 def chain_figures(
     settings: ThreeCardPokerSettings, asking: Asking, tally: Tally, unsure: Sequence[int]
 ) -> Iterator[Figure]:
-    """The probability without a limit of rounds and, if no lots are drawn, with the settings'.
+    """The probability of the goal without a limit of rounds and, if exact, within the settings'.
 
     Args:
         settings: with a goal.
-        asking: one of them, with its answers.
+        asking: one of the askings, with its answers.
         tally: of all answers.
         unsure: the classes of the hands that were answered differently.
     """
@@ -419,7 +420,7 @@ def chain_figures(
 
 
 def tried_figures(settings: ThreeCardPokerSettings, why: str, won: Sequence[float]) -> list[Figure]:
-    """Why there is no chain, and the share of the matches that were won if any were played."""
+    """Figures for why there is no chain, and for the share of matches won, if any were played."""
     figures = [Figure(name="reaches the goal", value=None, unit=_OF_MATCHES, remark=why)]
     if won:
         share = sum(won) / len(won)
@@ -440,7 +441,7 @@ def tried_figures(settings: ThreeCardPokerSettings, why: str, won: Sequence[floa
 
 
 def best_figures(settings: ThreeCardPokerSettings) -> Iterator[Figure]:
-    """What the best play reaches, unless it takes too long to find out."""
+    """The figure for the best play, unless computing it would take too long."""
     stake, goal = settings.stake, goal_of(settings)
     if stake < goal <= MOST_FOR_BEST:
         best = best_for_goal(goal, settings.pair_kicker)

@@ -1,6 +1,6 @@
-"""The probability of reaching a goal in three card poker: exact chains over the cash.
+"""The probability of reaching a goal in three card poker, by exact Markov chains over the cash.
 
-A match whose ante depends on the cash alone is a Markov chain that ends at the goal or broke. It
+If the ante depends on the cash alone, a match is a Markov chain that ends at the goal or broke. It
 has no limit of rounds here, except in `GoalChain.within`. This module needs numpy and scipy.
 """
 
@@ -29,7 +29,7 @@ __all__ = [
 ]
 
 STEPS = (-2, -1, 0, 1, 2)
-"""What a round may bring, in antes (T6), in the order of odds."""
+"""The payoffs of a round, in antes (T6), in the order of odds."""
 _FOLD = STEPS.index(-1)
 
 Floats: TypeAlias = NDArray[np.float64]
@@ -37,7 +37,7 @@ Integers: TypeAlias = NDArray[np.int64]
 
 
 def round_odds(shares: Sequence[float], pair_kicker: bool) -> Floats:
-    """The probabilities of `STEPS`, by how often the hands of each class are played."""
+    """The probabilities of `STEPS`, given how often the hands of each class are played."""
     weights, paid = _classes(pair_kicker)
     plays = np.array(shares, dtype=float)
     odds: Floats = np.insert(plays @ paid, _FOLD, 1 - plays @ weights)
@@ -45,19 +45,19 @@ def round_odds(shares: Sequence[float], pair_kicker: bool) -> Floats:
 
 
 def play_odds(pair_kicker: bool) -> Floats:
-    """By class: how the odds of `STEPS` change if one of its hands is played and not folded."""
+    """By class, how the odds of `STEPS` change if one of its hands is played instead of folded."""
     paid = np.array([one.counts for one in hand_classes(pair_kicker)]) / DEALERS_HANDS
     changes: Floats = np.insert(paid, _FOLD, -1, axis=1) / HANDS
     return changes
 
 
 class GoalChain:
-    """The chain of a way to play.
+    """The Markov chain of a strategy.
 
     Args:
         goal: the cash that ends a match.
         antes: by cash, from 0 to `goal` - 1; those below `LEAST_CASH` do not matter.
-        odds: the probabilities of `STEPS` in every round, or by cash.
+        odds: the probabilities of `STEPS`, the same in every round or by cash.
     """
 
     def __init__(self, goal: int, antes: Sequence[int] | Integers, odds: Floats) -> None:
@@ -75,14 +75,14 @@ class GoalChain:
         return _padded(self._solver.solve(self._wins))
 
     def within(self, rounds: int) -> Floats:
-        """The same in at most so many rounds."""
+        """The same probabilities within at most so many rounds."""
         values = np.zeros(len(self._wins))
         for _ in range(rounds):
             values = self._wins + self._moves @ values
         return _padded(values)
 
     def slopes(self, cash: int) -> Floats:
-        """How fast the probability from `cash` grows with the odds of each of `STEPS`."""
+        """The derivative of the probability from `cash` by the odds of each of `STEPS`."""
         start = np.zeros(len(self._wins))
         start[cash - LEAST_CASH] = 1
         slopes: Floats = self._solver.solve(start, trans="T") @ self.values()[self._after]
@@ -90,18 +90,18 @@ class GoalChain:
 
 
 class HandPlay:
-    """Plays or folds each of some groups of hands, as is better for what a round may end at."""
+    """Plays or folds each of several groups of hands, whichever makes the goal more likely."""
 
     def __init__(self, weights: Floats, paid: Floats) -> None:
-        self._weights, self._paid = weights, paid  # the second is weighted, by `OUTCOMES`
+        self._weights, self._paid = weights, paid  # `paid` is weighted, by `OUTCOMES`
 
     def values(self, reached: Floats) -> Floats:
-        """The probabilities of the goal, from what they are after each of `STEPS`."""
+        """The probabilities of the goal, given those after each of `STEPS`."""
         parts = self._parts(reached)
         return np.concatenate([part[:, _FOLD] + gains.clip(0).sum(axis=1) for part, gains in parts])
 
     def odds(self, reached: Floats) -> Floats:
-        """The probabilities of `STEPS` with this play."""
+        """The probabilities of `STEPS` with the better answers."""
         plays = [np.where(gains > 0, 1.0, 0.0) for _, gains in self._parts(reached)]
         return np.concatenate(
             [
@@ -111,28 +111,28 @@ class HandPlay:
         )
 
     def _parts(self, reached: Floats) -> Iterator[tuple[Floats, Floats]]:
-        """Some rows at a time, and what playing each group brings there more than folding it."""
+        """Yield some rows at a time, with the gain of playing over folding for each group."""
         size = max(1, _AT_ONCE // len(self._weights))
         for first in range(0, len(reached), size):
             part = reached[first : first + size]
             yield part, (np.delete(part, _FOLD, axis=1) - part[:, [_FOLD]]) @ self._paid.T
 
 
-# Numbers in a table of gains. A larger product is shared out to threads by OpenBLAS, which wait for
-# each other so busily that the whole takes twice the CPU.
+# Numbers in a table of gains. OpenBLAS splits a larger product over threads, which wait for each
+# other so busily that the whole takes twice the CPU.
 _AT_ONCE = 65_536
-# Which antes are looked at again, by how far they seem to be below the best one at this cash: when
-# all play as for chips, whose gain is up to 0.0011 of the probability too small from a cash of 50
-# on, and when hands are played by the hundred, up to 0.0001 (measured for goals of 60 to 2,000).
+# Antes this close to the best one at their cash are examined again. The two estimates are too low
+# by up to 0.0011 of the probability if all hands are played as for chips (from a cash of 50 on),
+# and by up to 0.0001 if hands are grouped by the hundred (measured for goals of 60 to 2,000).
 _POOR, _NEAR_CHIPS, _NEAR_HUNDRED, _HUNDRED = 50, 2e-3, 2e-4, 100
-_BETTER = 1e-12  # an ante that gains less is as good
+_BETTER = 1e-12  # a smaller gain does not make an ante better
 
 
 class BestForGoal:
     """The best antes and plays for a goal, by policy iteration.
 
-    Which hands are worth playing depends on what the goal makes of a win and of a loss. An ante
-    beyond what reaches the goal by itself only risks more, so it is left out.
+    Which hands are worth playing depends on how a win and a loss change the chance of the goal.
+    Antes higher than needed to reach the goal in one round only risk more, so they are left out.
 
     Attributes:
         values: the probability of reaching the goal, by cash from 0 to `goal`.
@@ -159,12 +159,12 @@ class BestForGoal:
             self.values = self._value()
 
     def cost_of(self, cash: int, ante: int) -> float:
-        """What an ante gives away, as a probability, if all that follows is played best."""
+        """How much an ante lowers the probability of the goal if all later play is the best."""
         after = self.values[_after(np.array([cash]), np.array([ante]), self.goal)]
         return max(0.0, float(self.values[cash] - self._hands.values(after)[0]))
 
     def rounds_needed(self, near: float) -> int:
-        """With how many rounds the goal is reached as likely as without a limit, but for `near`."""
+        """The rounds within which the goal is reached as likely as without a limit, less `near`."""
         chain, rounds = GoalChain(self.goal, self.antes, self._odds), 1
         while np.max(self.values - chain.within(rounds)) > near:
             rounds *= 2
@@ -174,7 +174,7 @@ class BestForGoal:
         return GoalChain(self.goal, self.antes, self._odds).values()
 
     def _improve(self) -> bool:
-        """Take better antes and plays wherever there are any."""
+        """Switch to better antes and plays where there are any; returns whether there were."""
         pairs, reached = np.arange(len(self._cash)), self.values[self._after]
         pairs = self._near(pairs, np.einsum("ij,j", reached, self._chips), _NEAR_CHIPS)
         pairs = self._near(pairs, self._hundred.values(reached[pairs]), _NEAR_HUNDRED)
@@ -194,7 +194,7 @@ class BestForGoal:
         return pairs[(values >= best * (1 - near)) | (cash < _POOR)]
 
     def _best(self, pairs: Integers, values: Floats) -> Floats:
-        """The best of the values at each cash."""
+        """The greatest value at each cash."""
         best = np.zeros(self.goal)
         np.maximum.at(best, self._cash[pairs], values)
         return best
@@ -202,12 +202,12 @@ class BestForGoal:
 
 @lru_cache(maxsize=4)
 def best_for_goal(goal: int, pair_kicker: bool) -> BestForGoal:
-    """The best play for a goal; it takes about a second for one of 1,125."""
+    """The best play for a goal; computing it takes about a second for a goal of 1,125."""
     return BestForGoal(goal, pair_kicker)
 
 
 def _classes(pair_kicker: bool) -> tuple[Floats, Floats]:
-    """The probability of each class, and of each of `OUTCOMES` together with it if it is played."""
+    """The probability of each class, and of each class with each of `OUTCOMES` if it is played."""
     classes = hand_classes(pair_kicker)
     weights = np.array([one.size for one in classes]) / HANDS
     paid = np.array([one.counts for one in classes]) / DEALERS_HANDS
@@ -215,7 +215,7 @@ def _classes(pair_kicker: bool) -> tuple[Floats, Floats]:
 
 
 def _by_hundred(gains: Floats, weights: Floats, paid: Floats) -> HandPlay:
-    """A play that treats hands alike which are alike for chips."""
+    """Group hands into hundredths by their gain in chips; a group is played or folded together."""
     order = np.argsort(gains)
     groups = np.minimum(np.cumsum(weights[order]) * _HUNDRED, _HUNDRED - 1).astype(int)
     member = np.eye(_HUNDRED)[groups]
@@ -229,5 +229,5 @@ def _after(cash: Integers, antes: Integers, goal: int) -> Integers:
 
 
 def _padded(values: Floats) -> Floats:
-    """By cash from 0 to the goal."""
+    """Extend values to every cash from 0 to the goal."""
     return np.concatenate((np.zeros(LEAST_CASH), values, [1.0]))

@@ -1,13 +1,13 @@
-"""What hands, answers and luck are worth in three card poker, exactly (rulebook, section T).
+"""The exact value of hands, answers and luck in three card poker (rulebook, section T).
 
-A play or a fold is judged by what the hand brings on average. An ante is judged where a match has a
-goal, by how much less likely the goal is reached if all that follows is played best. Near the end
-of a match the rounds that are left would decide too, so antes are not judged there.
+A play or fold is judged by the mean payoff of the hand. An ante is judged where a match has a goal,
+by how much it lowers the probability of the goal if all that follows is played best. Near the end
+of a match the number of rounds left would matter too, so antes are not judged there.
 
-The player's hand is worth what the better of playing and folding brings on average over all hands
-that the dealer may have. The dealer's hand is then worth what it pays for the answer that was
-given. All is counted in antes, as a bot may make its ante depend on its cash and a match may end
-broke. Without luck a round brings the value of the game less what the answer gave away.
+The value of the player's hand is the better of the mean payoffs of playing and folding, over all
+hands that the dealer may have. The luck of the dealer's hand is what it pays for the given answer,
+compared with that mean. All is counted in antes, as a bot's ante may depend on its cash and a match
+may end broke. Without luck a round brings the value of the game minus what the answer gave away.
 """
 
 from __future__ import annotations
@@ -54,30 +54,30 @@ __all__ = [
 ]
 
 BEST = Fraction(-35_253_012, HANDS * DEALERS_HANDS)
-"""What a round brings on average who plays best, in antes; `pair_kicker` does not change it, as
+"""The mean payoff of a round with the best play, in antes; `pair_kicker` does not change it, as
 all pairs are played."""
 
 UNIT = "% of the ante"
-_PERCENT = Fraction(100, DEALERS_HANDS)  # of the ante, in what a `HandClass` counts costs in
+_PERCENT = Fraction(100, DEALERS_HANDS)  # of the ante, per unit of the costs in a `HandClass`
 
 MOST_FOR_BEST = 2500
-"""Beyond this goal the best play for it is not computed: that would take more than some seconds."""
+"""The best play is not computed for higher goals: that would take more than some seconds."""
 
-_NEAR = 1e-4  # of the probability: what the limit of rounds may change where antes are judged
-# What `?!`, `?` and `??` cost more than. In antes: Q-6-3 costs 0.003 if it is played, 5-3-2 0.26,
-# and a pair 1.2 or more if it is folded. In % of reaching the goal: an ante of 10 with a cash of
-# 1,000 and a goal of 1,125 costs 0.11, one of 100 1.9, one of 200 8.3.
+_NEAR = 1e-4  # of the probability: antes are judged where the limit of rounds changes no more
+# Costs above which a mistake is `?!`, `?`, `??`. In antes: playing Q-6-3 costs 0.003, playing 5-3-2
+# 0.26, and folding a pair 1.2 or more. In % of reaching the goal: with a cash of 1,000 and a goal
+# of 1,125 an ante of 10 costs 0.11, one of 100 1.9, one of 200 8.3.
 _PLAY_GRADES = 0.0, 0.1, 0.3
 _GOAL_GRADES = 0.1, 1.0, 5.0
 
 
 class ThreeCardPokerEvaluator(Evaluator):
-    """A match of three card poker; what must be known of it is in the questions."""
+    """Evaluates a match of three card poker; the questions say all that it needs."""
 
     def __init__(self, settings: ThreeCardPokerSettings, seat: int | None = None) -> None:
         super().__init__(settings, seat)
         self._classes = hand_classes(settings.pair_kicker)
-        self._needed: int | None = None  # rounds, if the goal is to be reached
+        self._needed: int | None = None  # rounds that the goal needs
 
     def worths(self, question: Question[Any], answer: Any) -> Worths | None:
         if type(question) is Ante:
@@ -117,7 +117,7 @@ class ThreeCardPokerEvaluator(Evaluator):
         if type(news) is not RoundOver:
             return None
         played = self._classes[class_of(news.hand)].mean
-        # Only a fold costs one ante (T6).
+        # Only a fold costs exactly one ante (T6).
         answer = FOLDED if news.outcome == FOLDED else played
         return (max(played, FOLDED) - float(BEST) + news.outcome - answer,)
 
@@ -137,7 +137,7 @@ class ThreeCardPokerEvaluator(Evaluator):
 def hand_cells(
     classes: Sequence[HandClass], hand: Hand, decision: Decision
 ) -> Iterator[tuple[Cell, int]]:
-    """Where a decision counts: by class and by group, with its cost, and as any hand."""
+    """The cells in which a decision counts: its class, its group with the cost, and all hands."""
     number, plays = class_of(hand), decision == "play"
     one = classes[number]
     cost = one.cost_of[plays]
@@ -149,17 +149,17 @@ def hand_cells(
 
 
 def given_away(tally: Tally) -> Fraction:
-    """What mistakes cost on average, in `UNIT`; there must be a hand."""
+    """The mean cost of mistakes, in `UNIT`; there must be a hand."""
     return _PERCENT * tally.done["cost"] / tally.asked["cost"]
 
 
 def _lost(tally: Tally, group: str) -> float:
-    """What mistakes with these hands cost, as a mean over all hands."""
+    """The cost of mistakes with the hands of a group, as a mean over all hands."""
     return float(_PERCENT * tally.done[group, "cost"] / tally.asked["cost"])
 
 
 def weaknesses(tally: Tally) -> tuple[Weakness, ...]:
-    """The groups in which a bot gives something away; costs sum to `given_away`."""
+    """The groups in which a bot makes mistakes; their costs sum to `given_away`."""
     found = [
         Weakness(
             spot=group,

@@ -43,7 +43,7 @@ Deck = Sequence[Card]
 
 
 def match(settings: ThreeCardPokerSettings, decks: Iterator[Deck], board: Scoreboard) -> Rules:
-    """A match: rounds until they are used up, the player is broke or at its goal (T8)."""
+    """Play rounds until they are used up, the player is broke or at its goal (T8)."""
     goal = settings.goal
     for round_number in range(1, settings.rounds + 1):
         cash = settings.stake + board.scores[PLAYER]
@@ -55,7 +55,7 @@ def match(settings: ThreeCardPokerSettings, decks: Iterator[Deck], board: Scoreb
 def play_round(
     round_number: int, cash: int, deck: Deck, settings: ThreeCardPokerSettings, board: Scoreboard
 ) -> Rules:
-    """One round: the ante, the decision, the dealer's hand (T5–T7)."""
+    """Play one round: the ante, the decision, the dealer's hand (T5–T7)."""
     hand: Hand = (deck[0], deck[1], deck[2])
     dealer: Hand = (deck[3], deck[4], deck[5])
 
@@ -82,17 +82,17 @@ def stacked(settings: ThreeCardPokerSettings, decks: Iterable[Sequence[str]]) ->
 
 
 def reached_goal(settings: ThreeCardPokerSettings, score: int) -> float:
-    """1 if a match reached its goal, else 0; without a goal twice the stake counts (K3)."""
+    """1 if a match reached its goal, else 0; if none is set, the goal is twice the stake (K3)."""
     goal, stake = settings.goal, settings.stake
     return float(stake + score >= (2 * stake if goal is None else goal))
 
 
 def league_goal(stake: int) -> int:
-    """The goal of a league that names none: an eighth more than the stake (K3).
+    """The goal of a league that sets none: an eighth more than the stake (K3).
 
-    With the house bots' antes it tells apart how hands are played and how chips are bet. Twice the
-    stake does not: the probability is 0.0003 with an ante of 10 and the best play. All are computed
-    by `python -m tests.tools.league_odds`.
+    With the house bots' antes this goal distinguishes how hands are played and how chips are bet.
+    Twice the stake does not: its probability is 0.0003 with an ante of 10 and the best play. All
+    figures are computed by `python -m tests.tools.league_odds`.
     """
     return stake + max(1, stake // 8)
 

@@ -1,8 +1,8 @@
-"""What playing each hand of three card poker brings: counts over the dealer's hands, and groups.
+"""The payoff of playing each hand of three card poker: counts over the dealer's hands, and groups.
 
-Suits have no order (T1), so the 22,100 hands fall into 1,755 classes that differ in their ranks or
-in which cards share a suit. `table.bin` says for each class how many of the
-dealer's 18,424 hands bring which outcome; `python -m tests.tools.three_card_poker_table` makes it.
+Suits have no order (T1), so the 22,100 hands fall into 1,755 classes, which differ in their ranks
+or in which cards share a suit. `table.bin` says for each class how many of the dealer's 18,424
+hands bring which outcome; `python -m tests.tools.three_card_poker_table` makes it.
 """
 
 from __future__ import annotations
@@ -34,12 +34,12 @@ __all__ = [
 ]
 
 DEALERS_HANDS = 18_424
-"""How many hands the dealer may have, given the player's: 49 cards, 3 of them."""
+"""How many hands the dealer may have, given the player's: 3 of the other 49 cards."""
 HANDS = 22_100
 """How many hands the player may have."""
 CLASSES = 1755
 OUTCOMES = (-2, 0, 1, 2)
-"""What a hand that is played may bring, in antes (T6), in the order of the counts."""
+"""The payoffs of a hand that is played, in antes (T6), in the order of the counts."""
 TABLE_FILE = "table.bin"
 """Beside this module: by `pair_kicker`, class and outcome a little-endian number of 16 bits."""
 
@@ -57,23 +57,23 @@ GROUPS = (
     "jack-high",
     "ten-high or lower",
 )
-"""Groups of hands that people know, the best first."""
+"""Groups of hands under their usual names, the best first."""
 LINE = 9
 """The first of `GROUPS` that the best play folds."""
 _FLOORS = (
     *((5,), (4,), (3,), (2,), (1,), (0, 14), (0, 13), (0, 12, 7), (0, 12, 6, 4)),
     *((0, 12), (0, 11), (0,)),
-)  # the strengths that each group begins with
+)  # the lowest strength of each group
 
 
 class HandClass(msgspec.Struct, frozen=True):
-    """Hands that differ in the names of their suits only.
+    """Hands that differ only in the names of their suits.
 
     Attributes:
         hand: one of them.
         size: how many they are.
-        counts: how many of the dealer's hands bring which of `OUTCOMES`, if they are played.
-        group: their place in `GROUPS`.
+        counts: by outcome in `OUTCOMES`, how many of the dealer's hands bring it after a play.
+        group: the index of their group in `GROUPS`.
     """
 
     hand: Hand
@@ -83,23 +83,23 @@ class HandClass(msgspec.Struct, frozen=True):
 
     @property
     def gain(self) -> int:
-        """What playing brings more than folding, in antes, in sum over the dealer's hands (T6)."""
+        """The gain of playing over folding, in antes, summed over the dealer's hands (T6)."""
         two_lost, _, won, two_won = self.counts
         return DEALERS_HANDS - 2 * two_lost + won + 2 * two_won
 
     @property
     def mean(self) -> float:
-        """What playing brings on average, in antes."""
+        """The mean payoff of playing, in antes."""
         return (self.gain - DEALERS_HANDS) / DEALERS_HANDS
 
     @property
     def cost_of(self) -> tuple[int, int]:
-        """What folding and playing cost against the better of them, in the same unit."""
+        """The costs of folding and of playing, against the better one, in the unit of `gain`."""
         return max(0, self.gain), max(0, -self.gain)
 
 
 def group_of(hand: Sequence[Card]) -> int:
-    """The place of a hand in `GROUPS`."""
+    """The index of a hand's group in `GROUPS`."""
     worth = strength(hand)
     return next(group for group, floor in enumerate(_FLOORS) if worth >= floor)
 
@@ -131,7 +131,7 @@ def hand_classes(pair_kicker: bool) -> tuple[HandClass, ...]:
 
 
 def _shape(hand: Hand) -> object:
-    """What a hand's class has in common: the ranks, and which of them share a suit."""
+    """What all hands of a class share: the ranks, and which of them have the same suit."""
     a, b, c = sorted(hand, key=_rank)
     return a[0] + b[0] + c[0], *(x[0] + y[0] for x, y in ((a, b), (a, c), (b, c)) if x[1] == y[1])
 
