@@ -1,6 +1,6 @@
-"""An elimination while it is played: who is still in, and who is out since which stage (K2).
+"""An elimination while it is played: who is still in, and who went out in which stage (K2).
 
-The schedule draws the tables again, so that only the seed and the results so far are needed. Pure.
+The schedule draws the tables again, so only the seed and the results so far are needed. Pure.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ class StageStatus(StrEnum):
 
 
 class BracketRow(msgspec.Struct, frozen=True, kw_only=True):
-    """A bot's line in an elimination that is being played."""
+    """A bot's line in an elimination that is still being played."""
 
     name: str
-    stage: int  # its last, from 1; 0 if it was not there when the competition started
+    stage: int  # the last that it played, from 1; 0 if it was absent when the competition started
     stands: StageStatus
     eliminated: Termination | None = None  # its offence
     version: str | None = None  # the latest that has played a match that counts; None without any
@@ -51,7 +51,7 @@ class BracketStage(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Bracket:
-    """An elimination to which results are added, in any order within a stage.
+    """An elimination to which results are added; within a stage in any order.
 
     Raises UsageError if it cannot be drawn: no seed, or no names for house bots.
     """
@@ -68,7 +68,7 @@ class Bracket:
         self._out: dict[str, BracketRow] = {}
         self._past: list[BracketStage] = []
         self._byes = self._resting()
-        self.ranking: Ranking = ()  # empty before the end
+        self.ranking: Ranking = ()  # empty until the end
 
     def add(self, pairing: Pairing, result: Result) -> None:
         """Add the result of a table; raises `ArenaError` if no such table has been drawn."""
@@ -88,7 +88,7 @@ class Bracket:
         return (*self._past, self._present())
 
     def rows(self) -> tuple[BracketRow, ...]:
-        """The bots that are in, in the order of entry, those that are out, and the absent."""
+        """The bots that are in, in the order of entry, then those that are out, then the absent."""
         out = sorted(self._out.values(), key=lambda row: (-row.stage, row.eliminated is not None))
         left = (name for name in self._players if name not in self._out)
         return (
@@ -109,7 +109,7 @@ class Bracket:
         )
 
     def _resting(self) -> tuple[str, ...]:
-        """The bots that are in and sit at no table, when a stage begins."""
+        """The bots that are in but sit at no table when a stage begins."""
         seated = {name for table in self._tables for name in table.players}
         out = {*seated, *self._out}
         return tuple(name for name in self._players if name not in out)
@@ -148,7 +148,7 @@ class Bracket:
 
 
 def reached(ranking: Ranking) -> Iterator[tuple[RankingPlace, str]]:
-    """Every place, with the name of its bots' last stage: a number, or `final`."""
+    """Yield every place with the name of the last stage its bots played: a number, or `final`."""
     last = max((placed.stage for placed in ranking), default=0)
     has_final = any(placed.score is not None for placed in ranking)
     for placed in ranking:

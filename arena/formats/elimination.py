@@ -26,7 +26,7 @@ Teams: TypeAlias = Mapping[str, str]
 NO_TEAMS: Teams = MappingProxyType({})
 
 Group: TypeAlias = tuple[tuple[str, ...], bool]
-"""Names that share a place, and whether it was an offence that ended it for them."""
+"""Names that share a place, and whether an offence put them out."""
 
 
 def elimination(
@@ -77,12 +77,12 @@ def elimination(
 
 
 def advancing(game: Game) -> int:
-    """How many go on from a table before the final, if none of them are level."""
+    """How many seats advance from a table before the final, without ties."""
     return max(1, game.seats // 2) if game.advancing is None else game.advancing
 
 
 def advanced(game: Game, result: Result) -> frozenset[int]:
-    """The seats that go on from a table before the final (H11–H13); an offender never does."""
+    """The seats that advance from a table before the final (H11–H13); an offender never does."""
     scores = result.scores
     seats = frozenset(range(len(scores))) - set(result.out)
     if game.survivors is not None:
@@ -94,10 +94,11 @@ def advanced(game: Game, result: Result) -> frozenset[int]:
 
 
 def saved(game: Game, players: Sequence[str], result: Result, teams: Teams) -> tuple[str, ...]:
-    """The team-mates that an offence has saved at a table before the final, by seat (K2).
+    """The team-mates that an offence saved at a table before the final, by seat (K2).
 
-    They advance (H13), though with the scores as they stood they were not clear of the cut (H11).
-    To offend at once, when all are level, saves most of all. It is for the instructor to judge.
+    They advance (H13), though by the scores at that moment they were not safely above the cut
+    (H11). An offence at the start, when all are level, saves the most. The instructor judges such
+    cases.
     """
     offender = result.offender
     team = None if offender is None else teams.get(players[offender])
@@ -108,7 +109,7 @@ def saved(game: Game, players: Sequence[str], result: Result, teams: Teams) -> t
         player
         for seat, player in enumerate(players)
         if seat != offender
-        # A seat that is level with one beyond the cut is not sure to advance.
+        # A seat that ties with a seat below the cut is not sure to advance.
         and sum(other >= scores[seat] for other in scores) > advancing(game)
         and teams.get(player) == team
     )
@@ -139,7 +140,7 @@ def _elimination(
         dropped = [(_among(left, beaten), False), (_among(left, offenders), True)]
         below = _places(dropped, stage, better=len(through)) + below
         left = _among(left, through)
-        if not left:  # nobody came
+        if not left:  # every bot was absent
             return tuple(below)
 
     stage += 1
@@ -153,7 +154,7 @@ def _elimination(
 def _draw(
     seats: int, left: Sequence[str], stream: Stream, byes: Counter[str], teams: Teams
 ) -> tuple[Sequence[str], Sequence[Sequence[str]]]:
-    """Who has a bye, and who plays at every table, by seat, as `elimination` says."""
+    """Draw the byes, and the players of every table by seat, as `elimination` says."""
     count, rest = divmod(len(left), seats)
     lots = _by_lot(left, stream)
     resting = _resting(lots, rest, count, byes, teams)
@@ -168,7 +169,7 @@ def _draw(
 def _resting(
     lots: Sequence[str], count: int, tables: int, byes: Counter[str], teams: Teams
 ) -> list[str]:
-    """Who has a bye: those with the fewest so far, members of teams larger than T first (K2)."""
+    """Draw who has a bye: the bots with the fewest so far, large teams' members first (K2)."""
     resting: list[str] = []
     sizes = Counter(teams[name] for name in lots if name in teams)
     for _ in range(count):
@@ -178,7 +179,7 @@ def _resting(
             size = sizes[teams[name]] if name in teams else 0
             return byes[name], -size if size > tables else 0
 
-        first = min(playing, key=claim)  # of equals the first in lot order
+        first = min(playing, key=claim)  # of equals, the first in lot order
         resting.append(first)
         if first in teams:
             sizes[teams[first]] -= 1
@@ -186,7 +187,7 @@ def _resting(
 
 
 def _team_by_team(players: Sequence[str], teams: Teams) -> list[str]:
-    """The same players, each team together where its first member was."""
+    """The same players, with each team placed together where its first member was."""
     groups: dict[tuple[bool, str], list[str]] = {}
     for player in players:
         team = teams.get(player)
@@ -202,7 +203,7 @@ def _by_lot(players: Sequence[str], stream: Stream) -> list[str]:
 
 
 def _numbered(tables: Sequence[Sequence[str]], played: int) -> Stage:
-    """The tables of a stage; numbers go on from those of earlier stages."""
+    """The tables of a stage; their numbers continue those of earlier stages."""
     return tuple(
         Pairing(number, tuple(table)) for number, table in enumerate(tables, start=played + 1)
     )
@@ -222,7 +223,7 @@ def _results(pairings: Stage, outcomes: Outcomes) -> list[tuple[tuple[str, ...],
 
 
 def _finalists(left: Sequence[str], players: Sequence[str], result: Result) -> list[Group]:
-    """The finalists, best first: by scores, offenders last (J3); house bots have no place (K2)."""
+    """The finalists, best first: by scores, offenders last (J3); house bots get no place (K2)."""
     last = {players[seat] for seat in result.out}
     scores = {
         player: score
@@ -237,7 +238,7 @@ def _finalists(left: Sequence[str], players: Sequence[str], result: Result) -> l
 
 
 def _places(groups: Sequence[Group], stage: int, better: int = 0) -> list[RankingPlace]:
-    """The places of those who were last in this stage, best first, behind `better` others."""
+    """The places of the bots that went out in this stage, best first, behind `better` others."""
     places = []
     for names, offence in groups:
         if names:
@@ -257,5 +258,5 @@ def _scored(
 
 
 def _among(order: Sequence[str], chosen: set[str]) -> tuple[str, ...]:
-    """Those chosen, in the order of entry: a set's own order is random."""
+    """The chosen players in the order of entry, as a set's own order is random."""
     return tuple(player for player in order if player in chosen)

@@ -1,7 +1,7 @@
-"""Estimates how long a competition has to go.
+"""Estimates how long a competition still takes.
 
-Measurements start again after a pause, as its time would be counted as play. Nothing here reads a
-clock; any monotonic one will do.
+Measurements restart after a pause, as the pause would otherwise count as play. Nothing here reads
+a clock; any monotonic clock will do.
 """
 
 from __future__ import annotations
@@ -12,15 +12,15 @@ from typing import NamedTuple
 
 __all__ = ["Left", "Pace", "Workload"]
 
-_LATEST = 100  # matches that tell the pace
+_LATEST = 100  # matches from which the pace is measured
 
-_MARK_S = 1.0  # between marks, from the first of which the speed is measured
+_MARK_S = 1.0  # between marks; the speed is measured from the oldest mark
 _MARKS = 10
-_UNKNOWN = 1.5  # times as long as usual are matches that are longer than all that are over
+_UNKNOWN = 1.5  # how much longer than usual a match is, while none so long has ended
 
 
 class Pace:
-    """The moments at which the latest matches ended, in seconds."""
+    """The pace of a competition, from when its latest matches ended, in seconds."""
 
     def __init__(self) -> None:
         self._ended = deque[float](maxlen=_LATEST)
@@ -33,7 +33,7 @@ class Pace:
         return max(self._ended, default=None)
 
     def left_s(self, matches: int, since: float = 0.0) -> float | None:
-        """How long so many more matches take, in s; None until two have ended since `since`."""
+        """How many seconds the remaining matches take; None until two have ended since `since`."""
         ended = [at for at in self._ended if at >= since]
         if len(ended) < 2:
             return None
@@ -42,16 +42,17 @@ class Pace:
 
 
 class Left(NamedTuple):
-    """What is left of a competition."""
+    """What remains of a competition."""
 
     decisions: float
     per_s: float  # decisions per second
     waits: bool  # whether matches wait for a table
 
     def s(self, beside: Iterable[Left] = ()) -> float:
-        """How long it takes, in seconds, beside others that are played by the same bots.
+        """How many seconds it takes, beside other competitions that the same bots play.
 
-        As long as matches wait, tables go where most is left, so that all end together.
+        While matches wait, free tables go to the competition with the most left, so all end
+        together.
         """
         together = [self, *(left for left in beside if self.waits and left.waits)]
         return sum(left.decisions for left in together) / sum(left.per_s for left in together)
@@ -60,26 +61,26 @@ class Left(NamedTuple):
 class Workload:
     """The decisions of a competition: how many a match takes, and how fast they are made.
 
-    It counts decisions, which come evenly: matches that are played at once end at about the same
-    time. `usual` is the game's own estimate of the decisions of a match; `playing` are those that
-    have been made in each open match.
+    It counts decisions and not ended matches, as matches that begin together end at about the same
+    time. `usual` is the game's own estimate of the decisions of a match; `playing` are the numbers
+    of decisions made so far in each open match.
     """
 
     def __init__(self, usual: float) -> None:
         self._usual = self._each = usual
-        self._marks = deque([(0.0, 0)], maxlen=_MARKS)  # when, and how many had been made
+        self._marks = deque([(0.0, 0)], maxlen=_MARKS)  # the times, and the decisions made by then
         self._made = 0
-        self._lengths = Counter[int]()  # of the matches that were completed
+        self._lengths = Counter[int]()  # of completed matches, with how often
 
     def begin(self, at: float, playing: Iterable[int] = ()) -> None:
-        """It begins, or goes on after a pause."""
+        """Note that play begins, or resumes after a pause."""
         self._marks.clear()
         self._marks.append((at, self._made + sum(playing)))
 
     def ended(self, made: int, at: float, playing: Iterable[int], *, is_whole: bool) -> None:
-        """Note that a match has ended; only a completed one tells how long a match is.
+        """Note that a match has ended; only a completed match tells how long a match is.
 
-        `playing` is read once a second at most.
+        `playing` is read at most once a second.
         """
         self._made += made
         if is_whole:
@@ -91,11 +92,11 @@ class Workload:
                 self._each = self._whole(now)[0]
 
     def rest(self, playing: int, waiting: int) -> float:
-        """About how many decisions are left in so many matches that are played and that wait."""
+        """A rough number of decisions left, given the numbers of open and of waiting matches."""
         return (playing / 2 + max(0, waiting)) * self._each
 
     def left(self, at: float, playing: Collection[int], waiting: int) -> Left | None:
-        """What is left; None until a match is completed, and a decision made since it began."""
+        """What remains; None before a match is completed and a decision made since play began."""
         since, before = self._marks[0]
         made = self._made + sum(playing) - before
         if not self._lengths or made <= 0 or at <= since:
@@ -106,9 +107,9 @@ class Workload:
         return Left(decisions, made / (at - since), waiting > 0)
 
     def _whole(self, playing: Collection[int]) -> dict[int, float]:
-        """How long a match with so many decisions will be in all; with none, how long one is.
+        """The expected length of a match, by the decisions made in it so far.
 
-        At first only the short ones are over, so the estimator is Kaplan and Meier's (1958).
+        At first only short matches are over, so the estimator is Kaplan and Meier's (1958).
         """
         playing = Counter(playing)
         longest = max(self._lengths, default=0)

@@ -1,8 +1,8 @@
 """What follows from a plan's form (rules K): its schedule, its standings, its number of matches.
 
-Round robins, eliminations and leagues have a schedule; a ladder has none, as it pairs the bots that
-are free (`arena/formats/ladder.py`). All but an elimination have standings; its schedule returns a
-ranking. Pure: a plan holds all that these need.
+Round robins, eliminations and leagues have a schedule; a ladder has none, as it pairs whatever
+bots are free (`arena/formats/ladder.py`). All forms but an elimination have standings; the schedule
+of an elimination returns a ranking. Pure: a plan holds everything that these need.
 """
 
 from __future__ import annotations
@@ -50,15 +50,15 @@ def forms_for(game: Game) -> tuple[Form, ...]:
 
 
 def fewest(form: Form) -> int:
-    """How many bots a competition needs; a ladder none, as bots can join it later."""
+    """The fewest bots that a competition needs; none for a ladder, which bots can join later."""
     return {Form.LADDER: 0, Form.LEAGUE: 1}.get(form, 2)
 
 
 def schedule_of(plan: Plan) -> Schedule:
-    """The schedule of the competition, from its first stage on.
+    """The schedule of the competition from its first stage on.
 
     Raises UsageError for a game that is not played in this form, a ladder, too few bots, a bot
-    twice, fewer than one match; for an elimination also no seed, or too few house names.
+    entered twice, or fewer than one match; for an elimination also no seed, or too few house names.
     """
     check_form(plan.rules, plan.form)
     match plan.form:
@@ -77,7 +77,8 @@ def schedule_of(plan: Plan) -> Schedule:
 
 
 def open_stages(plan: Plan) -> OpenStages:
-    """The schedule of the competition from its first stage on, with what may be played at once.
+    """The schedule of the competition from its first stage on, as the stages that may be played
+    now.
 
     Raises what `schedule_of` raises.
     """
@@ -88,7 +89,7 @@ def standings_of(plan: Plan) -> RunningStandings | None:
     """Empty standings for the competition; None for an elimination, which returns a ranking.
 
     Raises UsageError if the game is not played in this form, and NotInstalled for a league whose
-    game is missing, which says what it ranks by.
+    game is missing, as only the game says what the league ranks by.
     """
     if plan.missing is None:
         check_form(plan.rules, plan.form)
@@ -108,13 +109,14 @@ def standings_of(plan: Plan) -> RunningStandings | None:
 
 
 def expected_matches(plan: Plan) -> int | None:
-    """How many matches the competition will have in all; None for a ladder, which is open for ever,
-    for one that goes on until it is settled, and for an elimination whose game is missing.
+    """How many matches the competition will have in all; None if that is unknown.
 
-    For an elimination it is an estimate, without ties and offences.
+    It is unknown for a ladder, which never ends, for a competition that goes on until it is
+    settled, and for an elimination whose game is missing. For an elimination it is an estimate,
+    without ties and offences.
     """
     if plan.form is Form.ELIMINATION and plan.missing is not None:
-        return None  # only its rules say how many go on from a table
+        return None  # only the rules say how many advance from a table
     if plan.settle:
         return None
     bots = len(plan.players)
@@ -131,7 +133,7 @@ def expected_matches(plan: Plan) -> int | None:
 
 
 def expected_tables(game: Game, bots: int) -> int:
-    """How many tables an elimination has if all but `advancing` drop out at each of them."""
+    """How many tables an elimination has if exactly `advancing` bots advance from each of them."""
     tables = 1
     while bots > game.seats:
         drawn = bots // game.seats
@@ -141,7 +143,7 @@ def expected_tables(game: Game, bots: int) -> int:
 
 
 def _fits(game: Game, form: Form) -> tuple[bool, str]:
-    """Whether the game can be played in that form, and which can."""
+    """Whether the game can be played in that form, and the words for the games that can."""
     match form:
         case Form.ROUND_ROBIN:
             return game.seats == 2, "a game for 2"
@@ -154,7 +156,7 @@ def _fits(game: Game, form: Form) -> tuple[bool, str]:
 
 
 def _stream(plan: Plan) -> Stream:
-    """What an elimination's tables are drawn from; without a seed anybody could predict them."""
+    """The stream for an elimination's draws; without a seed anybody could predict the tables."""
     try:
         seed = bytes.fromhex(plan.seed)
     except ValueError:

@@ -1,9 +1,10 @@
-"""How sure the mean of a bot's scores is: from the units of its matches where they were added up.
+"""The confidence interval of a bot's mean score, computed from the units of its matches.
 
 A unit, such as a game or a block of hands, is what a match repeats. There are many more units than
-matches, so they say sooner how far chance reaches. Where a match has no sums of its units, as an
-arena of before wrote it or it is shorter than one block, the match is the unit. Units of one match
-may hang together, as bots adapt. So from `ENOUGH` matches on the wider of both intervals counts.
+matches, so they show sooner how large chance is. The match itself is the unit if it has no sums of
+its units, because an older arena wrote it or because it is shorter than one block. Units of one
+match may depend on each other, as bots adapt. So from `ENOUGH` matches on the wider of both
+intervals counts.
 """
 
 from __future__ import annotations
@@ -42,22 +43,22 @@ __all__ = [
     "with_interval",
 ]
 
-_MOST_DIGITS = 6  # of the ends of an interval that people are shown
+_MOST_DIGITS = 6  # of the ends of an interval, as shown
 ENOUGH = 10
-"""Completed matches from which on their own spread is known well enough to be looked at."""
+"""The fewest completed matches whose own spread is a usable estimate."""
 
 _MATCH = "match"
-_FAR = 0.84  # standard deviations that are not passed by chance in 4 of 5 cases
+_FAR = 0.84  # standard deviations: chance exceeds them in 1 of 5 cases
 
 
 class UnitKind(msgspec.Struct, frozen=True):
     """What the units of a competition's matches are.
 
     Attributes:
-        name: what one is called; `match` if the game has no smaller one.
-        block: so many are one value.
-        is_share: whether a unit is won, which is 1, or not, which is 0.
-        rest: what part of a block is left at the end of a match, and in no sum.
+        name: the word for a unit; `match` if the game has no smaller one.
+        block: how many units make one value.
+        is_share: whether the value of a unit is 1 if it is won and 0 if not.
+        rest: the part of a block that is left at the end of a match and is in no sum.
     """
 
     name: str = _MATCH
@@ -71,9 +72,9 @@ class UnitKind(msgspec.Struct, frozen=True):
 
 
 class IntervalUnit(msgspec.Struct, frozen=True):
-    """Of what the intervals of a competition are made.
+    """What the intervals of a competition are computed from.
 
-    `without` is the number of completed matches that have no sums: there the match is the unit.
+    `without` is the number of completed matches that have no sums: for these the match is the unit.
     """
 
     name: str = _MATCH
@@ -81,7 +82,7 @@ class IntervalUnit(msgspec.Struct, frozen=True):
     without: int = 0
 
     def in_words(self) -> str:
-        """The line below a table: what the ranges in it are."""
+        """The line below a table that explains the ranges in it."""
         what = _several(self.name) if self.block == 1 else f"blocks of {self.block} {self.name}s"
         line = (
             "[…]: 95 % intervals, made so that at most 1 in 20 such ranges is wrong; "
@@ -100,13 +101,13 @@ class MatchTally(msgspec.Struct, gc=False):
     """The matches of one bot against another, or against the dealer, added up one at a time.
 
     A large competition has a million of these. `matches` has the values of the completed matches,
-    `units` those of their units, and `lost` is the sum of the values of the others.
+    `units` those of their units, and `lost` is the sum of the values of the other matches.
     """
 
     wins: int = 0
     draws: int = 0
-    losses: int = 0  # both have lost a match to which neither came
-    forgiven: int = 0  # losses by offences of its own
+    losses: int = 0  # both bots lose a match if neither came
+    forgiven: int = 0  # losses by the bot's own offences
     score: int = 0
     points: int = 0
     lost: float = 0.0
@@ -121,7 +122,7 @@ class MatchTally(msgspec.Struct, gc=False):
     def add(
         self, result: Result, seat: int, units: UnitSums | None = None, value: float | None = None
     ) -> None:
-        """Add a match as a seat saw it; its `value` is the score, if none is given."""
+        """Add a match from the view of a seat; its `value` is the score if None is given."""
         value = result.scores[seat] if value is None else value
         is_forgiven = seat in result.out
         if is_forgiven or result.winner not in (None, seat):
@@ -150,8 +151,8 @@ def with_interval(
 ) -> str:
     """`0.645 [0.610, 0.680]`, `3.0 (too few)` without an interval, or a dash without a value.
 
-    `say` writes a number with so many digits after the point: at least `digits`, and as many as the
-    width of the interval needs, so that its ends never look the same.
+    `say` writes a number with the given digits after the point: at least `digits`, and so many that
+    the ends of a narrow interval do not look the same.
     """
     if value is None:
         return "–"
@@ -177,9 +178,10 @@ def unit_kind(plan: Plan) -> UnitKind:
 
 
 def interval_of(parts: Iterable[MatchTally], kind: UnitKind) -> Interval | None:
-    """Of the mean score per completed match, over all `parts`; None if there are too few values.
+    """The interval of the mean score per completed match over all `parts`; None with too few
+    values.
 
-    The parts have the weights that they have in the mean: their matches.
+    Each part has the weight that it has in the mean: its number of matches.
     """
     parts = [part for part in parts if part.matches.count]
     completed = sum(part.matches.count for part in parts)
@@ -201,9 +203,9 @@ def interval_of(parts: Iterable[MatchTally], kind: UnitKind) -> Interval | None:
 
 
 def interval_of_league(tally: MatchTally, *, is_share: bool) -> Interval | None:
-    """Of a league's measure per match that counts; None if there are too few to say anything.
+    """The interval of a league's measure per match that counts; None with too few values.
 
-    Bankrolls are skewed, so that a mean of fewer than `FEWEST` says nothing.
+    Bankrolls are skewed, so fewer than `FEWEST` of them give no interval.
     """
     sample, played = tally.matches, tally.played
     if is_share:
@@ -219,20 +221,20 @@ def interval_of_league(tally: MatchTally, *, is_share: bool) -> Interval | None:
 
 
 def _units(part: MatchTally, kind: UnitKind) -> tuple[int, float | None]:
-    """How many units a part has, and the variance that one has in its mean score per match."""
+    """The number of units of a part, and their variance scaled to its mean score per match."""
     units, matches = part.units or Sample(), part.matches.count
     variance = units.variance
     if kind.is_share:  # smoothed, as `share_of` does it
         won = (units.total + 1) / (units.count + 2)
         variance = won * (1 - won)
     if variance is not None:
-        # Of the units of all matches, also of what is left of each after its last block.
+        # The mean is over all units, also those after the last block of each match.
         variance *= (units.count + kind.rest * matches) * units.count / matches**2
     return units.count, variance
 
 
 def _hang_together(matches: Sequence[MeanPart], units: Sequence[MeanPart], completed: int) -> bool:
-    """Whether matches spread further than independent units let expect in 4 of 5 cases."""
+    """Whether matches spread more than independent units would in 4 of 5 cases."""
     if completed < ENOUGH or completed == sum(part.count for part in units):
         return False
     degrees = completed - len(matches)
@@ -243,7 +245,7 @@ def _hang_together(matches: Sequence[MeanPart], units: Sequence[MeanPart], compl
 
 
 def _variance(parts: Sequence[MeanPart]) -> float | None:
-    """Of the mean over the parts; None if one of them is not known."""
+    """The variance of the mean over the parts; None if that of a part is unknown."""
     total = 0.0
     for part in parts:
         if part.variance is None:
@@ -255,7 +257,7 @@ def _variance(parts: Sequence[MeanPart]) -> float | None:
 def _mean(parts: Sequence[MeanPart]) -> Interval | None:
     if len(parts) != 1:
         return mean_of(parts)
-    [part] = parts  # the same, and at once
+    [part] = parts  # a faster way to the same result
     if part.variance is None:
         return None
     return student(part.mean, sqrt(part.variance / part.count), part.count - 1)

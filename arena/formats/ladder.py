@@ -1,16 +1,16 @@
-"""A ladder: ratings that every match moves, and who plays next (K4).
+"""A ladder: ratings that every match changes, and who plays next (K4).
 
-Ratings are OpenSkill's: of every bot a mean `mu` and an uncertainty `sigma`. A match moves both by
-who came before whom, whatever the margin. The model is Bradley-Terry's, with every two at a table
-compared and the mean of that taken, so that a table of four counts as one match and not as six.
+Ratings are OpenSkill's: each bot has a mean `mu` and an uncertainty `sigma`. A match changes both
+by the order of the players, whatever the margin. The model is Bradley-Terry's: every two at a table
+are compared and the mean is taken, so that a table of four counts as one match and not as six.
 (OpenSkill's Plackett-Luce rates two who share the first place no higher than the third.) The table
-ranks by `mu - 3 * sigma`, which the bot is almost sure to be worth: it starts at 0, and two lucky
+ranks by `mu - 3 * sigma`, a strength that the bot almost surely has: it starts at 0, and two lucky
 matches bring nobody to the top. An offence is a lost match and strikes nobody (J3). A bot that the
 instructor removes is struck, as if its matches had not been played. A new version of a bot keeps
 its `mu`, and its `sigma` becomes at least half of a beginner's.
 
 `pairings` says who plays next. Pure: the same outcomes in the same order give the same ladder.
-OpenSkill is imported with the first match, as that takes long.
+OpenSkill is imported with the first match, as importing it takes long.
 """
 
 from __future__ import annotations
@@ -42,29 +42,29 @@ __all__ = ["Climber", "Ladder", "LadderRow", "pairings"]
 MU = 25.0
 SIGMA = MU / 3
 BETA = SIGMA / 2
-NEW_VERSION = SIGMA / 2  # at least, of a bot that has changed (K4)
+NEW_VERSION = SIGMA / 2  # the least sigma of a bot that has changed (K4)
 CAUTION = 3  # in sigmas; the true value is below `mu - 3 * sigma` once in 740 times
 
 # Penalties of an opponent, added to its distance in the model's own measure (`_FreeBots._apart`).
-# Two bots with certain ratings are EVEN apart if the better one wins two matches of three.
+# Between two bots with certain ratings, the better one wins two of three matches at distance EVEN.
 EVEN = 0.5**0.5
 JUST_MET = EVEN  # for the latest opponent
 MEMORY = 8  # tables, over which that penalty fades; with fewer, cliques form
-GAME_MORE = EVEN / 4  # for every match more than the free bot with the fewest
-MOST_MORE = EVEN / 2  # of that in all: below JUST_MET, or newcomers would stay among themselves
-_MOST_RATINGS = 1000  # of a bot in a history: twice what a screen shows
+GAME_MORE = EVEN / 4  # for each match more than the free bot with the fewest has
+MOST_MORE = EVEN / 2  # for all those: below JUST_MET, or newcomers would stay among themselves
+_MOST_RATINGS = 1000  # per bot in a history: twice what a screen shows
 
 
 class LadderRow(msgspec.Struct, frozen=True, kw_only=True):
     """A bot's line in a ladder."""
 
-    rank: int | None  # shared by equals (1, 1, 3); None if it has not played (K5) or was removed
+    rank: int | None  # shared by equals (1, 1, 3); None before its first match (K5) or if removed
     name: str
-    rating: float = MU - CAUTION * SIGMA  # ranks
+    rating: float = MU - CAUTION * SIGMA  # the order of the ladder
     mu: float = MU  # its estimated strength
     sigma: float = SIGMA  # the standard deviation of `mu`
     played: int = 0  # matches that count
-    wins: int = 0  # in which it was first alone
+    wins: int = 0  # in which it came first alone
     draws: int = 0  # in which it shared the first place
     losses: int = 0
     offences: int = 0  # losses by an offence of its own
@@ -73,11 +73,11 @@ class LadderRow(msgspec.Struct, frozen=True, kw_only=True):
 
 
 Lineup: TypeAlias = frozenset[str]
-"""Who sat at a table."""
+"""The bots at a table."""
 
 
 class Climber:
-    """One bot on the ladder, while it is counted."""
+    """One bot on the ladder, with its past."""
 
     __slots__ = ("chairs", "draws", "losses", "met", "mu", "offences", "sigma", "wins")
 
@@ -85,7 +85,7 @@ class Climber:
         self.mu, self.sigma = MU, SIGMA
         self.wins = self.draws = self.losses = self.offences = 0
         self.chairs = [0] * MOST_SEATS  # by seat, how often it has sat there
-        self.met = deque[Lineup](maxlen=MEMORY)  # who sat at its last tables, the latest first
+        self.met = deque[Lineup](maxlen=MEMORY)  # its last tables, the latest first
 
     @property
     def played(self) -> int:
@@ -97,9 +97,9 @@ class Climber:
 
 
 class Ladder(RunningStandings):
-    """The standings of a ladder; beside `players`, other bots enter by their first match.
+    """The standings of a ladder, ranked by rating.
 
-    They are ranked by rating, and an offence strikes nobody (J3).
+    Bots that are not in `players` enter with their first match. An offence strikes nobody (J3).
     """
 
     line = LadderRow
@@ -111,7 +111,7 @@ class Ladder(RunningStandings):
         self._model: BradleyTerryPart | None = None
 
     def _count(self, players: tuple[str, ...], result: Result, units: UnitSums | None) -> None:
-        """Rate a match by scores, an offender last (J3); those of removed bots do not count.
+        """Rate a match by scores, an offender last (J3); matches of removed bots do not count.
 
         Raises UsageError if it is not a match of two or more different bots.
         """
@@ -122,7 +122,7 @@ class Ladder(RunningStandings):
             )
         if not self._eliminated.keys().isdisjoint(players):
             for name in players:
-                if name not in self._eliminated:  # it is listed, though the match does not count
+                if name not in self._eliminated:  # listed, though the match does not count
                     self._climbers.setdefault(name, Climber())
             return
         climbers = [self._climbers.setdefault(name, Climber()) for name in players]
@@ -141,12 +141,12 @@ class Ladder(RunningStandings):
             climbers[result.offender].offences += 1
 
     def eliminate(self, name: str, termination: Termination) -> None:
-        """Strike a bot; call it before its matches are added, as ratings cannot be undone."""
+        """Strike a bot; call this before adding its matches, as ratings cannot be undone."""
         super().eliminate(name, termination)
         self._climbers.pop(name, None)
 
     def version_changed(self, name: str) -> None:
-        """Another version of a bot is in play. Ignored if the bot has not played."""
+        """Note that another version of a bot is active. Ignored if the bot has not played."""
         climber = self._climbers.get(name)
         if climber is not None:
             climber.sigma = max(climber.sigma, NEW_VERSION)
@@ -158,7 +158,7 @@ class Ladder(RunningStandings):
         return name in self._climbers or name in self._eliminated
 
     def climber(self, name: str) -> Climber:
-        """A bot's past; of an unknown one that of a beginner."""
+        """A bot's past; that of a beginner for an unknown bot."""
         return self._climbers.get(name) or Climber()
 
     def _remaining(self) -> list[str]:
@@ -188,10 +188,10 @@ class Ladder(RunningStandings):
 
 
 class RatingHistory:
-    """How the ratings of a ladder went, and which versions had played when.
+    """How the ratings of a ladder changed, and when each version first played.
 
     Attributes:
-        ratings: by bot (when, rating) after its matches, thinned out where there are many.
+        ratings: by bot (when, rating) after its matches, thinned out if there are many.
         versions: by bot (when, version) at the first match of each version.
     """
 
@@ -200,7 +200,7 @@ class RatingHistory:
         self.versions: dict[str, list[tuple[float, str]]] = {}
 
     def add(self, name: str, at: float, rating: float, version: str | None) -> None:
-        """Note the rating of a bot after a match that was over at a Unix second."""
+        """Add the rating of a bot after a match that ended at a Unix second."""
         points = self.ratings.setdefault(name, [])
         if len(points) >= _MOST_RATINGS:
             del points[1::2]
@@ -218,17 +218,17 @@ def pairings(
     rematch: bool = False,
     slow: Collection[str] = (),
 ) -> Iterator[tuple[str, ...]]:
-    """Who plays next, table after table, until there are not enough free bots for one more.
+    """Say who plays next, table after table, until too few bots are free for another table.
 
-    `free` says how many more matches each bot would take now, 0 while it rests. The bot with the
-    fewest matches chooses first, and of equals the one that is first in `free`. It gets those that
-    are nearest in `mu`; one that it has just met, or that has had more matches than others, gives
-    way to another that is about as near. Open matches, in `playing` in the order in which they
-    began, count as played. Seats even out how often each bot has sat in each.
+    `free` says how many more matches each bot accepts now, 0 while it rests. The bot with the
+    fewest matches chooses first; of equals, the first in `free`. It gets the bots that are nearest
+    in `mu`. A bot that it has just met, or that has had more matches than others, makes way for one
+    that is about as near. Open matches, in `playing` in the order in which they began, count as
+    played. Seats are chosen so that each bot sits in each about equally often.
 
-    Bots that have just met, all at one table, would meet again and again if they are free at the
-    same time and nobody else is. They wait as long as others play or rest, unless `rematch` is set.
-    Nobody waits for bots that are `slow`, as their matches take long.
+    Bots that have just met, all at one table, would meet again and again if they alone are free at
+    the same time. They wait as long as others play or rest, unless `rematch` is set. Nobody waits
+    for bots that are `slow`, as their matches take long.
 
     Tables are tuples of names by seat. Raises UsageError for a game for one.
     """
@@ -237,7 +237,7 @@ def pairings(
 
 
 class _Candidate(msgspec.Struct, kw_only=True):
-    """A bot's past, with the matches that are being played and those just made."""
+    """A bot's past, including the matches being played and those just paired."""
 
     mu: float
     sigma: float
@@ -248,7 +248,7 @@ class _Candidate(msgspec.Struct, kw_only=True):
 
 
 class _FreeBots:
-    """The bots that are free, while tables are made."""
+    """The free bots, while tables are made."""
 
     def __init__(
         self,
@@ -284,24 +284,24 @@ class _FreeBots:
                 self._free[name] -= 1
                 if not self._free[name]:
                     del self._free[name]
-                    self._owners -= Counter([owner_of(name)])  # without those that have none left
+                    self._owners -= Counter([owner_of(name)])  # drops owners with no free bot left
             yield table
 
     def _next(self, seats: int, rematch: bool) -> tuple[str, ...]:
-        """The players of the next table, in any order; empty if there is none."""
-        if len(self._owners) < seats:  # saves trying a thousand names of one owner
+        """Choose the players of the next table, in any order; empty if there is none."""
+        if len(self._owners) < seats:  # avoids trying a thousand names of one owner
             return ()
         for name in sorted(self._free, key=lambda name: self._seen[name].games):
             others = self._nearest(name)
             table = (name, *others[: seats - 1])
             if rematch or not self._is_rematch(table):
                 return table
-            if len(others) >= seats:  # the next nearest instead of the last
+            if len(others) >= seats:  # replace the last by the next nearest
                 return (*table[:-1], others[seats - 1])
         return ()
 
     def _nearest(self, name: str) -> list[str]:
-        """The free opponents, the best first; not its owner's others, which would feed it."""
+        """The free opponents, best first; none of the same owner, as it could lose on purpose."""
         others = [other for other in self._free if owner_of(other) != owner_of(name)]
         fewest = min((self._seen[other].games for other in others), default=0)
 
@@ -316,34 +316,34 @@ class _FreeBots:
         return list(nearest.values())
 
     def _apart(self, name: str, other: str) -> float:
-        """The distance of two bots in the model: the less is known of them, the nearer they are."""
+        """The distance of two bots in the model; uncertain ratings make it smaller."""
         first, second = self._seen[name], self._seen[other]
         return abs(first.mu - second.mu) / sqrt(2 * BETA**2 + first.sigma**2 + second.sigma**2)
 
     def _since(self, name: str, other: str) -> float:
-        """How recently a bot met another: 1 at its last table, less for each before, at last 0."""
+        """How recently a bot met another: 1 at its last table, less for each one before, then 0."""
         for ago, lineup in enumerate(self._seen[name].met):
             if other in lineup:
                 return 1 - ago / MEMORY
         return 0.0
 
     def _is_rematch(self, table: Sequence[str]) -> bool:
-        """Whether these bots play, or have just played, each other, and could wait for others."""
+        """Whether these bots play or just played each other, and others are worth waiting for."""
         lineup = frozenset(table)
         if self._worth_waiting_for <= lineup:
             return False
         return lineup in self._playing or all(self._seen[name].last == lineup for name in table)
 
     def _seated(self, players: Sequence[str]) -> tuple[str, ...]:
-        """The players by seat: in the order in which they have sat in these seats least often.
+        """Seat the players in the order in which they have least often sat in their seats.
 
-        Of several such orders it is the first of `permutations`, which are too many at a large
-        table.
+        Of several such orders it takes the first that `permutations` would give; trying them all
+        would take too long at a large table.
         """
 
         @cache
         def best(left: tuple[str, ...]) -> tuple[int, tuple[str, ...]]:
-            """How often those in the last seats have sat there, and in which order."""
+            """The fewest times these players have sat in the last seats, and the order for that."""
             seat = len(players) - len(left)
             orders = []
             for place, name in enumerate(left):
@@ -372,6 +372,6 @@ def _check(seats: int) -> None:
 
 
 def _ranks(result: Result) -> list[int]:
-    """By seat, how many were better: by scores, and an offender is behind all others (J3)."""
+    """By seat, how many players did better: by scores, with an offender behind all others (J3)."""
     keys = [(seat != result.offender, score) for seat, score in enumerate(result.scores)]
     return [sum(other > key for other in keys) for key in keys]

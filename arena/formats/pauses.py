@@ -1,8 +1,8 @@
 """How long an owner's bots rest on a ladder after an offence (J3).
 
-All bots of an owner rest, as one token may have many names. Each further offence doubles the pause;
-completed matches work offences off, and so does time, so that bad luck is forgotten. It is computed
-from the records alone, so that a restart changes nothing. Pure.
+All bots of an owner rest, as one token may have many names. Each further offence doubles the pause.
+Completed matches cancel offences, and so does time, so that bad luck is forgotten. Pauses are
+computed from the records alone, so a restart changes nothing. Pure.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ __all__ = ["FIRST_S", "LAPSE_S", "LONGEST_S", "MATCHES_EACH", "Pauses"]
 
 FIRST_S = 10.0  # the first pause: as long as a lost connection may delay a match on a ladder
 LONGEST_S = 900.0  # an evening has room for a dozen of these
-MATCHES_EACH = 10  # completed matches in a row that work one offence off
-LAPSE_S = 3600.0  # without an offence, as well: a bot that was mended need not pay next week
+MATCHES_EACH = 10  # completed matches in a row that cancel one offence
+LAPSE_S = 3600.0  # without an offence cancels one, too: a bot fixed since need not pay next week
 _MOST = 8  # offences that count: the eighth reaches LONGEST_S
 
 
 class _Account(msgspec.Struct):
-    """The offences of one owner that count."""
+    """The offences of one owner that still count."""
 
     offences: int = 0
     completed: int = 0  # matches in a row since the latest of them
@@ -36,7 +36,7 @@ class _Account(msgspec.Struct):
         return float(min(FIRST_S * 2 ** (self.offences - 1), LONGEST_S))
 
     def left_s(self, now: float) -> float:
-        """What is left of its pause; none if the clock has been put back since."""
+        """How much of the pause is left, in seconds; 0 if the clock was put back since."""
         left_s = self.until - now
         return left_s if 0 < left_s <= self.pause_s else 0.0
 
@@ -48,10 +48,11 @@ class Pauses:
         self._accounts: dict[str, _Account] = {}
 
     def add(self, players: Sequence[str], result: Result, at: float) -> None:
-        """Count a match that ended `at` Unix seconds; call it in the order in which they ended.
+        """Count a match that ended at `at`, in Unix seconds; call this in the order in which they
+        ended.
 
-        A match that ends while its owner rests began before the pause and does not count: many
-        matches that end by one lost connection are one offence.
+        A match that ends while the owner rests began before the pause, and does not count: many
+        matches ended by one lost connection are one offence.
         """
         offenders = {_owner(players[seat]) for seat in result.out}
         for owner in set(map(_owner, players)):
@@ -73,11 +74,11 @@ class Pauses:
                     del self._accounts[owner]
 
     def left_s(self, owner: str, now: float) -> float:
-        """How long an owner still rests, in seconds, at `now` in Unix seconds."""
+        """How many seconds an owner still rests at `now`, in Unix seconds."""
         account = self._accounts.get(_owner(owner))
         return 0.0 if account is None else account.left_s(now)
 
 
 def _owner(name: str) -> str:
-    """The owner under any spelling: coming back as `ANN` instead of `ann` ends no pause."""
+    """A key for the owner under any spelling: coming back as `ANN` for `ann` ends no pause."""
     return alike(owner_of(name))

@@ -54,16 +54,16 @@ class Pairing(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def is_alone(self) -> bool:
-        """Whether a bot meets itself, which counts in no standings (A10)."""
+        """Whether a bot meets itself; such a match counts in no standings (A10)."""
         return len(self.players) > 1 and len(set(self.players)) == 1
 
 
 class Outcome(msgspec.Struct, frozen=True, gc=False):
-    """What came of a pairing."""
+    """The outcome of a pairing."""
 
     pairing: Pairing
-    result: Result | None  # None if it was not played, as one of them had been eliminated
-    forgiven: tuple[int, ...] = ()  # seats whose offence ended it, but that are not out (J3)
+    result: Result | None  # None if it was not played, as a bot had been eliminated
+    forgiven: tuple[int, ...] = ()  # seats whose offence ended it and was forgiven (J3)
     units: UnitSums | None = None  # of the match, if they were added up
 
 
@@ -72,32 +72,32 @@ class RankingPlace(msgspec.Struct, frozen=True, kw_only=True):
 
     rank: int  # from 1; shared by equals (1, 1, 3)
     names: tuple[str, ...]
-    stage: int  # the last that they were in, from 1
-    offence: bool = False  # whether an offence ended it for them (J3)
-    score: int | None = None  # in the final; None for those who were not in it, or offended
+    stage: int  # the last that they played, from 1
+    offence: bool = False  # whether an offence put them out (J3)
+    score: int | None = None  # in the final; None for bots that did not play it or offended
 
 
 Stage: TypeAlias = tuple[Pairing, ...]
 Outcomes: TypeAlias = tuple[Outcome, ...]
 Ranking: TypeAlias = tuple[RankingPlace, ...]
-"""Best first. Empty for round robins and leagues, where the standings rank."""
+"""Places, best first. Empty for round robins and leagues, which are ranked by standings."""
 
 Schedule: TypeAlias = Generator[Stage, Outcomes, Ranking]
 
 
 class OpenStages:
-    """A schedule while it is run: the stages whose pairings may be played now, the oldest first.
+    """Runs a schedule: holds the stages whose pairings may be played now, the oldest first.
 
     `ahead` says how many stages are drawn before the outcomes of the oldest are known.
 
     Attributes:
-        ranking: what the schedule has returned; None before its end.
+        ranking: the value that the schedule returned; None before its end.
     """
 
     def __init__(self, schedule: Schedule, ahead: int = 0) -> None:
         self.ranking: Ranking | None = None
         self._schedule = schedule
-        self._looked = 0  # so many pairings of the oldest stage had outcomes at the last look
+        self._looked = 0  # pairings of the oldest stage known to have outcomes
         self._open = deque([next(schedule)])
         for _ in range(ahead):
             if stage := schedule.send(()):
@@ -113,7 +113,7 @@ class OpenStages:
         return self._open[0] if self._open else ()
 
     def hear(self, outcomes: Outcomes) -> Stage:
-        """Pass on the outcomes of the oldest stage; returns the next one, empty if there is none.
+        """Send the schedule the outcomes of the oldest stage; returns the next one, empty if none.
 
         At the end `ranking` is set.
         """
@@ -128,7 +128,7 @@ class OpenStages:
         return stage
 
     def follow(self, outcomes: Mapping[int, Outcome]) -> list[Pairing]:
-        """Pass on each oldest stage that is whole, given by number; returns all that is drawn."""
+        """Send the outcomes, by number, of each complete oldest stage; returns new pairings."""
         drawn: list[Pairing] = []
         while (stage := self.oldest) and self._is_whole(stage, outcomes):
             self._looked = 0
@@ -140,19 +140,19 @@ class OpenStages:
             self._looked += 1
         if self._looked < len(stage):
             return False
-        # An outcome may have been taken back since it was looked at.
+        # An outcome may have been withdrawn since.
         missing = (at for at, pairing in enumerate(stage) if pairing.number not in outcomes)
         self._looked = next(missing, len(stage))
         return self._looked == len(stage)
 
 
 def round_robin(players: Sequence[str], matches: int = 1, with_itself: bool = False) -> Schedule:
-    """Every bot meets every other `matches` times, changing seats from one time to the next (K1).
+    """Every bot meets every other `matches` times, with the seats swapped each time (K1).
 
-    With an odd number of matches one of each two sits in seat 0 once more than the other. That is
-    fair where the roles alternate within a match (A2, G4); a game where they do not needs an even
-    number. `with_itself` adds as many matches of each bot against another instance of itself (A10).
-    Raises what `check_entry` raises.
+    With an odd number of matches, one of the two sits in seat 0 once more than the other. That is
+    fair where the roles alternate within a match (A2, G4); other games need an even number.
+    `with_itself` adds as many matches of each bot against another instance of itself (A10). Raises
+    what `check_entry` raises.
     """
     check_entry(players, matches, at_least=1 if with_itself else 2)
     seatings = circle(len(players), matches, with_itself)
@@ -160,9 +160,9 @@ def round_robin(players: Sequence[str], matches: int = 1, with_itself: bool = Fa
 
 
 def circle(count: int, matches: int, with_itself: bool = False) -> list[tuple[int, int]]:
-    """The numbers in seats 0 and 1 of the matches of a round robin among so many bots."""
-    # The circle method: in turn t those meet whose numbers add up to t, so that nobody
-    # sits at two tables of a turn and all are busy from the first turn to the last.
+    """The matches of a round robin, as the indices of the bots in seats 0 and 1."""
+    # The circle method: in turn t those meet whose numbers add up to t. So nobody sits at two
+    # tables of a turn, and all are busy from the first turn to the last.
     return [
         _seating(first, second, meeting)
         for meeting in range(matches)
@@ -179,7 +179,7 @@ def league(players: Sequence[str], matches: int) -> Schedule:
 
 
 def check_entry(players: Sequence[str], matches: int, *, at_least: int) -> None:
-    """Raise UsageError for a name twice, fewer bots than `at_least`, or fewer than one match."""
+    """Raise UsageError for a name entered twice, too few bots, or fewer than one match."""
     twice = [name for name, count in Counter(players).items() if count > 1]
     if twice:
         raise UsageError(f"expected every bot once, got {twice[0]!r} twice")
@@ -190,8 +190,8 @@ def check_entry(players: Sequence[str], matches: int, *, at_least: int) -> None:
 
 
 def _seating(first: int, second: int, meeting: int) -> tuple[int, int]:
-    """Seats 0 and 1: each two alternate, and over its first meetings every bot has each half the
-    time, within one match if their number is odd.
+    """Seats 0 and 1 in a meeting: the two alternate. Over its first meetings every bot has each
+    seat half of the time, or one match more if their number is odd.
     """
     return (first, second) if (second - first + meeting) % 2 else (second, first)
 

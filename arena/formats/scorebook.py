@@ -1,7 +1,7 @@
-"""What the matches of a competition add up to: standings, who is out, verdicts, schedule.
+"""Adds up the matches of a competition: standings, who is out, verdicts, schedule.
 
 The arena feeds a scorebook while it plays, readers feed one from the database, and an audit feeds
-one with what it checks. Pure.
+one with the matches that it checks. Pure.
 """
 
 from __future__ import annotations
@@ -26,15 +26,15 @@ __all__ = ["ScheduleRun", "Scorebook"]
 
 
 class Scorebook:
-    """Adds matches up in the order in which they ended; to take a result back, make another one.
+    """Adds up matches in the order in which they ended; to withdraw a result, make a new scorebook.
 
-    `verdicts` are the offences that are known already. Without `is_ranked` there are no standings:
-    an audit has results that these would not take. A ladder's ratings are noted in its `history`.
+    `verdicts` are the offences known so far. Without `is_ranked` there are no standings: an audit
+    may have results that standings refuse. A ladder's ratings are added to its `history`.
 
     `out` has the bots that play no more, and why: offenders that are not forgiven, and those that
-    the instructor has `removed`. An elimination does not list the removed, as their tables wait for
-    them; a ladder does not list offenders (J3). `versions` has the latest version that has played,
-    of bots that have one.
+    the instructor has `removed`. In an elimination the removed are not in it, as their tables wait
+    for them; on a ladder offenders are not in it (J3). `versions` has the latest version that each
+    bot has played with, if it has versions.
     """
 
     def __init__(
@@ -54,8 +54,8 @@ class Scorebook:
         self._form = plan.form
         self._forgive = plan.forgive
         self._ruled: dict[tuple[str, str], tuple[Ending, str]] = {}
-        self._events: dict[str, set[str]] = {}  # of each bot
-        self._offences: set[str] = set()  # the matches that an offence has ended
+        self._events: dict[str, set[str]] = {}  # by bot
+        self._offences: set[str] = set()  # the matches that an offence ended
         self._forgiven: set[tuple[str, str]] = set()
         self.ruled(verdicts)
         self._standings = standings_of(plan) if is_ranked else None
@@ -69,7 +69,7 @@ class Scorebook:
         return () if self._standings is None else self.with_versions(self._standings.rows())
 
     def with_versions(self, rows: tuple[Any, ...]) -> tuple[Any, ...]:
-        """Rows of standings with the versions that have played."""
+        """Add to rows of standings the versions that have played."""
         if not self.versions:
             return rows
         return tuple(
@@ -83,7 +83,7 @@ class Scorebook:
 
     @property
     def unit(self) -> IntervalUnit | None:
-        """Of what the intervals in `rows` are made; None where there are none."""
+        """What the intervals in `rows` are computed from; None if they have none."""
         return None if self._standings is None else self._standings.unit
 
     @property
@@ -100,10 +100,10 @@ class Scorebook:
         units: UnitSums | None = None,
         versions: Sequence[str | None] = (),
     ) -> tuple[str, ...]:
-        """Count a match that is neither void nor taken back, and return the offenders now out.
+        """Count a match that is neither void nor withdrawn, and return the offenders now out.
 
-        On a ladder nobody is: an offence is a loss and a pause (J3). `units` say how sure a mean
-        is, and nothing else; `versions`, by seat, which version of its bot has played.
+        On a ladder nobody goes out: an offence is a loss and a pause (J3). `units` are only used
+        for intervals; `versions` say, by seat, which version of its bot has played.
         """
         self.played += 1
         players = pairing.players
@@ -121,7 +121,7 @@ class Scorebook:
             if self._history is not None:
                 for name in players:
                     climber = self.ladder.climber(name)
-                    if climber.played:  # else it was removed
+                    if climber.played:  # otherwise it was removed
                         version = self.versions.get(name)
                         self._history.add(name, finished_at, climber.rating, version)
         if self._form is Form.LADDER:
@@ -132,12 +132,12 @@ class Scorebook:
         return struck
 
     def version_changed(self, name: str) -> None:
-        """Another version of a bot is in play on a ladder (K4)."""
+        """Note that another version of a bot is active on a ladder (K4)."""
         if self._standings is not None:
             self.ladder.version_changed(name)
 
     def remove(self, name: str, ended: Termination) -> None:
-        """Take a bot out; on a ladder its matches stay in the others' ratings."""
+        """Take a bot out; on a ladder its matches still count in the others' ratings."""
         self.removed.setdefault(name, ended)
         if self._form is not Form.ELIMINATION:
             self.out.setdefault(name, ended)
@@ -145,14 +145,14 @@ class Scorebook:
                 self._standings.eliminate(name, ended)
 
     def ruled(self, verdicts: Iterable[Verdict]) -> None:
-        """Note verdicts; call it before their matches are added."""
+        """Note verdicts; call this before adding their matches."""
         if self._forgive:
             for verdict in verdicts:
                 event = verdict.event or verdict.match
                 self._ruled[verdict.match, verdict.bot] = verdict.kind, event
 
     def standing(self, verdicts: Iterable[Verdict]) -> list[Verdict]:
-        """The verdicts of matches that count, with `forgiven` as it is until one is taken back."""
+        """The verdicts of the matches that count, with `forgiven` as it is now."""
         return [
             msgspec.structs.replace(
                 verdict, forgiven=(verdict.match, verdict.bot) in self._forgiven
@@ -180,7 +180,7 @@ class Scorebook:
         return kind in FORGIVABLE and len(events) <= self._forgive
 
     def _forgives(self, match: str, name: str) -> bool:
-        """Count the event that ended a match, if a verdict says which; whether it is forgiven."""
+        """Count the event that ended a match, if a verdict names it; return whether forgiven."""
         ruled = self._ruled.get((match, name))
         if ruled is None or ruled[0] not in FORGIVABLE:
             return False
@@ -193,19 +193,19 @@ class Scorebook:
 
 
 class ScheduleRun:
-    """The schedule of a competition, run as far as its results go; a ladder has none.
+    """Runs the schedule of a competition as far as its results allow; a ladder has none.
 
-    Where a stage follows from results, all stages that may be played by then are asked for.
+    If stages depend on results, it asks for the pairings of all stages that may have been played.
     """
 
     def __init__(self, plan: Plan) -> None:
         self.asked: dict[int, Pairing] = {}  # what the schedule asks for, by number
-        self.missing: list[Pairing] = []  # of these, without a result though nobody is out
-        self.ranking: Ranking | None = None  # None if the schedule does not get to its end
+        self.missing: list[Pairing] = []  # those without a result, though neither bot is out
+        self.ranking: Ranking | None = None  # None if the schedule does not reach its end
         self._plan = plan
 
     def run(self, results: Mapping[int, Result], out: Collection[str] = ()) -> None:
-        """Run it with the results that count, until the next stage cannot be drawn.
+        """Run the schedule with the results that count, until the next stage cannot be drawn.
 
         Pairings of bots that are `out` need no result, except in an elimination. Raises UsageError
         if the plan cannot be played.

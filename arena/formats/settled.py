@@ -1,10 +1,10 @@
 """Competitions that go on until they are settled (K6): their schedule and their standings.
 
-The schedule draws blocks. Block k + 1 follows from the outcomes of blocks up to k − 1 alone, so
-that it can be begun while block k is being played; and from outcomes alone, so that an audit draws
-the same blocks again. The standings run the same schedule over the results that they have, and say
-what is sure only of whole blocks: within a block short matches end first, and these may be those
-that one bot wins. What is sure stands in `arena/games/settle.py`. Pure.
+The schedule draws blocks. Block k + 1 depends on the outcomes of blocks up to k − 1 alone, so it
+can begin while block k is played; and on nothing else, so an audit can draw the same blocks again.
+The standings run the same schedule over the results so far, and make claims only from whole blocks:
+within a block short matches end first, and these may be the ones that one bot wins. The statistics
+are in `arena/games/settle.py`. Pure.
 """
 
 from __future__ import annotations
@@ -57,13 +57,13 @@ __all__ = [
 
 RANGES_NOTE = "All rank ranges together are right in 95 of 100 competitions."
 MARKS_NOTE = "Each mark (> better, < worse, = level, ? open) is wrong at most once in 20."
-"""What people are told below a table with rank ranges, and with marks."""
+"""The note below a table with rank ranges and marks."""
 
-_POINTS = 100  # of which `level` is so many
+_POINTS = 100  # the unit of `level` is one of so many points
 
 
 class SettledCell(Cell, frozen=True, kw_only=True):
-    """How one bot has done against another, and what is sure of it: `>`, `<`, `=` or `?`."""
+    """How one bot has done against another, and the mark of the pair: `>`, `<`, `=` or `?`."""
 
     mark: Mark = Mark.OPEN
 
@@ -71,8 +71,8 @@ class SettledCell(Cell, frozen=True, kw_only=True):
 class SettledRow(Row, frozen=True, kw_only=True):
     """A bot's line in a round robin that is settled.
 
-    `share` ranks: the mean over its opponents of the share that it won, a draw half; None if it has
-    met nobody. Its interval of 95 % is from `share_low` to `share_high`. Its rank is surely one
+    `share` ranks: the mean, over its opponents, of the share that it won, with a draw as half; None
+    if it has met nobody. Its 95 % interval is from `share_low` to `share_high`. Its rank is surely
     from `rank_low` to `rank_high`.
     """
 
@@ -91,16 +91,16 @@ class SettledLeagueRow(LeagueRow, frozen=True, kw_only=True):
 
 
 def settled_note(rows: Sequence[object]) -> str:
-    """What the rank ranges and marks of these standings mean; "" if they have none."""
+    """The note that explains the rank ranges and marks of these standings; "" if they have none."""
     if any(isinstance(row, SettledRow) for row in rows):
         return f"{RANGES_NOTE} {MARKS_NOTE}"
     return RANGES_NOTE if any(isinstance(row, SettledLeagueRow) for row in rows) else ""
 
 
 def settled_schedule(plan: Plan) -> Schedule:
-    """The blocks of a competition with `settle`, to be run with one stage ahead.
+    """The blocks of a competition with `settle`; run it with one stage ahead.
 
-    Raises UsageError for a bot twice, too few bots, or fewer than one match.
+    Raises UsageError for a bot entered twice, too few bots, or fewer than one match.
     """
     assert plan.settle, "only such a competition has blocks"
     check_entry(plan.players, plan.matches, at_least=1 if plan.form is Form.LEAGUE else 2)
@@ -121,12 +121,12 @@ def settled_schedule(plan: Plan) -> Schedule:
         outcomes = yield stage
         blocks.add(outcomes)
         blocks.race.strike(_gone(outcomes))
-    yield ()  # nothing more is drawn, and the last block may still be on
+    yield ()  # nothing more is drawn, but the last block may still be played
     return ()
 
 
 def _gone(outcomes: Outcomes) -> frozenset[str]:
-    """The fewest bots that explain why pairings of this block were not played: these are out."""
+    """The fewest bots whose absence explains which pairings of a block were not played."""
     played = {
         name
         for outcome in outcomes
@@ -139,7 +139,7 @@ def _gone(outcomes: Outcomes) -> frozenset[str]:
         if outcome.result is None
     ]
     gone = {name for names in left if len(names) == 1 for name in names}
-    # Of two that have both played nothing here, the one is out that more others wait for.
+    # If neither of a pair has played here, the one is out that is missing in more pairings.
     while left := [names for names in left if names and gone.isdisjoint(names)]:
         waits = Counter(name for names in set(left) for name in names)
         gone |= {name for name, many in waits.items() if many == max(waits.values())}
@@ -147,7 +147,7 @@ def _gone(outcomes: Outcomes) -> frozenset[str]:
 
 
 class _PairBlocks:
-    """The blocks of a round robin."""
+    """Draws the blocks of a round robin."""
 
     def __init__(self, players: Sequence[str], settle: Settling) -> None:
         self._players = tuple(players)
@@ -160,7 +160,7 @@ class _PairBlocks:
         return frozenset(self.race.open_pairs())
 
     def seatings(self, open_: Collection[tuple[str, ...]], size: int) -> Iterator[tuple[str, ...]]:
-        """The matches of a block, so that nobody has two at once and seats change each time."""
+        """The pairings of a block, so that nobody plays two at once and seats change each time."""
         for first, second in circle(len(self._players), size) if open_ else ():
             names = self._players[first], self._players[second]
             if names in open_ or names[::-1] in open_:
@@ -175,7 +175,7 @@ class _PairBlocks:
 
 
 class _LeagueBlocks:
-    """The blocks of a league."""
+    """Draws the blocks of a league."""
 
     def __init__(self, plan: Plan, settle: Settling) -> None:
         game, settings = plan.rules, plan.read_settings()
@@ -205,7 +205,7 @@ class _LeagueBlocks:
 
 
 def _won(result: Result) -> float:
-    """What the first seat of a match has won: 1, 0.5 or 0; a half if both have offended."""
+    """What the first seat of a match won: 1, 0.5 or 0; 0.5 if both offended."""
     if result.out:
         return 0.5 if len(result.out) > 1 else float(result.out[0] != 0)
     return 0.5 if result.winner is None else float(result.winner == 0)
@@ -219,16 +219,16 @@ def _blocks_of(plan: Plan) -> _PairBlocks | _LeagueBlocks:
 
 
 class _Settled(RunningStandings):
-    """Standings that say which ranks are possible, by the schedule run over the results so far.
+    """Standings with the possible ranks, computed by running the schedule over the results so far.
 
-    It is run when somebody looks, not when results come: a bot that was removed is known before the
-    results that it had by then.
+    The schedule is run when the standings are read, not when results come: by then it is known
+    which bots were removed.
     """
 
     def _run(self, plan: Plan) -> None:
         self._stages = OpenStages(settled_schedule(plan), ahead=1)
         self._blocks = _blocks_of(plan)
-        self._results: dict[int, Result] = {}  # of the open blocks
+        self._results: dict[int, Result] = {}  # by pairing number, of the open blocks
 
     def add(self, outcome: Outcome) -> None:
         super().add(outcome)
@@ -236,12 +236,12 @@ class _Settled(RunningStandings):
             self._results[outcome.pairing.number] = outcome.result
 
     def rows(self) -> tuple[Any, ...]:
-        """As of a competition without `settle`; the rank ranges hold for whole blocks."""
+        """The rows as without `settle`, with rank ranges from the whole blocks."""
         self._ranges = self._race().ranges()
         return super().rows()
 
     def _placed(self, line: Any, rank: int) -> Any:
-        """A row with the ranks that are possible; that which was found always is one of them."""
+        """A row with the possible ranks; they always include the rank that was found."""
         possible = self._ranges.get(line.name)
         if possible is not None:
             low, high = min(rank, possible.low), max(rank, possible.high)
@@ -249,7 +249,7 @@ class _Settled(RunningStandings):
         return super()._placed(line, rank)
 
     def _race(self) -> PairRace | LeagueRace:
-        """What is sure by the whole blocks so far, without the bots that are out."""
+        """The race over the whole blocks so far, without the bots that are out."""
         gone = self._eliminated.keys()
         while stage := self._stages.oldest:
             if any(
@@ -269,7 +269,7 @@ class _Settled(RunningStandings):
 class SettledRoundRobin(_Settled, RoundRobin):
     """The standings of a round robin with `settle` (K6): by the mean share over opponents.
 
-    Equals are ranked by their mean score. The share is of all matches.
+    Bots with equal shares are ranked by mean score. The share counts all matches.
     """
 
     line = SettledRow

@@ -1,10 +1,10 @@
-"""The standings of round robins (K1) and of leagues (K3), and what they share with a ladder's.
+"""The standings of round robins (K1) and leagues (K3), and what they share with a ladder's.
 
 Standings take outcomes one at a time and can be read at any moment. They are pure and depend on
-outcomes alone, so that they can be computed again from the record. Offenders are struck from
-everyone's standings and listed at the end (J3). `error` is one standard error, from the scores of
-matches; `arena/games/statistics.py` says what it means. `interval` is what people are shown: it
-holds the true mean in 19 of 20 cases, and `arena/formats/intervals.py` says of what it is made.
+outcomes alone, so they can be computed again from the record. Offenders are struck from everyone's
+standings and listed at the end (J3). `error` is one standard error of the mean score of matches;
+see `arena/games/statistics.py`. `interval` is what people are shown: it contains the true mean in
+19 of 20 cases; `arena/formats/intervals.py` says what it is computed from.
 """
 
 from __future__ import annotations
@@ -48,59 +48,59 @@ class Cell(msgspec.Struct, frozen=True, kw_only=True):
     """How one bot has done against another."""
 
     played: int = 0  # matches that count
-    completed: int = 0  # the others ended by an offence that was forgiven (J3)
+    completed: int = 0  # the others ended by a forgiven offence (J3)
     wins: int = 0
     draws: int = 0
-    losses: int = 0  # both have lost a match to which neither came
-    forgiven: int = 0  # losses by offences of its own
+    losses: int = 0  # both bots lose a match if neither came
+    forgiven: int = 0  # losses by the bot's own offences
     score: int = 0  # in the unit of the rulebook's "Scores" paragraph
     mean: float | None = None  # score per completed match; None if there is none
-    error: float | None = None  # standard, of `mean`; None while it met any opponent only once
+    error: float | None = None  # standard, of `mean`; None if it met every opponent only once
     points: int = 0  # of games that count points beside the score (G15)
-    interval: Bounds | None = None  # of `mean`; None while there are too few values to say
-    level: float | None = None  # how sure `interval` is: 0.95
-    method: str | None = None  # by which `interval` was computed
+    interval: Bounds | None = None  # of `mean`; None while there are too few values
+    level: float | None = None  # the confidence of `interval`: 0.95
+    method: str | None = None  # how `interval` was computed
 
 
 class Row(Cell, frozen=True, kw_only=True):
-    """A bot's line in a round robin: what it has done in all."""
+    """A bot's line in a round robin: its results over all opponents."""
 
     rank: int | None  # shared by equals (1, 1, 3); None if eliminated or nothing counts
     name: str
     eliminated: Termination | None = None  # its offence
-    not_there: bool = False  # it does not take part, as it had not come when this started
+    not_there: bool = False  # it does not take part, as it was absent at the start
     version: str | None = None  # the latest that has played a match that counts; None without any
 
 
 class LeagueRow(msgspec.Struct, frozen=True, kw_only=True):
     """A bot's line in a league.
 
-    `value` ranks: the league's measure per match that counts; None if there is none. A match lost
-    by an offence counts as one without success: it is in no share, and has no gain.
+    `value` ranks: the mean of the league's measure over the matches that count; None if there are
+    none. A match lost by an offence counts as a failure: it adds nothing to a share, and no gain.
     """
 
     rank: int | None  # shared by equals (1, 1, 3); None if eliminated or nothing counts
     name: str
     played: int = 0  # matches that count
-    forgiven: int = 0  # of these, lost by an offence that was forgiven (J3)
+    forgiven: int = 0  # those lost by an offence that was forgiven (J3)
     value: float | None = None
     error: float | None = None  # standard, of `value`, from completed matches; None if unknown
     score: int = 0  # won or lost in all matches
     eliminated: Termination | None = None  # its offence
-    not_there: bool = False  # it does not take part, as it had not come when this started
+    not_there: bool = False  # it does not take part, as it was absent at the start
     version: str | None = None  # the latest that has played a match that counts; None without any
-    interval: Bounds | None = None  # of `value`; None while there are too few matches to say
-    level: float | None = None  # how sure `interval` is: 0.95
-    method: str | None = None  # by which `interval` was computed
+    interval: Bounds | None = None  # of `value`; None while there are too few matches
+    level: float | None = None  # the confidence of `interval`: 0.95
+    method: str | None = None  # how `interval` was computed
 
 
 class RunningStandings(ABC):
     """What all forms share: who takes part, who is out, which outcomes count, how rows are ranked.
 
-    `not_there` are those who had not come when it started; they are listed at the end.
+    `not_there` are the bots that were absent at the start; they are listed at the end.
     """
 
-    line: type[Any]  # of what the rows are
+    line: type[Any]  # the type of the rows
     strikes = True  # whether an offence that is not forgiven eliminates
 
     def __init__(self, players: Sequence[str], not_there: Sequence[str] = ()) -> None:
@@ -109,7 +109,7 @@ class RunningStandings(ABC):
         self._eliminated: dict[str, Termination] = {}
 
     def add(self, outcome: Outcome) -> None:
-        """Count an outcome, unless unplayed or void; an offence that is not forgiven eliminates."""
+        """Count an outcome if it was played and is not void; an unforgiven offence eliminates."""
         result = outcome.result
         if result is None or result.termination.kind is Ending.VOID:
             return
@@ -125,15 +125,15 @@ class RunningStandings(ABC):
 
     @property
     def unit(self) -> IntervalUnit | None:
-        """Of what the intervals in the rows are made; None where there are none."""
+        """What the intervals in the rows are computed from; None if they have none."""
         return None
 
     def cross_table(self) -> dict[str, dict[str, Cell]]:
-        """Row bot → column bot → how the first did against the second; only of a round robin."""
+        """Row bot → column bot → results of the first against the second; only in a round robin."""
         return {}
 
     def rows(self) -> tuple[Any, ...]:
-        """Best first; at the end those without a match, the eliminated, the absent."""
+        """The rows, best first; at the end bots without a match, the eliminated, the absent."""
         remaining = self._remaining()
         lines = {name: self._line(name, remaining) for name in remaining}
         played = [name for name in remaining if lines[name].played]
@@ -149,15 +149,15 @@ class RunningStandings(ABC):
 
     @abstractmethod
     def _count(self, players: tuple[str, ...], result: Result, units: UnitSums | None) -> None:
-        """Count a match that was completed, or ended by offences that strike nobody."""
+        """Count a match that was completed, or was ended by an offence that strikes nobody."""
 
     @abstractmethod
     def _line(self, name: str, remaining: Collection[str]) -> Any:
-        """The row of a bot, as yet without a rank."""
+        """Make the row of a bot, without its rank."""
 
     @abstractmethod
     def _ranked(self, played: list[str], lines: Mapping[str, Any]) -> list[tuple[int, str]]:
-        """The names of those who have played, with their ranks."""
+        """The ranks and names of the bots that have played."""
 
     def _placed(self, line: Any, rank: int) -> Any:
         return msgspec.structs.replace(line, rank=rank)
@@ -169,7 +169,8 @@ class RunningStandings(ABC):
 class RoundRobin(RunningStandings):
     """The standings of a round robin (K1): by wins, then score.
 
-    A match of a bot against itself is in the cross table as its first seat saw it, and in no row.
+    A match of a bot against itself is in the cross table from the view of its first seat, and in no
+    row.
     """
 
     line = Row
@@ -183,14 +184,14 @@ class RoundRobin(RunningStandings):
         super().__init__(players, not_there)
         self._tallies: dict[tuple[str, str], MatchTally] = {}
         self._kind = kind
-        self._without = 0  # completed matches without sums of units that the game has
+        self._without = 0  # completed matches that lack sums of units, though the game has units
 
     @property
     def unit(self) -> IntervalUnit:
         return IntervalUnit(self._kind.name, self._kind.block, self._without)
 
     def cross_table(self) -> dict[str, dict[str, Cell]]:
-        """Row bot → column bot → how the first did against the second, without the eliminated."""
+        """Row bot → column bot → results of the first against the second; no eliminated bots."""
         remaining = self._remaining()
         return {
             name: {
@@ -204,7 +205,7 @@ class RoundRobin(RunningStandings):
     def _count(self, players: tuple[str, ...], result: Result, units: UnitSums | None) -> None:
         first, second = players
         if self._kind.is_match:
-            units = None  # the rules that say what the units are may be missing
+            units = None  # the rules that define the units may be missing
         elif units is None and not result.out:
             self._without += 1
         self._tally(first, second).add(result, 0, units)
@@ -218,7 +219,7 @@ class RoundRobin(RunningStandings):
         return tally
 
     def _met(self, name: str, remaining: Collection[str]) -> list[MatchTally]:
-        """What a bot has done against each opponent that it has met."""
+        """A bot's results against each opponent that it has met."""
         return [
             tally
             for other in remaining
@@ -232,7 +233,7 @@ class RoundRobin(RunningStandings):
         return ranked(played, lambda name: (lines[name].wins, lines[name].score))
 
     def _total(self, tallies: Sequence[MatchTally]) -> dict[str, Any]:
-        """The sum over opponents; error and interval leave out how these differ: no chance."""
+        """The sum over opponents; differences between opponents are no chance, so no error."""
         samples = [tally.matches for tally in tallies if tally.matches.count]
         completed = sum(sample.count for sample in samples)
         error = error_of_sum(sample.error_of_total for sample in samples)
@@ -247,7 +248,7 @@ class RoundRobin(RunningStandings):
 
 
 class League(RunningStandings):
-    """The standings of a league (K3): by its measure's mean, with the settings of all matches."""
+    """The standings of a league (K3): by the mean of its measure."""
 
     line = LeagueRow
 
@@ -291,9 +292,9 @@ class League(RunningStandings):
 
 
 def league_value(measure: Measure, settings: Settings, result: Result) -> float:
-    """What a match of a league counts; one that was lost by an offence reached nothing (J3).
+    """The value of a match in a league; a match lost by an offence reached nothing (J3).
 
-    Nobody may gain by leaving a match. Against the dealer the whole stake is lost by now.
+    Nobody may gain by leaving a match: against the dealer the whole stake is already lost then.
     """
     [score] = result.scores
     if not result.out:
@@ -302,15 +303,15 @@ def league_value(measure: Measure, settings: Settings, result: Result) -> float:
 
 
 def _said(interval: Interval | None) -> dict[str, Any]:
-    """The fields of a row that say how sure its mean is."""
+    """The fields of a row for the interval of its mean."""
     if interval is None:
         return {}
     return {"interval": interval.bounds, "level": interval.level, "method": interval.method}
 
 
 def _error_of_share(sample: Sample) -> float | None:
-    # As if one more match had reached the goal and one more had not (T10): if none of a few has,
-    # that does not prove that none will.
+    # As if one more match had reached the goal and one more had not (T10): none of a few does not
+    # prove that none will.
     if not sample.count:
         return None
     smoothed = (sample.total + 1) / (sample.count + 2)
@@ -318,7 +319,7 @@ def _error_of_share(sample: Sample) -> float | None:
 
 
 def ranked(names: Iterable[str], key: Callable[[str], Key]) -> list[tuple[int, str]]:
-    """(rank, name) by the key, the greatest first; equals share a rank, in the order of entry."""
+    """(rank, name) pairs, the greatest key first; equals share a rank, in the order of entry."""
     places: list[tuple[int, str]] = []
     for place, name in enumerate(sorted(names, key=key, reverse=True), start=1):
         level = bool(places) and key(places[-1][1]) == key(name)

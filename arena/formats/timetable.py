@@ -1,11 +1,11 @@
-"""When a competition is due: `at = …` of a `[[run]]`, and what becomes of missed moments (K5).
+"""When a competition is due: `at = …` of a `[[run]]`, and how missed moments are treated (K5).
 
-A moment is a date and time (once), a time (every day), or a time on some days of the week. One
-without an offset is local. Where the clocks change, a time that does not exist that day is as much
-later (02:30 is 03:30), and of one that exists twice the first counts.
+A moment is a date and time (once), a time (every day), or a time on some days of the week. A moment
+without an offset is in local time. When the clocks change, a time that does not exist on that day
+is moved by the change (02:30 becomes 03:30); of a time that exists twice, the first counts.
 
-Pure: the present comes in, as a datetime with an offset. Only the machine's time zone is looked up,
-if none is given.
+Pure: the present is passed in, as a datetime with an offset. Only the machine's time zone is looked
+up, if none is given.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from protocol.errors import UsageError, one_line
 __all__ = ["LATEST_S", "Due", "Times", "Weekly", "due", "once", "parse"]
 
 LATEST_S = 3600.0
-"""How late a competition may start, and how long it waits for bots: a class is still there."""
+"""How late a competition may start, and how long it waits for bots: the length of a lesson."""
 
 DAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 EVERY_DAY = tuple(range(7))
@@ -31,7 +31,7 @@ _EXAMPLES = (
 )
 _A_WEEK_AND_A_DAY = 8  # the same weekday again, whatever the clocks do meanwhile
 _START = datetime.fromtimestamp(0, UTC)
-_LAST_YEAR = 9998  # 9999 ends before the last offset does: `datetime` overflows
+_LAST_YEAR = 9998  # 9999 ends before the last offset does, and `datetime` overflows
 
 
 class Weekly(msgspec.Struct, frozen=True):
@@ -42,16 +42,16 @@ class Weekly(msgspec.Struct, frozen=True):
 
 
 class Times(msgspec.Struct, frozen=True):
-    """When something is due."""
+    """The moments at which something is due."""
 
     once: tuple[datetime, ...] = ()  # local, unless they have an offset
     weekly: tuple[Weekly, ...] = ()
-    zone: tzinfo | None = None  # the local one; None: the machine's own
+    zone: tzinfo | None = None  # for local times; None: the machine's own
 
     def next_after(self, moment: datetime) -> datetime | None:
         today = self._local(moment).date()
         days = (today + timedelta(days=n) for n in range(-1, _A_WEEK_AND_A_DAY))
-        # In one zone Python compares the clocks on the wall, which go back in autumn.
+        # In one zone Python compares wall-clock times, which go back in autumn.
         now = moment.timestamp()
         later = (due for due in self._around(days) if due.timestamp() > now)
         return min(later, key=datetime.timestamp, default=None)
@@ -65,20 +65,20 @@ class Times(msgspec.Struct, frozen=True):
         return max(earlier, key=datetime.timestamp, default=None)
 
     def between(self, after: datetime, until: datetime) -> Iterator[datetime]:
-        """All moments later than `after` and not later than `until`, in their order."""
+        """All moments later than `after` and not later than `until`, in order."""
         moment = self.next_after(after)
         while moment is not None and moment.timestamp() <= until.timestamp():
             yield moment
             moment = self.next_after(moment)
 
     def latest_start(self, moment: datetime) -> datetime:
-        """Until when a competition that is due may start: an hour, or its next moment (K5)."""
+        """The latest start of a competition due at `moment`: in an hour, or at the next (K5)."""
         end = moment + timedelta(seconds=LATEST_S)
         following = self.next_after(moment)
         return end if following is None else min(end, following)
 
-    # Not `dateutil.rrule`, which compares clocks on the wall: when the clocks go back in October,
-    # it would answer 2:15 of the second hour with 2:30 of the first, which is over.
+    # Not `dateutil.rrule`, which compares wall-clock times: when the clocks go back in October, it
+    # would answer 2:15 of the second hour with 2:30 of the first, which is over.
     def _around(self, days: Iterator[date]) -> Iterator[datetime]:
         for moment in self.once:
             yield self._local(moment)
@@ -90,8 +90,8 @@ class Times(msgspec.Struct, frozen=True):
     def _local(self, moment: datetime) -> datetime:
         if moment.tzinfo is not None:
             return moment.astimezone(self.zone)
-        # A time that exists twice, or not at all, has two readings: sorted, as zones do not agree
-        # which of them is `fold=0`.
+        # A time that exists twice, or not at all, has two readings. They are sorted, as zones
+        # disagree which of them is `fold=0`.
         first, second = (
             reading.astimezone(self.zone)
             for reading in sorted(
@@ -105,17 +105,17 @@ class Times(msgspec.Struct, frozen=True):
 class Due(msgspec.Struct, frozen=True):
     """What is to be done now."""
 
-    start: datetime | None  # the moment that a competition is to be started for, if any
+    start: datetime | None  # the moment for which to start a competition, if any
     skipped: tuple[datetime, ...]  # missed moments, the earliest first
 
 
 def due(times: Times, now: datetime, played: Collection[float]) -> Due:
-    """What has become due by `now`, which has an offset, and has not been played.
+    """What is due by `now`, which has an offset, and has not been played.
 
-    The last moment is made up for if it is no longer than `LATEST_S` ago. All others since the last
-    that was played are skipped; before the first only dates count, as weekly times have no
-    beginning. `played` are `due_at` of this run's competitions, and moments reported as skipped, in
-    Unix seconds.
+    The last moment still counts if it is at most `LATEST_S` ago. All others since the last one
+    played are skipped. If none was played, only dates count as missed, as weekly times have no
+    beginning. `played` are the `due_at` of this run's competitions, and the moments reported as
+    skipped, in Unix seconds.
     """
     last = times.latest_before(now)
     if last is None or last.timestamp() in played:
@@ -133,7 +133,7 @@ def due(times: Times, now: datetime, played: Collection[float]) -> Due:
 
 
 def once(value: object, zone: tzinfo | None = None) -> datetime:
-    """Read one date and time, which gets an offset; raises UsageError if it is none."""
+    """Read one date and time and give it an offset; raises UsageError for anything else."""
     if not isinstance(value, datetime):
         shown = one_line(repr(value), 60)
         raise UsageError(f"expected a date and time such as 2026-11-23T18:00:00, got {shown}")
@@ -143,7 +143,7 @@ def once(value: object, zone: tzinfo | None = None) -> datetime:
 def parse(value: object, zone: tzinfo | None = None) -> Times:
     """Read `at` as `tomllib` gives it: a date and time, a time, a text, or a list of any of these.
 
-    Raises UsageError if it is none of them, or an empty list.
+    Raises UsageError for anything else, and for an empty list.
     """
     once: list[datetime] = []
     weekly: list[Weekly] = []
@@ -170,7 +170,7 @@ def _date(moment: datetime) -> datetime:
 
 
 def _weekly(text: str) -> Weekly:
-    """`18:00`, `Mon 18:00` or `Mon,Thu 18:00`."""
+    """Read `18:00`, `Mon 18:00` or `Mon,Thu 18:00`."""
     days, space, clock = text.strip().rpartition(" ")
     try:
         at = datetime.strptime(clock, "%H:%M").time()
