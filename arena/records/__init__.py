@@ -1,4 +1,4 @@
 """Finished matches: their documents, their events for spectators, their transcripts, their checks.
 
-Pure: everything follows from the record of a match, played again by the rules.
+Pure: everything is computed from the record of a match, by replaying it with the rules.
 """

@@ -1,7 +1,7 @@
-"""The words for what a view of a match shows, event by event, from the game's vocabulary.
+"""Captions for the events that a view of a match shows, in the words of the game's vocabulary.
 
-A game without a view of its own is told so on the page. A caption is made only of what is handed
-in, so that it tells nobody more than the event itself (J8). Pure.
+The page uses them for a game without a view of its own. A caption is made only from what is passed
+in, so it reveals no more than the event itself (J8). Pure.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _EVERYBODY = "everybody"
 
 
 def seat_names(players: Sequence[str], seats: int) -> tuple[str, ...]:
-    """What to call the seats: by their bots' names, with the seat where two have the same."""
+    """The names of the seats: those of their bots, with the seat number where two are the same."""
     if len(players) != seats:
         return tuple(f"seat {seat}" for seat in range(1, seats + 1))
     return tuple(
@@ -31,7 +31,7 @@ def seat_names(players: Sequence[str], seats: int) -> tuple[str, ...]:
 
 
 def captions_for(game: Game, players: Sequence[str]) -> Captioner | None:
-    """The captions of a match; None if the game has a view of its own, which has its own words."""
+    """The captions of a match; None if the game has its own view, which has its own words."""
     return Captioner(game.vocabulary, players) if game.view is None else None
 
 
@@ -43,13 +43,13 @@ class Captioner:
         self._names = seat_names(players, vocabulary.seats)
 
     def of(self, event: Mapping[str, Any], own: int) -> dict[str, Any]:
-        """The caption of an event of the seat `own`; empty if it is none, as it may be anything.
+        """The caption of an event of the seat `own`; empty for anything that is not a valid event.
 
-        The event is as JSON has it, and an answer has its question beside it.
+        The event is as in JSON, and an answer comes with its question.
         """
         try:
             return self._of(event, own)
-        except Exception:  # a stranger's event may be wrong in any way
+        except Exception:  # an event from outside may be wrong in any way
             return {}
 
     def _of(self, event: Mapping[str, Any], own: int) -> dict[str, Any]:
@@ -68,23 +68,23 @@ class Captioner:
         return {"text": self.answered(seat, question, question.check(event["value"]))}
 
     def asked(self, seat: int, question: Question[Any]) -> str:
-        """What a seat has before it."""
+        """The question that a seat is asked, in words."""
         return self._vocabulary.asked_words(question).asked(self._names[seat], question)
 
     def answered(self, seat: int, question: Question[Any], value: object) -> str:
-        """What a seat does."""
+        """The answer of a seat, in words."""
         words = self._vocabulary.asked_words(question)
         return f"{self._names[seat]} {words.answered(question, value)}"
 
     def told(self, seat: int | None, news: News) -> str:
-        """What has happened, as a seat was told it; None is all seats."""
+        """The news that a seat was told, in words; None is all seats."""
         words = self._vocabulary.told_words(news)
         names = self._names
         who = _EVERYBODY if seat is None and len(names) > 1 else names[seat or 0]
         return _joined(self._opening(words, news), *words.lines(news, names, who))
 
     def told_each(self, run: Sequence[News]) -> str:
-        """What all seats were told, each its own news of one kind: what is alike in all of it."""
+        """The news of one kind that each seat was told, in words: only what is the same in all."""
         first, words = run[0], self._vocabulary.told_words(run[0])
         opening = self._opening(words, first) if _is_alike(words.opening, run) else ""
         text = words.text
@@ -93,12 +93,12 @@ class Captioner:
         return opening
 
     def gains(self, news: News) -> tuple[int, ...] | None:
-        """What a round has brought, by seat, if the news end it."""
+        """By seat, the payoffs of a round, if the news end it."""
         words = self._vocabulary
         return tuple(words.payoffs(news)) if type(news) is words.closes else None
 
     def repeats(self, news: News) -> bool:
-        """Whether news repeat the answer of the seat in their field `seat`."""
+        """Whether the news repeat the answer of the seat in their field `seat`."""
         return self._vocabulary.told_words(news).repeats
 
     def _opening(self, words: Told, news: Any) -> str:
@@ -112,7 +112,7 @@ def _joined(*lines: str) -> str:
 
 
 def _is_alike(text: str, run: Sequence[News]) -> bool:
-    """Whether a text says the same of all news."""
+    """Whether a text is the same for all of the news."""
     fields = {field.removesuffix("_name") for field in fields_in(text)} | fields_in(text)
     known = fields & set(run[0].__struct_fields__)
     return all(getattr(news, field) == getattr(run[0], field) for news in run for field in known)

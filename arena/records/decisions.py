@@ -1,7 +1,8 @@
-"""The decisions of a match, one by one, with what each seat knew, and what they took and cost.
+"""The decisions of a match, one by one, with what each seat knew, and their time and cost.
 
-It is made for programs that look for patterns: `arena.decisions` in Python, and the table that
-`arena export --decisions` writes. It names all that all seats were told, so J8 says who may see it.
+They are for programs that look for patterns: `arena.decisions` in Python, and the table that
+`arena export --decisions` writes. They contain everything that all seats were told, so J8 says who
+may see them.
 """
 
 from __future__ import annotations
@@ -30,12 +31,12 @@ class RecordedDecision(SeatDecision, frozen=True, kw_only=True):
         index, number, round, question, answer, news: as in `SeatDecision`.
         seat: whose decision it is, from 0.
         time_ms: from the question to the answer; None in a match without a clock.
-        luck: what chance gave the seat in this round, and in those before it in which it was not
-            asked, in the unit of the game's luck (`arena/records/luck.py`); a game may measure
-            luck by something longer than a round. It stands at the seat's first decision there and
-            is None at its later ones: the sum lacks what came after its last decision only. It is
-            also None if luck cannot be measured, or the round was not played to its end.
-        cost: what the decision cost; None if it was not asked for, or the game does not judge it.
+        luck: what chance gave the seat in this round and in earlier rounds in which it was not
+            asked, in the unit of the game's luck (`arena/records/luck.py`), which may be measured
+            over longer than a round. It is set at the seat's first decision of the round and None
+            at later ones; what comes after the seat's last decision is missing. Also None if luck
+            cannot be measured, or the round was not played to its end.
+        cost: what the decision cost; None if not requested, or if the game does not judge it.
     """
 
     seat: int
@@ -45,11 +46,11 @@ class RecordedDecision(SeatDecision, frozen=True, kw_only=True):
 
 
 def decisions(record: Record, *, costs: bool = False) -> Iterator[RecordedDecision]:
-    """Replay a record and yield its decisions in their order, a round at a time.
+    """Replay a record and yield its decisions in order, one round at a time.
 
-    With `costs` each is judged as `arena mistakes` does, from what its seat knew: that may take
-    seconds a round. Then it raises `NoAnalysis` if the game cannot judge the match. It raises as
-    `events_of`.
+    With `costs` each decision is judged as by `arena mistakes`, from what its seat knew. That may
+    take seconds per round, and raises `NoAnalysis` if the game cannot judge the match. Other errors
+    are those of `events_of`.
     """
     events = events_of(record)
     game = game_named(record.game, record.package)
@@ -67,7 +68,7 @@ def decisions(record: Record, *, costs: bool = False) -> Iterator[RecordedDecisi
 def _made(
     events: Iterable[Event], seats: int, closes: type[News], judges: list[Judge]
 ) -> Iterator[tuple[Event, RecordedDecision | None]]:
-    """Each event, and the decision that it is."""
+    """Yield each event, and the decision if it is one."""
     heard: list[list[News]] = [[] for _ in range(seats)]
     asked = [0] * seats
     number = 1
@@ -99,9 +100,9 @@ def _made(
 def _with_luck(
     made: Iterable[tuple[Event, RecordedDecision | None]], meter: LuckMeter, seats: int
 ) -> Iterator[RecordedDecision]:
-    """The decisions a round at a time; the first of each seat gets its luck."""
+    """Yield the decisions round by round; the first of each seat gets the luck of the round."""
     waiting: list[RecordedDecision] = []
-    luck = [0.0] * seats  # that is told with the next decision
+    luck = [0.0] * seats  # not yet given to a decision
     measured = 0
     for event, made_now in made:
         measure(meter, event)

@@ -1,10 +1,10 @@
 """A match as one JSON document, as `arena export` and `arena replay --json` write it, and its seal.
 
-A document has the match's rows and, to the byte, its stored record, so that its digest can be
-computed from the document alone; white space around the record may change. It is computed and
-stored when a match is written, and computed again when the database is checked or exported. A
-forger can seal what he has forged; an export made before has the true seals. Of a bare record,
-without rows, only the cards and the result can be checked. `arena/records/verify.py` checks both.
+A document has the match's rows and its stored record, byte for byte, so its digest can be computed
+from the document alone; only white space around the record may change. The digest is stored when a
+match is written, and is computed again when the database is checked or exported. A forger can seal
+a forgery, but an earlier export has the true seals. In a bare record, without rows, only the cards
+and the result can be checked. `arena/records/verify.py` checks both.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ from protocol.text_files import decode_text
 __all__ = ["UNREADABLE", "MatchDocument", "decoding_failure", "read", "sealed", "stored_text"]
 
 UNREADABLE = (msgspec.DecodeError, UnicodeError, RecursionError)
-"""What decoding a stranger's JSON raises."""
+"""The errors of decoding JSON from outside."""
 
-_WORDS = 160  # most letters of msgspec's message
+_WORDS = 160  # the most letters shown of msgspec's message
 
 
 class MatchDocument(msgspec.Struct, frozen=True, kw_only=True):
@@ -45,14 +45,14 @@ class MatchDocument(msgspec.Struct, frozen=True, kw_only=True):
     finished_at: float  # when the result was known
     digest: str  # the seal over all other fields, in hex
     record: msgspec.Raw
-    also_out: tuple[int, ...] = ()  # seats that are out with the offender: they did not come either
+    also_out: tuple[int, ...] = ()  # seats that are out with the offender, as they were absent too
 
     def to_json(self) -> bytes:
         return msgspec.json.encode(self)
 
     @classmethod
     def from_json(cls, data: bytes) -> MatchDocument:
-        """Read what `to_json` wrote, with any white space; UsageError if it is something else."""
+        """Read what `to_json` wrote, with any white space; UsageError for anything else."""
         with _decoding("expected a match in JSON"):
             document = msgspec.json.decode(data, type=cls)
             plain = msgspec.json.format(bytes(document.record), indent=-1)
@@ -64,9 +64,9 @@ class MatchDocument(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def sealed(document: MatchDocument) -> str:
-    """The digest of a match, in hex; the one that the document has is not looked at.
+    """The digest of a match, in hex, without looking at the one that the document has.
 
-    It is SHA-256 over a JSON array of its fields, a line feed, and its record as it is stored.
+    It is SHA-256 over a JSON array of the fields, a line feed, and the record as it is stored.
     """
     ended = document.termination
     fields = (
@@ -87,7 +87,7 @@ def sealed(document: MatchDocument) -> str:
 
 
 def read(data: bytes) -> MatchDocument | SeatDocument | Record:
-    """Read a document, what a seat saw, or a bare record; raises UsageError if it is none."""
+    """Read a match, a seat's document or a bare record; raises UsageError for anything else."""
     data = decode_text(data).encode()
     with _decoding("expected a match in JSON"):
         fields: dict[str, Any] = msgspec.json.decode(data, type=dict[str, msgspec.Raw])
@@ -103,7 +103,7 @@ def _read_record(data: bytes) -> Record:
 
 @contextmanager
 def _decoding(what: str) -> Iterator[None]:
-    """Raise UsageError if the block cannot decode a stranger's JSON."""
+    """Raise UsageError if the block fails to decode JSON from outside."""
     try:
         yield
     except UNREADABLE as error:
@@ -111,11 +111,11 @@ def _decoding(what: str) -> Iterator[None]:
 
 
 def decoding_failure(error: Exception) -> str:
-    """What msgspec found wrong, in one line that begins with a small letter, as our errors do."""
+    """The error that msgspec found, in one line with a small first letter, as our errors have."""
     text = one_line(str(error), _WORDS)
     return text[:1].lower() + text[1:] if text[1:2].islower() else text
 
 
 def stored_text(text: str) -> str:
-    """A text as the database has it: PostgreSQL's texts hold no NUL."""
+    """A text as the database stores it: PostgreSQL's texts hold no NUL."""
     return text.replace("\0", "\N{REPLACEMENT CHARACTER}")

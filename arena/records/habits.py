@@ -1,4 +1,4 @@
-"""What a bot did in the matches of its seat, counted for charts. Pure."""
+"""Counts what a bot did in the matches of its seat, for charts. Pure."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["Habits", "habits_of"]
 
 
 class Habits(msgspec.Struct, frozen=True):
-    """The charts of a bot, and how many matches and decisions they are from."""
+    """The charts of a bot, and the numbers of matches and decisions that they count."""
 
     charts: tuple[Chart, ...]
     matches: int
@@ -22,7 +22,7 @@ class Habits(msgspec.Struct, frozen=True):
 
 
 def habits_of(game: Game, matches: Iterable[SeatMatch]) -> Habits:
-    """Count what was done in some matches of a game, each as the bot's seat saw it.
+    """Count what a bot did in some matches of a game, each from the view of its seat.
 
     Raises `NoAnalysis` if the game counts nothing, and what `matches` raises.
     """

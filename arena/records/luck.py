@@ -1,7 +1,7 @@
-"""What chance gave each seat of a finished match, from its record: for the scores without luck.
+"""What chance gave each seat of a finished match, computed from its record.
 
-The match is played again with its deals, and the game's own meter hears all of it. Nothing that is
-computed here is part of a record, and no rule uses it. Who may see it is said by J8. Pure.
+The match is replayed with its deals, and the game's own meter hears all of it. The results are not
+part of a record, and no rule uses them. J8 says who may see them. Pure.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ __all__ = ["LuckSums", "MatchLuck", "luck_of", "measure"]
 
 
 class LuckSums(msgspec.Struct, frozen=True, gc=False):
-    """The luck of one match as it is stored: `MatchLuck` without its rounds, but with their number.
+    """The luck of one match as it is stored: a `MatchLuck` with the number of its rounds only.
 
-    `units` are blocks of so many rounds.
+    `units` are blocks of `block` rounds.
     """
 
     rounds: int
@@ -38,12 +38,12 @@ class MatchLuck(msgspec.Struct, frozen=True):
     """The luck of one match.
 
     Attributes:
-        unit: what gains and luck are counted in: `chip`, or `ante`.
+        unit: the unit of gains and luck: `chip`, or `ante`.
         rounds: the complete rounds, in order.
         gains, luck: their sums by seat; the score without luck is the difference.
-        units: the gains without luck, by seat, added up: of the blocks of `block` rounds that the
-            game's unit says, or of rounds against the dealer; None without a whole one, and where
-            the match itself is the unit.
+        units: the sums of the gains without luck, by seat, over the game's units in blocks of
+            `block`, or over rounds against the dealer. None without a whole block, and if the match
+            itself is the unit.
     """
 
     unit: str
@@ -59,10 +59,10 @@ class MatchLuck(msgspec.Struct, frozen=True):
 
 
 def luck_of(record: Record) -> MatchLuck:
-    """Replay a record and measure its luck; of a match that was stopped, that of whole rounds.
+    """Replay a record and measure its luck; in a match that was stopped, only that of whole rounds.
 
-    Raises `NoLuck` if decks were given, if the game has no meter or if it refuses the settings, and
-    otherwise as `events_of`.
+    Raises `NoLuck` if decks were given, if the game has no meter, or if it refuses the settings.
+    Other errors are those of `events_of`.
     """
     if record.decks is not None:
         raise NoLuck("expected cards dealt by chance, got decks or cuts that somebody gave")
@@ -92,7 +92,7 @@ def luck_of(record: Record) -> MatchLuck:
 
 
 def measure(meter: LuckMeter, event: Event) -> None:
-    """Let a meter hear what happens in a match."""
+    """Pass an event of a match to a meter."""
     if type(event) is TellSeat:
         meter.told(event)
     elif type(event) is AskSeat:

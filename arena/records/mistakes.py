@@ -1,7 +1,7 @@
-"""What the decisions of one seat cost in a finished match, from what that seat knew alone.
+"""What the decisions of one seat cost in a finished match, judged from what that seat knew alone.
 
-The game's judge is handed a `SeatMatch`, and no record: what it says can tell the seat's owner no
-card that J8 keeps from them. Pure.
+The game's judge gets a `SeatMatch` and not a record, so its judgements can tell the seat's owner no
+card that J8 hides from them. Pure.
 """
 
 from __future__ import annotations
@@ -39,12 +39,12 @@ OnProgress = Callable[[int, int], object]
 
 
 class JudgedDecision(SeatDecision, frozen=True, gc=False, kw_only=True):
-    """A decision of a seat, and what it cost.
+    """A decision of a seat, and its cost.
 
     Attributes:
-        turn: which of the seat's questions of its round it is, from 1.
-        unit: which of the game's units (`Game.unit`) it was in, such as a game of several rounds,
-            from 1; the round where the game has none.
+        turn: the number of the question among the seat's questions in its round, from 1.
+        unit: the number of the game's unit (`Game.unit`) that it was in, such as a game of several
+            rounds, from 1; the number of the round if the game has no unit.
     """
 
     turn: int
@@ -53,14 +53,14 @@ class JudgedDecision(SeatDecision, frozen=True, gc=False, kw_only=True):
 
     @property
     def is_mistake(self) -> bool:
-        """Whether another answer would have been better, as far as that can be told."""
+        """Whether another answer would clearly have been better."""
         return self.judgement.cost > 0 and not self.judgement.is_level
 
 
 class UnitTotal(msgspec.Struct, frozen=True):
-    """What `count` mistakes cost together that are counted in the same unit.
+    """The number of mistakes whose cost is counted in one unit, and their total cost.
 
-    Some games have two: what a play costs, and what an ante costs of the chance to reach a goal.
+    Some games have two such units: the cost of a play, and the chance of a goal that an ante costs.
     """
 
     unit: str
@@ -69,13 +69,13 @@ class UnitTotal(msgspec.Struct, frozen=True):
 
 
 class MatchMistakes(msgspec.Struct, frozen=True, kw_only=True):
-    """What a seat did wrong in one match.
+    """The mistakes of a seat in one match.
 
     Attributes:
-        version: of the way to judge, `Judging.version`.
-        decisions, judged: how many the seat made, and of how many something can be said.
-        totals: what all mistakes cost, those not in `mistakes` included; none without a mistake.
-        mistakes: in the order of play; of a round or game only the dearest (`Judging.most`).
+        version: of the method of judging, `Judging.version`.
+        decisions, judged: how many decisions the seat made, and how many of them could be judged.
+        totals: the cost of all mistakes, those not in `mistakes` included; empty without a mistake.
+        mistakes: in the order of play; only the most costly of each round or game (`Judging.most`).
     """
 
     seat: int
@@ -87,7 +87,7 @@ class MatchMistakes(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def judging_of(game: Game, settings: Any) -> Judging:
-    """How decisions are judged with these settings; raises `NoAnalysis` if they are not."""
+    """The way to judge decisions with these settings; raises `NoAnalysis` if there is none."""
     if game.judging is None:
         raise NoAnalysis(f"{game.name} does not say what decisions cost")
     if (reason := game.judging.refuses(settings)) is not None:
@@ -103,10 +103,10 @@ def _judging(record: Record | SeatDocument) -> tuple[Game, Judging]:
 
 
 class JudgedUnit(msgspec.Struct, frozen=True):
-    """A unit of a match (`JudgedDecision.unit`) that can be judged by itself.
+    """A unit of a match (`JudgedDecision.unit`), which can be judged by itself.
 
-    `margin` is by how much the seat was ahead at its end, negative if it was behind; None if that
-    is not known, as it was not ended, or the game has no units.
+    `margin` is by how much the seat was ahead at its end, negative if it was behind; None if the
+    unit did not end, or the game has no units.
     """
 
     number: int
@@ -117,8 +117,8 @@ class JudgedUnit(msgspec.Struct, frozen=True):
 class JudgedSeat:
     """A seat of a match, whose decisions can be judged in any order of the match's units.
 
-    Raises `NoAnalysis` if the game has no judge or refuses the settings, and otherwise as
-    `seat_match`.
+    Raises `NoAnalysis` if the game has no judge or refuses the settings, and what `seat_match`
+    raises.
 
     Attributes:
         units: those in which the seat was asked, in the order of play.
@@ -132,7 +132,7 @@ class JudgedSeat:
         unit, closes = game.unit, game.vocabulary.closes
         closes_unit = closes if unit is None else unit.closes
         margins: dict[int, float] = {}
-        self._asked: dict[int, list[tuple[SeatDecision, int]]] = {}  # with the turn, by unit
+        self._asked: dict[int, list[tuple[SeatDecision, int]]] = {}  # by unit, each with its turn
         turns = Counter[int]()  # decisions in each round
         number = 1  # of the unit
         for decision in (*match.decisions, None):
@@ -152,15 +152,15 @@ class JudgedSeat:
 
     @property
     def lost_first(self) -> tuple[JudgedUnit, ...]:
-        """The units, those first that were lost highest; as they were played if nobody knows."""
+        """The units, those lost by most first; in the order of play if margins are unknown."""
         return tuple(sorted(self.units, key=lambda unit: unit.margin or 0.0))
 
     def judged(
         self, units: Sequence[JudgedUnit], on_progress: OnProgress = lambda done, of: None
     ) -> Iterator[JudgedDecision]:
-        """The decisions in these units that can be judged, in the order that is given.
+        """Yield the decisions in these units that can be judged, in the given order of units.
 
-        `on_progress` gets, after every decision, how many are done and how many there are.
+        After every decision `on_progress` gets the number done and the number of all.
         """
         order = [unit.number for unit in units]
         done, of = itertools.count(1), sum(unit.decisions for unit in units)
@@ -192,7 +192,7 @@ class JudgedSeat:
             yield from judged_by(copies.pop(number), number)
 
     def mistakes(self, found: Iterable[JudgedDecision]) -> MatchMistakes:
-        """What the seat did wrong, as far as these of its decisions say."""
+        """The seat's mistakes among these decisions."""
         found = sorted(found, key=lambda decision: decision.number)
         mistakes = [decision for decision in found if decision.is_mistake]
         costs = (decision.judgement for decision in mistakes)
@@ -209,9 +209,9 @@ class JudgedSeat:
 def judged(
     record: Record | SeatDocument, seat: int, on_progress: OnProgress = lambda done, of: None
 ) -> Iterator[JudgedDecision]:
-    """The decisions of a seat, from 0, that can be judged, in their order.
+    """The decisions of a seat, from 0, that can be judged, in order.
 
-    The rest is as in `JudgedSeat`.
+    Errors are those of `JudgedSeat`, and `on_progress` is as in `JudgedSeat.judged`.
     """
     one = JudgedSeat(record, seat)
     return one.judged(one.units, on_progress)
@@ -220,13 +220,13 @@ def judged(
 def mistakes_of(
     record: Record | SeatDocument, seat: int, on_progress: OnProgress = lambda done, of: None
 ) -> MatchMistakes:
-    """What a seat, from 0, did wrong; the arguments and errors are those of `judged`."""
+    """The mistakes of a seat, from 0; arguments and errors as in `judged`."""
     one = JudgedSeat(record, seat)
     return one.mistakes(one.judged(one.units, on_progress))
 
 
 def added(totals: Iterable[UnitTotal]) -> tuple[UnitTotal, ...]:
-    """One total for each unit."""
+    """Add totals up, one for each unit."""
     sums: dict[str, UnitTotal] = {}
     for each in totals:
         before = sums.get(each.unit, UnitTotal(each.unit, 0, 0.0))
@@ -235,17 +235,17 @@ def added(totals: Iterable[UnitTotal]) -> tuple[UnitTotal, ...]:
 
 
 def dearest(decisions: Iterable[JudgedDecision], most: int | None = None) -> list[JudgedDecision]:
-    """Decisions by how bad they are (`Judgement.grade`), then by cost; at most so many."""
+    """The worst decisions first, by `badness`; at most `most`."""
     return sorted(decisions, key=badness)[:most]
 
 
 def badness(decision: JudgedDecision) -> tuple[int, float]:
-    """Sorts the worst first: by grade, as costs may be in two units."""
+    """A key that sorts the worst decision first: by grade, then cost, which may be in two units."""
     return -decision.judgement.grade, -decision.judgement.cost
 
 
 def _shown(mistakes: Sequence[JudgedDecision], most: int | None) -> list[JudgedDecision]:
-    """At most so many of every unit, the dearest, in the order of play."""
+    """The worst mistakes of every unit, at most `most` of each, in the order of play."""
     return [
         mistake
         for _, together in itertools.groupby(mistakes, lambda mistake: mistake.unit)

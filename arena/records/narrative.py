@@ -1,7 +1,7 @@
 """A match as a text for people, replayed from its record: decisions, legal answers, results.
 
 With `seat`, the text has only what the rules told that seat, which is all that its bot could know.
-The words are those of the game's vocabulary, or of its `script` if it has one. Pure.
+The words are from the game's vocabulary, or from its `script` if it has one. Pure.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ from protocol.words import Told, gains
 
 __all__ = ["tell"]
 
-_LONG = 100  # decisions from which on there is an index: more lines than anybody wants to page
-_NOTE = 200  # letters of a note that are shown
-_LINES = 40  # of an index, about
-_ALL = "everybody"  # who is told, if it is no single seat
+_LONG = 100  # decisions from which a match gets an index: too many lines to page through
+_NOTE = 200  # shown letters of a note
+_LINES = 40  # of an index, at most
+_ALL = "everybody"  # the name for all seats
 
 
 def tell(
@@ -41,13 +41,13 @@ def tell(
     verdict: Verdict | None = None,
     indexed: bool = False,
 ) -> Iterator[str]:
-    """Tell a match, line by line; a long one begins with an index of its rounds if `indexed`.
+    """Tell a match, line by line; with `indexed` a long match begins with an index of its rounds.
 
-    With `seat`, from 0, tell only what it could see; with `round_number`, from 1, only that round.
-    `players` are the bots' names by seat, if known; `verdict` is the evidence if an offence ended
-    the match. A `SeatDocument` is told as its seat saw it. Raises UsageError if there is no such
-    seat or round, and ArenaError if the record cannot be played again from there on;
-    `arena verify` says more.
+    With `seat`, from 0, tell only what that seat could see; with `round_number`, from 1, only that
+    round. `players` are the bots' names by seat, if known; `verdict` is the evidence if an offence
+    ended the match. A `SeatDocument` is told as its seat saw it. Raises UsageError if there is no
+    such seat or round, and ArenaError at the point from which the record cannot be replayed; `arena
+    verify` says more.
     """
     if isinstance(match, SeatDocument):
         record, players, seat = match.record, match.players, match.seat - 1
@@ -90,7 +90,7 @@ class _Narrator:
     ) -> None:
         self.game, self.record, self.names, self.seat = game, record, names, seat
         self._events = events
-        self._round = 0  # until the first is opened
+        self._round = 0  # 0 until the first round opens
         self._words, self._opens = game.vocabulary, frozenset(game.vocabulary.opens)
         self._times_ms: list[list[int]] = [[] for _ in names]  # by seat
 
@@ -115,7 +115,7 @@ class _Narrator:
             yield f"as {self.names[self.seat]} saw it"
 
     def index(self) -> Iterator[str]:
-        """What each round brought, if the match is long."""
+        """The index of the rounds with their payoffs, if the match is long."""
         if len(self.record.answers) < _LONG:
             return
         played = [
@@ -130,7 +130,7 @@ class _Narrator:
             yield from _index(played, self.names)
 
     def lines(self) -> Iterator[tuple[int, str]]:
-        """The lines of all rounds, each with the number of its round."""
+        """All lines, each with the number of its round."""
         waiting: AskSeat | None = None
         for event in self._events():
             if type(event) is TellSeat:
@@ -153,7 +153,7 @@ class _Narrator:
             yield f"void: {one_line(ended.text)}"
         elif ended.is_offence and ended.seat is not None:
             who = self.names[ended.seat] if ended.seat < len(self.names) else "?"
-            # The other seats learn the offender and the kind alone.
+            # The other seats only learn who offended, and the kind of offence.
             text = f": {one_line(ended.text, 500)}" if self._sees(ended.seat) else ""
             yield f"{who} is out: {ended.kind.value}{text}"
         if verdict is not None and self._sees(verdict.seat):
@@ -193,7 +193,7 @@ class _Narrator:
         return f"; {event.took_ms:,} ms"
 
     def unanswered(self, asked: AskSeat) -> Iterable[str]:
-        """The lines for the question that got no answer, or an illegal one."""
+        """The lines for a question that got no answer, or an illegal one."""
         words = self._words.asked_words(asked.question)
         what = words.asked(self.names[asked.seat], asked.question)
         yield f"  {what}: gives no legal answer [{words.choices(asked.question)}]"
@@ -219,19 +219,19 @@ class _Narrator:
         return self.seat is None or self.seat == seat
 
     def _begins(self, what: Any) -> Iterator[tuple[int, str]]:
-        """The opening of a new round, if this news or question begins one."""
+        """The lines that open a new round, if this news or question begins one."""
         if type(what) in self._opens and what.round != self._round:
             self._round = what.round
             yield from self._numbered(self.opening(what))
 
     def _numbered(self, lines: Iterable[str]) -> Iterator[tuple[int, str]]:
-        """Lines with the number of their round; what comes before the first belongs to it."""
+        """Number lines by their round; lines before the first round belong to it."""
         for line in lines:
             yield max(self._round, 1), line
 
 
 class _ScriptNarrator(_Narrator):
-    """Tells a match of a game that has a script of its own."""
+    """Tells a match in the words of the game's own script."""
 
     def __init__(self, game: Game, record: Record, *more: Any) -> None:
         super().__init__(game, record, *more)
@@ -262,7 +262,7 @@ class _ScriptNarrator(_Narrator):
 
 
 def _index(played: Sequence[Sequence[int]], names: Sequence[str]) -> Iterator[str]:
-    """The lines of an index: a round in each, or several with the one that moved most."""
+    """The lines of an index: one round each, or several rounds and the largest of them."""
     size = -(-len(played) // _LINES)
     for first in range(0, len(played), size):
         some = played[first : first + size]

@@ -1,6 +1,6 @@
-"""The rounds of a match that is played back, each with its events (`arena/games/replay.py`).
+"""The rounds of a match that is played back (`arena/games/replay.py`), each with its events.
 
-The events have everything; `arena/records/visibility.py` decides who may see which of it. Pure.
+The events show everything; `arena/records/visibility.py` decides who may see what. Pure.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ class Round(msgspec.Struct, frozen=True):
 
 
 class RoundPlayback:
-    """Plays a match back and cuts its events into rounds.
+    """Cuts the events of a match that is played back into rounds.
 
     Attributes:
-        events: of the present round; none if its beginning is missing.
-        round: the number of the present one.
-        is_partial: whether a part of the present round was passed over.
+        events: of the current round; empty if its beginning is missing.
+        round: the number of the current round.
+        is_partial: whether a part of the current round was passed over.
         is_over: whether the end has been added.
     """
 
@@ -61,7 +61,7 @@ class RoundPlayback:
         self.add(self._playback.feed(value, took_ms, note))
 
     def pass_over(self, value: object) -> None:
-        """Like `feed`, and twice as fast, as no events of the round are added."""
+        """Like `feed`, but twice as fast, as it adds no events."""
         match = self._match
         match.answer(value)
         self.is_partial = True
@@ -73,7 +73,7 @@ class RoundPlayback:
             self.round += type(told.news) is self._closes
 
     def end(self, termination: Termination) -> None:
-        """Add the end, unless the rules have done so."""
+        """Add the end, unless the rules have ended the match."""
         self.add(self._playback.end(termination))
 
     def take(self) -> list[Round]:
@@ -82,7 +82,7 @@ class RoundPlayback:
         return rounds
 
     def add(self, events: Iterable[Event]) -> None:
-        """Add what the playback has said."""
+        """Add events of the playback."""
         for event in events:
             kind = type(event.news) if type(event) is TellSeat else None
             is_over = type(event) is MatchOver
@@ -98,7 +98,7 @@ class RoundPlayback:
                 self._is_complete = True
 
     def _turn_over(self) -> None:
-        """Complete the round; of a partial one only the end of the match is left."""
+        """Finish the round; of a partial round only the end of the match is kept."""
         if self.events:
             scores, points = self.scores, self._match.points
             self._rounds.append(Round(self.round, scores, points, tuple(self.events)))
@@ -107,7 +107,7 @@ class RoundPlayback:
 
 
 def rounds_of(record: Record) -> Iterator[Round]:
-    """Play back a whole record, with one round in memory; raises as `events_of`."""
+    """Replay a record and yield its rounds, holding one at a time; raises as `events_of`."""
     playback = Playback.of(record)
     rounds = RoundPlayback(playback)
     for events in playback.feed_all(record):

@@ -1,9 +1,9 @@
 """What one seat saw of a finished match: as a JSON document, and as its decisions (J8).
 
-A record has all cards. A `SeatDocument` has what that seat was asked, told and has answered, which
-its owner may have at once, so that a match can be read and replayed to a new bot while its
-competition goes on. What is made from a `SeatMatch`, such as mistakes, can tell the owner no card
-that J8 keeps from them either. Pure.
+A record has all cards. A `SeatDocument` has only what that seat was asked, was told and answered.
+Its owner may have it at once, so that a match can be read, and replayed to a new bot, while its
+competition goes on. Results computed from a `SeatMatch`, such as mistakes, cannot reveal a card
+that J8 hides from the owner either. Pure.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ __all__ = ["SeatDocument", "seat_document", "seat_events", "seat_match"]
 
 
 class HeardNews(msgspec.Struct, frozen=True):
-    """News, in their fields, and whether all seats heard them."""
+    """The fields of news, and whether all seats heard them."""
 
     news: dict[str, Any]
     all: bool = False
 
 
 class PutQuestion(msgspec.Struct, frozen=True):
-    """A question, in its fields, and the news before it."""
+    """The fields of a question, and the news before it."""
 
     question: dict[str, Any]
     news: tuple[HeardNews, ...] = ()
@@ -45,10 +45,10 @@ class SeatDocument(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         match: its id.
         players: by seat.
-        seat: whose it is, from 1.
-        asked: the seat's questions, in order; the last may be without an answer.
-        heard: the news after them.
-        record: the record without cards and nonces, with this seat's answers, times and notes only.
+        seat: whose view it is, from 1.
+        asked: the seat's questions, in order; the last may be unanswered.
+        heard: the news after the last question.
+        record: the record without cards and nonces, with only this seat's answers, times and notes.
     """
 
     match: str
@@ -67,7 +67,7 @@ class SeatDocument(msgspec.Struct, frozen=True, kw_only=True):
         return game_named(self.record.game, self.record.package)
 
     def events(self) -> Iterator[Event]:
-        """The match as this seat saw it, like `events_of`.
+        """The events that this seat saw, like `events_of`.
 
         Raises `UsageError` for a question or news that the game does not know, and `IllegalAnswer`.
         """
@@ -91,7 +91,7 @@ class SeatDocument(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def seat_document(record: Record, seat: int, match: str, players: tuple[str, ...]) -> SeatDocument:
-    """What a seat, from 0, saw of a match; raises as `events_of`."""
+    """Make the document of a seat, from 0; raises as `events_of`."""
     asked: list[PutQuestion] = []
     heard: list[HeardNews] = []
     answered: list[SeatAnswered] = []
@@ -104,7 +104,7 @@ def seat_document(record: Record, seat: int, match: str, players: tuple[str, ...
         elif type(event) is SeatAnswered:
             answered.append(event)
     ended = record.termination
-    if ended.seat != seat:  # its text may tell cards
+    if ended.seat != seat:  # the text may reveal cards
         ended = Termination(ended.kind, ended.seat)
     own = msgspec.structs.replace(
         record,
@@ -128,7 +128,7 @@ def seat_document(record: Record, seat: int, match: str, players: tuple[str, ...
 
 
 def seat_events(record: Record | SeatDocument, seat: int | None) -> Iterator[Event]:
-    """The events of a record that a seat knows of, all if None, or those of a seat's document.
+    """The events of a record that a seat may know, or all for None; or those of a seat's document.
 
     Raises as `events_of`, or as `SeatDocument.events`.
     """
@@ -136,7 +136,7 @@ def seat_events(record: Record | SeatDocument, seat: int | None) -> Iterator[Eve
 
 
 def seat_match(record: Record | SeatDocument, seat: int) -> SeatMatch:
-    """The decisions of one seat, from 0; raises as `seat_events`."""
+    """The match as one seat, from 0, saw it; raises as `seat_events`."""
     played = record.record if isinstance(record, SeatDocument) else record
     words = game_named(played.game, played.package).vocabulary
     settings = words.read_settings(played.settings)
@@ -160,7 +160,7 @@ def seat_match(record: Record | SeatDocument, seat: int) -> SeatMatch:
 
 
 def _read(fields: dict[str, Any], kinds: Any) -> Any:
-    """A question or news of one of these kinds."""
+    """Read a question or news as one of these kinds."""
     try:
         return msgspec.convert(fields, Union[tuple(kinds.values())])  # noqa: UP007
     except (msgspec.ValidationError, IllegalAnswer) as error:

@@ -1,9 +1,9 @@
-"""Transcripts: the whole conversation of one seat on the wire, with what its cards came from.
+"""Transcripts: the whole conversation of one seat on the wire, and what its cards came from.
 
 The first line is the heading: the match as in its record, with the decks that were dealt. Each
 further line is a map with one key: `arena` or `bot` with the message that this side sent, or
-`event`. An implementation in any language can be checked with it without an arena: it has what
-the bot is told, and what the bot has to say. `conversation` makes one of the record of a match.
+`event`. A transcript has all that a bot is told and has to say, so it can check an implementation
+in any language without an arena. `conversation` makes a transcript from the record of a match.
 """
 
 from __future__ import annotations
@@ -43,12 +43,12 @@ __all__ = [
 ]
 
 VERSION = 1
-_NO_SESSION = "0" * 32  # in place of the session, which is a secret
-_NO_NONCE = "-"  # `ready` needs one, and a match in process has none
+_NO_SESSION = "0" * 32  # replaces the session, which is a secret
+_NO_NONCE = "-"  # `ready` needs a nonce, and a match in process has none
 
 
 class Side(StrEnum):
-    """Who sent a line; an event has no sender."""
+    """The sender of a line; an event has none."""
 
     ARENA = "arena"
     BOT = "bot"
@@ -56,25 +56,25 @@ class Side(StrEnum):
 
 
 class Event(StrEnum):
-    """What happens to a bot between two messages."""
+    """Something that happens to a bot between two messages."""
 
     LOST = "connection lost"
     """The bot keeps its state, and comes back with `resume`."""
     KILLED = "program killed"
     """The bot is started again, and knows only its last session."""
     UNKNOWN = "answered what was not legal"
-    """In a transcript made of a record, which has no illegal answers; a recorded one has it."""
+    """Stands for an illegal answer, which no record has; a recorded transcript has the answer."""
 
 
 class Heading(msgspec.Struct, frozen=True, kw_only=True):
     """The first line of a transcript.
 
-    `decks` has all that was dealt, in order, as the game's `deals` makes it: most deal lists of
-    cards.
+    `decks` has everything that was dealt, in order, as the game's `deals` makes it; in most games
+    these are lists of cards.
     """
 
     transcript: int  # the version of the format
-    about: str  # what happens, in a sentence for people
+    about: str  # what happens, in a sentence
     game: str
     settings: dict[str, Any]  # defaults included
     players: tuple[str, ...]  # the bots' names, by seat
@@ -82,10 +82,10 @@ class Heading(msgspec.Struct, frozen=True, kw_only=True):
     seed: str | None  # in hex; None if decks were given
     nonces: tuple[str, ...]  # by seat; empty in process
     decks: tuple[Any, ...]
-    answers: tuple[Any, ...]  # the legal ones of all seats, in order; the rules tell whose each is
+    answers: tuple[Any, ...]  # the legal ones of all seats, in order; the rules say whose each is
     scores: tuple[int, ...]  # by seat
     termination: Termination
-    # Of a game that is not ours, as in the record of the match.
+    # Of a game from outside, as in the record of the match.
     package: str | msgspec.UnsetType = msgspec.UNSET
 
 
@@ -109,7 +109,7 @@ class Transcript(msgspec.Struct, frozen=True):
 
 
 def canonical(message: BotMessage) -> bytes:
-    """A bot's message in JSON, without optional fields that have their defaults."""
+    """Encode a bot's message in JSON, without optional fields that have their defaults."""
     kind = type(message)
     fields: dict[str, Any] = {"type": kind.__struct_config__.tag}
     for field in _fields(kind):
@@ -119,7 +119,7 @@ def canonical(message: BotMessage) -> bytes:
     return msgspec.json.encode(fields)
 
 
-@cache  # one look-up takes as long as the encoding of twenty messages
+@cache  # one look-up takes as long as encoding twenty messages
 def _fields(kind: type[BotMessage]) -> tuple[msgspec.structs.FieldInfo, ...]:
     return msgspec.structs.fields(kind)
 
@@ -171,7 +171,7 @@ def heading_of(record: Record, players: Sequence[str], seat: int, about: str) ->
 def invitation(
     heading: Heading, match: str, limits: Limits, hidden: str | None = None
 ) -> messages.Match:
-    """The invitation of the seat of a heading; `hidden` is the commitment, None for the seed's."""
+    """The invitation of a heading's seat; `hidden` is the commitment, by default to the seed."""
     if hidden is None:
         seed = heading.seed
         hidden = "" if seed is None else commitment(bytes.fromhex(seed))
@@ -189,7 +189,7 @@ def invitation(
 def ended(
     heading: Heading, match: str, news: tuple[News, ...], verdict: Verdict | None
 ) -> messages.Over:
-    """The `over` for the seat of a heading; only the offender gets the text of an offence."""
+    """The `over` of a heading's seat; only the offender gets the text of an offence."""
     why = ending_for(heading.termination, [heading.seat])
     seed = heading.seed
     reveal = None if seed is None else Reveal(seed, heading.nonces)
@@ -208,10 +208,11 @@ def conversation(
 ) -> Transcript:
     """Make the transcript of a seat from the record of its match.
 
-    What no record has is made up: the session is all zeros, the bank is always full, the connection
-    was never lost, and an event stands in the place of an illegal answer. `seat` counts from 0,
-    `players` are the bots' names by seat, `match` is the id that the seat sees, `about` a sentence
-    for the heading. Raises UsageError if there is no such seat, else what `heading_of` raises.
+    What a record lacks is made up: the session is all zeros, the bank is always full, the
+    connection was never lost, and an event replaces an illegal answer. `seat` counts from 0,
+    `players` are the bots' names by seat, `match` is the id that the seat sees, and `about` is a
+    sentence for the heading. Raises UsageError if there is no such seat, and what `heading_of`
+    raises.
     """
     if not 0 <= seat < len(record.scores):
         raise UsageError(f"expected a seat of {len(record.scores)}, got {seat + 1}")
@@ -230,13 +231,13 @@ def conversation(
 def _said(
     record: Record, heading: Heading, heard: SeatMatch, match: str, limits: Limits
 ) -> Iterator[messages.BotMessage | messages.ArenaMessage]:
-    """Everything but the end."""
+    """Yield all messages but the last, the `over`."""
     name = heading.players[heading.seat]
     yield messages.Hello(messages.VERSION, name, (record.game,))
     yield messages.Welcome(messages.VERSION, name, _NO_SESSION, limits)
     yield invitation(heading, match, limits, record.commitment)
     nonce = record.nonces[heading.seat] if record.nonces else _NO_NONCE
-    if nonce:  # else the bot was never ready
+    if nonce:  # otherwise the bot was never ready
         yield messages.Ready(match, nonce)
     notes, times = dict(record.notes), (limits.bank_ms, limits.decision_ms)
     for each in heard.decisions:

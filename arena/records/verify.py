@@ -1,9 +1,9 @@
 """Checks one match against its record: seal, commitment, cards, answers, result (J6). Pure.
 
-Everything is computed again: the seed against the commitment, each deal from seed and nonces, each
-result from the deals and the answers. What does not fit is a reason in words that can stand behind
-`match 3f2a-17: `. Nothing is raised, however broken a stranger's record is. Whether the matches of
-a competition are the right ones is checked in `arena/results/audit.py`;
+Everything is computed again: the seed is checked against the commitment, each deal against seed and
+nonces, each result against deals and answers. Each mismatch is a reason in words that can follow
+`match 3f2a-17: `. However broken a record from outside is, nothing is raised. Whether the matches
+of a competition are the right ones is checked in `arena/results/audit.py`;
 `protocol/cards_and_records.md` says how to do this in another language.
 """
 
@@ -28,12 +28,12 @@ from protocol.vocabulary import shorten
 __all__ = ["OpenQuestion", "PlannedMatch", "RecordCheck", "check", "check_record"]
 
 _SEED = re.compile(r"[0-9a-f]{64}")  # 32 bytes, as `bytes.hex` writes them
-_LONGEST_NONCE = 64  # what `ready` takes
+_LONGEST_NONCE = 64  # the longest that `ready` accepts
 _MOST_REASONS = 4  # one flipped byte may cause dozens
 
 
 class OpenQuestion(msgspec.Struct, frozen=True):
-    """The question that waited when a match was ended, as a verdict has it."""
+    """The question that was unanswered when a match was ended, as a verdict has it."""
 
     seat: int  # from 0
     question: str  # in JSON
@@ -43,14 +43,14 @@ class OpenQuestion(msgspec.Struct, frozen=True):
 class RecordCheck(msgspec.Struct, frozen=True):
     """The outcome of a check."""
 
-    reasons: tuple[str, ...] = ()  # what does not fit, in words
-    unverified: str | None = None  # why it cannot be played again by the rules it was played by
+    reasons: tuple[str, ...] = ()  # the mismatches, in words
+    unverified: str | None = None  # why the rules here cannot check it
     is_committed: bool = False  # the seats were told the hash of the seed before play
     is_dealt: bool = False  # there were cards
-    made: Result | None = None  # what the answers make, if there are reasons; None if nothing
-    asked: OpenQuestion | None = None  # when an offence ended it; None if nothing was asked
-    events: tuple[str, ...] = ()  # of that offence, and of the others out with the offender
-    versions: tuple[str, ...] | None = None  # by seat; None if there is no telling
+    made: Result | None = None  # the result of the answers, if there are reasons; None if none
+    asked: OpenQuestion | None = None  # the open question at an offence; None if nothing was asked
+    events: tuple[str, ...] = ()  # of that offence, and of the other seats out with the offender
+    versions: tuple[str, ...] | None = None  # by seat; None if unknown
 
 
 class PlannedMatch(msgspec.Struct, frozen=True):
@@ -75,7 +75,7 @@ def check(document: MatchDocument, expected: PlannedMatch | None = None) -> Reco
         reasons += _planned(record, expected)
     try:
         is_sealed = sealed(document) == document.digest
-    except (ValueError, OverflowError):  # numbers that no arena has written
+    except (ValueError, OverflowError):  # numbers that no arena writes
         is_sealed = False
     if not is_sealed:
         reasons.append("its digest does not fit its rows and its record")
@@ -91,7 +91,7 @@ def check_record(record: Record) -> RecordCheck:
 
 
 def _checked(record: Record, raw: bytes, document: MatchDocument | None) -> RecordCheck:
-    """All that a record tells of itself and of the rows; `made` is there without reasons, too."""
+    """Check a record, and the rows if given; `made` is set even without reasons."""
     unverified = other_rules(record.game, record.package)
     asked = None
     again: MatchResult | str | None = None
@@ -102,7 +102,7 @@ def _checked(record: Record, raw: bytes, document: MatchDocument | None) -> Reco
             again = ended_as(record, match)
         except ArenaError as error:
             again = one_line(str(error))
-        except Exception as error:  # a stranger's record may be broken in any way
+        except Exception as error:  # a record from outside may be broken in any way
             again = in_words(error)
     made = None
     if isinstance(again, MatchResult):
@@ -126,7 +126,7 @@ def _fitting(
     asked: OpenQuestion | None,
     again: MatchResult | str | None,
 ) -> Iterator[str]:
-    """What does not fit; `again` is what the record makes, or why it cannot be played again."""
+    """The mismatches; `again` is the replayed result, or why the record cannot be replayed."""
     if (why := mistaken_package(record.game, record.package)) is not None:
         yield why
     yield from _cards(record)
@@ -136,7 +136,7 @@ def _fitting(
         told = list(_results(record, again, "its record's"))
         if document is not None:
             rows = list(_results(_of_rows(document), again, "its"))
-            told = rows or told  # mostly the rows were made from the record
+            told = rows or told  # usually the rows were made from the record
         yield from told
         yield from _offended(record, asked)
         if not told and not _is_same(again.record, record, raw):
@@ -149,7 +149,7 @@ def _fitting(
 
 
 def _asked(record: Record, pending: AskSeat | None) -> OpenQuestion | None:
-    """The question that waited after the last answer, if an offence ended a match with cards."""
+    """The question left open by the last answer, if an offence ended a match with dealt cards."""
     if pending is None or not (record.termination.is_offence and is_dealt(record)):
         return None
     text = msgspec.json.encode(pending.question).decode()
@@ -157,7 +157,7 @@ def _asked(record: Record, pending: AskSeat | None) -> OpenQuestion | None:
 
 
 def _offended(record: Record, asked: OpenQuestion | None) -> Iterator[str]:
-    """An illegal answer is of the seat that was asked; other offences need no question."""
+    """Check an offence: an illegal answer must be by the seat that was asked; others need not."""
     ended = record.termination
     if ended.kind is not Ending.ILLEGAL or asked is None or ended.seat is None:
         return
@@ -175,7 +175,7 @@ def _cards(record: Record) -> Iterator[str]:
         times, answers = len(record.times_ms), len(record.answers)
         if times != answers:
             yield f"it has {times:,} times for {answers:,} answers"
-    if record.commitment is not None or record.nonces:  # else no seat was asked for a nonce
+    if record.commitment is not None or record.nonces:  # otherwise no seat was asked for a nonce
         yield from _nonces(record)
 
 
@@ -194,7 +194,7 @@ def _nonces(record: Record) -> Iterator[str]:
 
 
 def _rows(record: Record, document: MatchDocument) -> Iterator[str]:
-    """How the rows differ from the record, but for the result."""
+    """The differences between the rows and the record, apart from the result."""
     if record.seed is None:
         yield "its cards were given, expected a seed that they were drawn from"
     if document.game != record.game:
@@ -209,7 +209,7 @@ def _planned(record: Record, expected: PlannedMatch) -> Iterator[str]:
     if record.game != expected.game:
         yield f"it was a match of {shorten(record.game)}, its competition is in {expected.game}"
         return
-    # Another version is none of the plan's, but a competition may go on by it.
+    # The version may differ from the plan's, as a competition may go on with a new one.
     played, planned_by = map(_package_name, (record.package, expected.package))
     if played != planned_by:
         yield f"it was played by {_whose(played)}, its competition is of {_whose(planned_by)}"
@@ -234,7 +234,7 @@ def _whose(package: str | None) -> str:
 
 
 def _in_full(expected: PlannedMatch) -> dict[str, Any]:
-    """The planned settings, with the defaults that a plan of before 0.2 leaves out."""
+    """The planned settings, with the defaults that plans from before version 0.2 leave out."""
     try:
         vocabulary = game_named(expected.game).vocabulary
         full: dict[str, Any] = msgspec.to_builtins(vocabulary.read_settings(expected.settings))
@@ -285,7 +285,7 @@ def _of_rows(document: MatchDocument) -> Result:
 
 
 def _is_same(again: Record, record: Record, raw: bytes) -> bool:
-    """Whether a replay gives the same bytes; a record of before 0.2 has fewer fields."""
+    """Whether a replay gives the same bytes; records from before version 0.2 have fewer fields."""
     made = again.to_json()
     if made == raw:
         return True
@@ -297,7 +297,7 @@ def _is_same(again: Record, record: Record, raw: bytes) -> bool:
 
 
 def _few(reasons: Sequence[str]) -> tuple[str, ...]:
-    """The first reasons, each once, and how many more there are."""
+    """The first reasons, each once, and the number of the others."""
     reasons = tuple(dict.fromkeys(reasons))
     if len(reasons) <= _MOST_REASONS:
         return reasons

@@ -1,9 +1,9 @@
-"""Who may see what of a match: the one place that knows rule J8.
+"""Who may see what of a match: the only module that implements rule J8.
 
-`seen` is what a spectator, the owner of a seat and the instructor are shown. No hidden fact is
-taken out of an event afterwards: a view is put together from what it may show. With captions every
-event has its words in `text`, and the one that ends a round its `gains`, made of what that view
-shows of it. Pure.
+`seen` returns what a spectator, the owner of a seat or the instructor is shown. Hidden facts are
+not removed from an event afterwards: a view is put together from what it may show. With captions,
+every event has its words in `text`, and the event that ends a round its `gains`; both are made from
+what that view shows of it. Pure.
 """
 
 from __future__ import annotations
@@ -35,10 +35,10 @@ __all__ = [
 ]
 
 LADDER_S = 86_400.0
-"""How long after a match on a ladder, which is never over, everybody may see all of it."""
+"""How long after a match everybody may see all of it on a ladder, which never ends."""
 OWN_MATCHES = 20
-"""Before everybody may see its luck, an owner sees it over this many matches or a multiple of them:
-the luck of a single match would tell the other seats' cards.
+"""An owner sees a bot's luck early only over this many matches, or a multiple: the luck of a single
+match would reveal the other seats' cards.
 """
 
 
@@ -72,7 +72,7 @@ def view_of(players: Sequence[str], is_over: bool, viewer: Viewer) -> View:
 
 
 def sees_luck(is_over: bool, viewer: Viewer) -> bool:
-    """Whether a viewer may see the luck of all bots: luck is made of the cards (J8).
+    """Whether a viewer may see the luck of all bots, which is computed from the cards (J8).
 
     Others may see that of their own bots over `OWN_MATCHES`, and on a ladder after `LADDER_S`.
     """
@@ -80,11 +80,12 @@ def sees_luck(is_over: bool, viewer: Viewer) -> bool:
 
 
 def is_open_to(viewer: Viewer, bot: str, is_over: bool) -> bool:
-    """Whether a viewer may see what is a bot's own (J8): owner and instructor now, all at the end.
+    """Whether a viewer may see a bot's private results (J8): owner and instructor now, all at the
+    end.
 
-    Its own are the evidence of its offences, its mistakes and the analysis of its play. Mistakes
-    and analysis are made from what its seat knew alone, so they tell its owner nothing new, on a
-    ladder, too. `is_over` is as for `view_of`.
+    These are the evidence of its offences, its mistakes and the analysis of its play. Mistakes and
+    analysis are computed from what its seat knew, so they reveal nothing to its owner, on a ladder,
+    too. `is_over` is as for `view_of`.
     """
     if is_over or viewer.kind is ViewerKind.INSTRUCTOR:
         return True
@@ -92,9 +93,9 @@ def is_open_to(viewer: Viewer, bot: str, is_over: bool) -> bool:
 
 
 def ending_for(ended: Termination, own: Collection[int]) -> Termination:
-    """How a match ended, as the owner of these seats sees it: only the offender sees what it did.
+    """How a match ended, as the owner of these seats sees it: only the offender sees the text.
 
-    The text of an offence may tell the offender's cards.
+    The text of an offence may reveal the offender's cards.
     """
     if ended.is_offence and ended.seat not in own:
         return Termination(ended.kind, ended.seat)
@@ -106,7 +107,7 @@ def seen(
 ) -> list[dict[str, Any]]:
     """What a view shows of some events in a match of `seats` seats, ready for JSON.
 
-    Events that belong together must come in one call: what all seats are told one after another is
+    Events that belong together must come in one call: news told to all seats one after another are
     one event to the public.
     """
     shown: list[dict[str, Any]] = []
@@ -147,7 +148,7 @@ def seen(
 
 
 def _is_known(news: News, captions: Captioner, view: View, seats: int) -> bool:
-    """Whether news only repeat an answer that the view has seen."""
+    """Whether the news only repeat an answer that the view has seen."""
     seat = getattr(news, "seat", None)
     return isinstance(seat, int) and view.sees(seat, seats) and captions.repeats(news)
 
@@ -157,7 +158,7 @@ def _plain(what: object) -> Any:
 
 
 def _told_to_all(events: Sequence[Event], at: int, seats: int) -> list[News]:
-    """The news of one kind that all seats are told one after another, from event `at` on; or ()."""
+    """The news of one kind, from event `at` on, that all seats are told in turn; empty if none."""
     news: list[News] = []
     for seat, event in enumerate(events[at : at + seats]):
         if type(event) is not TellSeat or event.seat != seat:
@@ -169,7 +170,7 @@ def _told_to_all(events: Sequence[Event], at: int, seats: int) -> list[News]:
 
 
 def _merged(run: Sequence[News]) -> dict[str, Any]:
-    """The fields that are alike in all seats' news; the others are null."""
+    """The fields that are the same in all seats' news; the others are null."""
     first, *others = map(_plain, run)
     for name, value in first.items():
         if any(other[name] != value for other in others):
