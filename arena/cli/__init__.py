@@ -72,7 +72,7 @@ COMMANDS: dict[str, str] = {
 # with _ for -.
 _INSTRUCT = ("status", "pause", "resume", "stop", "void", "remove", "start", "log", "hosts")
 
-# What the command was, and what takes its place.
+# Removed commands, and what replaces each.
 _GONE = {
     "worker": "`arena host` runs the bots of arenas on this machine",
     "workers": "`arena hosts` lists the machines that run bots, and drains one",
@@ -94,7 +94,7 @@ class _Lazy(click.Group):
         return list(COMMANDS)
 
     def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
-        # Their import takes most of their start, and SIGTERM may come meanwhile.
+        # `serve` handles SIGTERM before its slow import, during which the signal may arrive.
         if name == "serve":
             from arena.cli._signals import stopping
 
@@ -125,7 +125,7 @@ class _Lazy(click.Group):
 
 def command_named(name: str) -> click.Command:
     """Import one of `COMMANDS`."""
-    gc.disable()  # modules are no garbage: to look through them takes a tenth of the start
+    gc.disable()  # imports leave no garbage, and searching it takes a tenth of the start
     try:
         if name in _INSTRUCT:
             command = importlib.import_module("arena.cli.instruct").COMMANDS[name]
@@ -162,7 +162,7 @@ def arena(ctx: click.Context) -> None:
 
 
 def _say_what_is_left_out() -> None:
-    """Load what other packages bring, and print a line for all of it that is not used."""
+    """Load the games and bots of installed packages, and report each one that is left out."""
     import arena.games.catalogue  # noqa: F401  # it fills the table
     from protocol.strategy import load_others
 
@@ -173,7 +173,7 @@ def _say_what_is_left_out() -> None:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run a command line, by default the process's, and return its exit status."""
-    if sys.stderr is None:  # the caller has closed it: the result is printed all the same
+    if sys.stderr is None:  # the caller has closed it; the result is still printed
         sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
     if sys.stdout is None:
         return _fail("standard output is closed, expected it open", FAILED)

@@ -1,4 +1,4 @@
-"""How an analysis is shown: its figures, the bot's mistakes, its charts, and what is refused."""
+"""Shows an analysis as text: figures, the bot's mistakes, charts and refused figures."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from arena.games.analysis import Analysis, Certainty, Figure, Weakness
 
 __all__ = ["lines_of"]
 
-_MOST_MISTAKES = 12  # that are shown; --json has all
-_DIGITS = 4  # behind the point of an exact figure
+_MOST_MISTAKES = 12  # shown to people; --json has all
+_DIGITS = 4  # decimals of an exact figure
 _MOST_DIGITS = 12
-_STEPS = 3  # the least number of steps of the last digit between the ends of an interval
-_ROUNDING = 1e-12  # what sums of floats leave of nothing
+_STEPS = 3  # an interval is at least this many steps of its last digit wide
+_ROUNDING = 1e-12  # rounding error of a float sum that should be 0
 _ADAPTS = "as probed"
 _NONE = "–"
 
 
 def lines_of(analysis: Analysis, name: str, title: str) -> output.Lines:
-    """An analysis of a bot of this name, for people."""
+    """Yield the text and tables that show the analysis of the bot called `name`."""
     if analysis.figures:
         yield from _figures(analysis, title)
     else:
@@ -71,7 +71,7 @@ def _found(figure: Figure, analysis: Analysis) -> str:
 
 
 def _value(figure: Figure) -> str:
-    """`0.645 [0.61, 0.68]`, or a dash where it is refused."""
+    """Format a figure, such as `0.645 [0.61, 0.68]`; a refused one is a dash."""
     if figure.value is None:
         return _NONE
     if figure.low is None or figure.high is None:
@@ -82,7 +82,7 @@ def _value(figure: Figure) -> str:
 
 
 def _digits(width: float) -> int:
-    """How many digits the ends of an interval of this width have behind the point."""
+    """Return the number of decimals to show for the ends of an interval of this width."""
     if width <= 0:
         return _DIGITS
     return min(_MOST_DIGITS, max(0, -floor(log10(width / _STEPS))))

@@ -1,4 +1,4 @@
-"""Connections to a running arena, those to its `/submit`, and how a submission there is shown."""
+"""Connects to a running arena and to its `/submit`, and shows the progress of a submission."""
 
 from __future__ import annotations
 
@@ -56,27 +56,27 @@ __all__ = [
 ]
 
 _TIMEOUT_S = 10.0  # to connect, and for an instruction's answer
-_LONGEST_REASON = 200  # letters of why a server does not let it in
-_ANSWER_S = 60.0  # a busy arena may take a while to answer; a long list takes it a second
+_LONGEST_REASON = 200  # characters of a server's reason for refusing the connection
+_ANSWER_S = 60.0  # a busy arena may answer late; a long list alone takes a second
 _PATH = "submit"
 _CLEAR = "\r\x1b[K"  # clears the terminal's last line
 _LONGEST = 1000
 _DECIDED = ("accepted", "refused")
 _FAILED = "FAILED"
-_IN_PLAY = " is in play in "  # stands before the games of an accepted version
+_IN_PLAY = " is in play in "  # comes before the games of an accepted version
 
 Message = TypeVar("Message")
 
 
 def place_of(url: str) -> str:
-    """An arena's address for errors, with the proxy that leads there."""
+    """Return an arena's address for error messages, with the proxy used to reach it."""
     from protocol.address import through
 
     return url + through(url)
 
 
 def connected_to(url: str, path: str = "") -> ClientConnection:
-    """Connect to an arena's address or a path below it, through the proxy that leads there.
+    """Connect to an arena's address or a path below it, through a proxy if one is configured.
 
     Raises:
         Unreachable: no arena answers there.
@@ -109,9 +109,9 @@ def connected_to(url: str, path: str = "") -> ClientConnection:
 
 
 def instructed(websocket: ClientConnection, url: str, message: Instruct) -> Done:
-    """Send an instruction to the arena at an address, and wait for its answer.
+    """Send an instruction to the arena at `url`, and wait for its answer.
 
-    Raises `ArenaError` if it refuses, and `Unreachable` if it does not answer.
+    Raises `ArenaError` if the arena refuses, and `Unreachable` if it does not answer.
     """
     from websockets.exceptions import WebSocketException
 
@@ -135,7 +135,7 @@ def instructed(websocket: ClientConnection, url: str, message: Instruct) -> Done
 
 
 class SubmitterConnection:
-    """A connection that has entered at `/submit` of the arena at an address."""
+    """A connection to an arena's `/submit`, after the arena has accepted the token."""
 
     def __init__(self, websocket: ClientConnection, url: str, token: str) -> None:
         self.url = url
@@ -152,7 +152,7 @@ class SubmitterConnection:
             raise self._gone(error) from None
 
     def receive(self, within_s: float | None = _ANSWER_S) -> ToSubmitter:
-        """The next message; `ArenaError` if it is a refusal, `TimeoutError` if none comes."""
+        """Return the next message; `ArenaError` at a refusal, `TimeoutError` if none comes."""
         from websockets.exceptions import ConnectionClosed
 
         try:
@@ -167,14 +167,14 @@ class SubmitterConnection:
         return message
 
     def poll(self) -> ToSubmitter | None:
-        """A message that has come already, if any."""
+        """Return the next message if it has already arrived, else None."""
         try:
             return self.receive(0)
         except TimeoutError:
             return None
 
     def expect(self, kind: type[Message], within_s: float | None = _ANSWER_S) -> Message:
-        """The next message of a type; others are left out."""
+        """Return the next message of type `kind`, skipping all others."""
         try:
             while not isinstance(message := self.receive(within_s), kind):
                 pass
@@ -183,7 +183,7 @@ class SubmitterConnection:
         return message
 
     def ask(self, message: FromSubmitter, kind: type[Message]) -> Message:
-        """Send a message, and wait for its answer, which is of that type."""
+        """Send a message, and return the answer, the next message of type `kind`."""
         self.send(message)
         return self.expect(kind)
 
@@ -192,7 +192,7 @@ class SubmitterConnection:
 
 
 def _accepted(decided: Progressing, url: str, page: str) -> Iterator[str]:
-    """The lines about a submission that was accepted."""
+    """Yield the lines that report an accepted submission."""
     from arena.cli._page_documents import next_runs
 
     yield f"accepted: {decided.text}; its page is {page}"
@@ -206,10 +206,10 @@ Entering = AbstractContextManager[SubmitterConnection]
 
 @contextmanager
 def entered(url: str, token: str) -> Iterator[SubmitterConnection]:
-    """Connect to the arena at an address, as the owner of a token.
+    """Connect to `/submit` of the arena at `url`, as the owner of a token.
 
-    Raises `ArenaError` if the token is not good, `Unreachable` if no arena answers that takes
-    submissions, and `UsageError` for a bad address.
+    Raises `ArenaError` for an invalid token, `Unreachable` if no arena with submissions answers,
+    and `UsageError` for an invalid address.
     """
     with connected_to(url, _PATH) as websocket:
         connection = SubmitterConnection(websocket, url, token)
@@ -218,9 +218,9 @@ def entered(url: str, token: str) -> Iterator[SubmitterConnection]:
 
 
 def submitter_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """The options --url and --token; the command gets `arena`, a context that is the connection.
+    """Add --url and --token; the command gets `arena`, a context manager for the connection.
 
-    Before the name of a command of a group they hold for that command.
+    In a group, the options may also stand before the name of the subcommand.
     """
 
     @options.url_option
@@ -233,14 +233,14 @@ def submitter_options(command: Callable[..., Any]) -> Callable[..., Any]:
             context.default_map = {context.invoked_subcommand: known}
         elif token is None:
             raise UsageError("expected --token, or ARENA_TOKEN in the environment")
-        # A token copied from tokens.csv may have the line's end with it.
+        # A token copied from tokens.csv may end with a line break.
         return command(*args, arena=entered(url, (token or "").strip()), **given)
 
     return gathered
 
 
 class SubmissionStep(msgspec.Struct, frozen=True):
-    """A step of a submission that is done."""
+    """A finished step of a submission."""
 
     step: str
     status: str
@@ -248,7 +248,7 @@ class SubmissionStep(msgspec.Struct, frozen=True):
 
 
 class SubmissionOutcome(msgspec.Struct, frozen=True):
-    """What became of a submission."""
+    """The result of a submission."""
 
     submission: int
     state: str
@@ -258,10 +258,11 @@ class SubmissionOutcome(msgspec.Struct, frozen=True):
 
 
 class SubmissionProgress:
-    """Steps on stdout as they happen, unless `quiet`; what passes on stderr, if that is a terminal.
+    """Shows a submission: finished steps on stdout unless `quiet`, a status line on stderr.
 
-    Of a strategy in a `file` our client takes most steps, so that only the first that fails is
-    shown, in three lines. `last` is what the arena has said last of the submission.
+    The status line is shown on a terminal only. For a strategy in a `file`, most steps test our own
+    client, so only the first failed step is shown, in three lines. `last` is the latest progress
+    message of the arena.
     """
 
     def __init__(self, *, quiet: bool, file: Path | None = None) -> None:
@@ -282,10 +283,10 @@ class SubmissionProgress:
             click.echo(_CLEAR, err=True, nl=False)
 
     def follow(self, arena: SubmitterConnection) -> Iterator[Found]:
-        """Show what the arena says until the submission is decided, and then what became of it.
+        """Show progress until the submission is decided, then yield the result.
 
         Raises `Interrupted` at Ctrl-C, and `Unreachable` if the connection is lost; both say how to
-        look again. When all is shown, `ArenaError` if it was refused.
+        see the submission again. Raises `ArenaError` after the result of a refused submission.
         """
         try:
             while self.last is None or self.last.state not in _DECIDED:
@@ -313,7 +314,7 @@ class SubmissionProgress:
             raise ArenaError(f"submission {last.submission} was refused: {last.text}")
         what, where, todo = three_lines(failed.step, failed.text, self._file)
         yield done, (what, f"  in    {where}", f"  do    {todo}")
-        rest = last.text.rpartition("; ")[2]  # what is in play instead
+        rest = last.text.rpartition("; ")[2]  # the version that stays in play
         raise ArenaError(f"submission {last.submission} was refused; {rest}")
 
     @property
@@ -327,7 +328,7 @@ class SubmissionProgress:
         left = progress.expected_s
         expected = "" if left is None else f", decided in about {output.duration(left)}"
         if progress.position is not None:
-            self._steps.clear()  # it is begun again
+            self._steps.clear()  # back in the queue: the check starts over
             why = f": {progress.text}" if progress.text else ""
             where = f"waits at position {progress.position}"
             self.passing(f"submission {progress.submission} {where}{expected}{why}")

@@ -1,8 +1,8 @@
-"""What the page of a running arena shows, for commands that else read a database.
+"""Fetches the documents of a running arena's web page, for commands that can also read a database.
 
 `arena standings`, `replay` and `mistakes` take `--url` and `--token`, so that a student needs no
-database. They fetch the documents that browsers get (`arena/web/README.md`), with what the token's
-owner may see (J8).
+database. They fetch the same documents as browsers (`arena/web/README.md`), limited to what the
+token's owner may see (J8).
 """
 
 from __future__ import annotations
@@ -39,17 +39,17 @@ class _Refusal(msgspec.Struct):
 class ArenaPages(msgspec.Struct, frozen=True):
     """The documents of the arena at `url`, a WebSocket address, as the owner of `token` sees them.
 
-    Without a token they are those that anybody sees.
+    Without a token, only public documents are available.
     """
 
     url: str
     token: str | None = None
 
     def get(self, *path: str, **query: object) -> bytes:
-        """A document below `/api/`, by the parts of its path.
+        """Fetch a document below `/api/`, given by the parts of its path.
 
         Raises:
-            ArenaError: the arena refuses it; the text is the arena's.
+            ArenaError: the arena refuses, with the reason that it gives.
             Unreachable: no arena answers there.
             UsageError: the address or the proxy is not valid.
         """
@@ -73,7 +73,7 @@ class ArenaPages(msgspec.Struct, frozen=True):
                 return bytes(answer.read())
         except HTTPError as error:
             raise self._refused(error) from None
-        except (InvalidURL, ValueError):  # a port that is none, for instance
+        except (InvalidURL, ValueError):  # an invalid port, for instance
             raise self._invalid() from None
         except (URLError, HTTPException, OSError) as error:
             why = getattr(error, "reason", error)
@@ -96,7 +96,7 @@ class ArenaPages(msgspec.Struct, frozen=True):
 
 
 def pages_options(command: Command) -> Command:
-    """The options --url and --token, which `pages_asked_for` reads."""
+    """Add the options --url and --token, which `pages_asked_for` reads."""
 
     def note(key: str) -> Callable[[click.Context, click.Parameter, str | None], None]:
         def noted(context: click.Context, _param: click.Parameter, value: str | None) -> None:
@@ -118,9 +118,9 @@ def pages_options(command: Command) -> Command:
 
 
 def pages_asked_for() -> ArenaPages | None:
-    """The arena that `--url` names, or without a database a link in the place of an id.
+    """Return the arena that `--url` names, or None.
 
-    None without both.
+    Without `--url` and without a database, a link given in place of an id names the arena.
     """
     context = click.get_current_context()
     meta = context.meta
@@ -131,7 +131,7 @@ def pages_asked_for() -> ArenaPages | None:
 
 
 def check_database(db: str) -> None:
-    """Raise `UsageError` if nobody has said where to look, and there is no database here."""
+    """Raise `UsageError` if --db is not given and the default database file does not exist."""
     if not (is_database_named() or Path(db).is_file()):
         raise UsageError(
             f"expected an arena's database, found no file {db}; name one with --db, "
@@ -140,6 +140,6 @@ def check_database(db: str) -> None:
 
 
 def is_database_named() -> bool:
-    """Whether --db names one."""
+    """Whether --db was given explicitly."""
     source = click.get_current_context().get_parameter_source("db")
     return source is not ParameterSource.DEFAULT

@@ -1,4 +1,4 @@
-"""The options by which commands find the bus of arenas and hosts, and how they join it."""
+"""The options of commands that join the bus of arenas and hosts."""
 
 from __future__ import annotations
 
@@ -63,9 +63,9 @@ def bus_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def no_bus_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Refuse --bus, --bus-key and --bus-ca, which the command had; the environment's mean nothing.
+    """Refuse --bus, --bus-key and --bus-ca, which an earlier version of the command had.
 
-    Using one raises `UsageError` with what takes its place.
+    Using one raises `UsageError` with its replacement. Their environment variables are ignored.
     """
     for option in ("bus", "bus-key", "bus-ca"):
         hidden = click.option(
@@ -81,9 +81,9 @@ def _refuse_bus(_context: click.Context, option: click.Parameter, value: object)
 
 
 def _refuse_without_bus() -> None:
-    """Raise `UsageError` if an option says how to join a bus, but none says where it is.
+    """Raise `UsageError` if --bus-key or --bus-ca is given on the command line without --bus.
 
-    Variables of the environment may be meant for other commands.
+    Environment variables are not checked: they may be meant for other commands.
     """
     context = click.get_current_context()
     for option in ("bus_key", "bus_ca"):
@@ -92,12 +92,12 @@ def _refuse_without_bus() -> None:
 
 
 def read_address(url: str, key: Path | None, ca: Path | None) -> BusAddress:
-    """The address of a bus; raises `UsageError` if the URL is not that of a bus."""
+    """Return the address of a bus; raises `UsageError` if the URL is not valid for one."""
     try:
         parts = urlsplit(url)
         is_bus = url.startswith(("tls://", "nats://"))
         is_address = is_bus and bool(parts.hostname) and parts.port != 0
-    except ValueError:  # its port is none
+    except ValueError:  # its port is not valid
         is_address = False
     if not is_address:
         raise UsageError(_EXPECTED.format(url=url))
@@ -105,7 +105,7 @@ def read_address(url: str, key: Path | None, ca: Path | None) -> BusAddress:
 
 
 def check_address(address: BusAddress | None) -> BusAddress:
-    """The address; raises `UsageError` if there is none, or nats-py is not installed."""
+    """Return the address; raises `UsageError` if it is None or nats-py is not installed."""
     if address is None:
         raise UsageError("expected --bus tls://HOST:PORT, or ARENA_BUS with that")
     with needs_nats():
@@ -115,7 +115,7 @@ def check_address(address: BusAddress | None) -> BusAddress:
 
 @contextmanager
 def needs_nats() -> Iterator[None]:
-    """Say in one line what is to be installed if an import needs it."""
+    """Turn a failed import of nats-py into a one-line error that says what to install."""
     try:
         yield
     except ModuleNotFoundError as error:

@@ -1,4 +1,4 @@
-"""Charts of what bots did, as text: bars, or a table with a cell for every spot."""
+"""Draws charts of what bots did as text: bars, or a table with a cell for every spot."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from arena.games.analysis import Chart, ChartCell
 if TYPE_CHECKING:
     from rich.table import Table
 
-_BAR = 10  # letters of a share of 1
+_BAR = 10  # characters of a bar for a share of 1
 _NOT_SEEN = "not seen"
 _NOT_SEEN_SHORT = "·"
-_NARROW = 4  # columns of a table that has room for the best beside a share and its cost
+_NARROW = 4  # a table with at most this many columns has room for the best share and the cost
 _NEGLIGIBLE = 100  # a table leaves out a cost this many times smaller than the largest
 
 
 def lines_of_charts(names: Sequence[str], charts: Sequence[Sequence[Chart]]) -> output.Lines:
-    """The charts of bots side by side; every bot has the same charts."""
+    """Show the charts of several bots side by side; every bot must have the same charts."""
     for number, same in enumerate(zip(*charts, strict=True)):
         if number:
             yield ""
@@ -30,7 +30,7 @@ def lines_of_charts(names: Sequence[str], charts: Sequence[Sequence[Chart]]) -> 
 
 
 def _bars(names: Sequence[str], charts: Sequence[Chart]) -> output.Lines:
-    """One row for every spot, in which the bots stand beside each other."""
+    """Make a table with a row for every spot and a column for every bot."""
     first = charts[0]
     has_marks = any(cell.mark is not None for cell in _cells(first))
     columns: list[str] = []
@@ -54,7 +54,7 @@ def _bars(names: Sequence[str], charts: Sequence[Chart]) -> output.Lines:
 
 
 def _tables(names: Sequence[str], charts: Sequence[Chart]) -> output.Lines:
-    """A table for every bot, beside each other where the terminal is wide enough."""
+    """Make a table for every bot; they stand side by side if the terminal is wide enough."""
     from rich.columns import Columns
 
     tables = [_table(name, chart) for name, chart in zip(names, charts, strict=True)]
@@ -95,7 +95,7 @@ def _cells(chart: Chart) -> Iterable[ChartCell]:
 
 
 def _bar(cell: ChartCell | None) -> str:
-    """`███        33 % [25, 42] of 120`, or a text instead of the share."""
+    """Format a cell as `███        33 % [25, 42] of 120`; its own text replaces the share."""
     if cell is None:
         return ""
     of = f" of {cell.of:,}" if cell.of else ""
@@ -109,7 +109,7 @@ def _bar(cell: ChartCell | None) -> str:
 
 
 def _square(cell: ChartCell | None, chart: Chart, least: float) -> str:
-    """A share in percent, beside it the best, below it what it costs, from `least` on."""
+    """Format a share in percent, the best share beside it, and below a cost of at least `least`."""
     if cell is None:
         return ""
     if cell.text:

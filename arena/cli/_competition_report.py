@@ -1,4 +1,4 @@
-"""Shows competitions: the progress while they are played, then standings and verdicts."""
+"""Shows competitions: progress bars while they are played, then standings and verdicts."""
 
 from __future__ import annotations
 
@@ -34,10 +34,10 @@ if TYPE_CHECKING:
 __all__ = ["Board", "lines_of", "match_log", "table_of", "title_of", "unit_of", "watch"]
 
 _Column: TypeAlias = tuple[str, Callable[[Any], str]]
-"""The title of a column of standings, and what stands there in a row."""
+"""The title of a column of standings, and the function that makes its text from a row."""
 
 _WORDS = ("bot", "stands", "offence")  # columns that hold no numbers
-_WIDEST = 12  # bots: a larger cross table fits no terminal; `arena export` writes it
+_WIDEST = 12  # bots; a larger cross table fits no terminal, but `arena export` writes it
 
 
 class Board:
@@ -48,7 +48,7 @@ class Board:
         self._followed: dict[str, tuple[TaskID, Competition]] = {}
 
     def note(self, text: str) -> None:
-        """Print a line above the bars; without bars do nothing."""
+        """Print a line above the bars. Does nothing without bars."""
         if self._bars is not None:
             self._bars.console.print(text, highlight=False, markup=False)
 
@@ -65,7 +65,7 @@ class Board:
             self._followed[competition.id] = task, competition
 
     def forget(self, competition: str) -> None:
-        """Remove the bar of a competition, given by its id; without a bar do nothing."""
+        """Remove the bar of a competition, given by its id. Does nothing if it has none."""
         if self._bars is not None and competition in self._followed:
             task, _ = self._followed.pop(competition)
             self._bars.remove_task(task)
@@ -90,9 +90,9 @@ def _left(progress: messages.Progress) -> str:
 
 @contextmanager
 def match_log(file: str | None) -> Iterator[Callable[[str], None]]:
-    """Open the log of matches that `--log` names; the function that is given writes a line.
+    """Open the match log that `--log` names, and give the block a function that writes a line.
 
-    `-` is stderr, None drops all lines. Raises `UsageError` if the file cannot be written.
+    `-` is stderr, and None drops all lines. Raises `UsageError` if the file cannot be written.
     """
     if file is None:
         yield lambda line: None
@@ -115,7 +115,7 @@ def match_log(file: str | None) -> Iterator[Callable[[str], None]]:
 
 
 def _load_late() -> None:
-    """Load what ratings and tables need: later no file descriptor may be left for it."""
+    """Import what ratings and tables need now, while file descriptors are still free."""
     import openskill.models  # noqa: F401
 
     with redirect_stdout(io.StringIO()):
@@ -155,7 +155,7 @@ def watch() -> Iterator[Board]:
 
 
 def lines_of(report: CompetitionReport) -> output.Lines:
-    """One competition's result for people: its table, how sure it is, and who is out for what."""
+    """Yield one competition's result: its table, its uncertainty, and the eliminated bots."""
     yield ""
     yield output.TitledTable(title_of(report), table_of(report))
     if note := settled_note(report.standings):
@@ -163,18 +163,18 @@ def lines_of(report: CompetitionReport) -> output.Lines:
     yield from unit_of(report)
     for verdict in report.verdicts:
         yield f"{verdict.bot} {verdict.headline} ({verdict.kind.value})"
-        if verdict.advice:  # a bot that the instructor removed gets none
+        if verdict.advice:  # a bot removed by the instructor gets no advice
             yield f"  {verdict.advice}"
 
 
 def unit_of(report: CompetitionReport) -> Iterator[str]:
-    """What the ranges in the table are, if it has any."""
+    """Yield a line that explains the intervals in the table, if there are any."""
     if report.unit is not None and any(row.rank is not None for row in report.standings):
         yield report.unit.in_words()
 
 
 def title_of(report: CompetitionReport) -> str:
-    """The run, the game, the form, how many matches and how long, in one line."""
+    """Return one line with the run, the game, the form, the number of matches and the duration."""
     game = game_title(report.game)
     form = report.form.value.replace("_", " ")
     matches = plural(report.played, "match")
@@ -185,7 +185,7 @@ def title_of(report: CompetitionReport) -> str:
 
 
 def table_of(report: CompetitionReport) -> Table:
-    """The standings, or the ranking of an elimination that is over."""
+    """Make the table of the standings, or of the ranking for a finished elimination."""
     if report.form is Form.ELIMINATION:
         return _elimination(report) if report.ranking else _bracket(report)
     columns = list(_COLUMNS[report.form](report))
@@ -197,7 +197,7 @@ def table_of(report: CompetitionReport) -> Table:
         elif getattr(row, "not_there", False):  # nobody can be absent from a ladder
             table.add_row("–", name, "not there")
         else:
-            # No rank: it has played nothing.
+            # A bot without matches has no rank.
             rank = "–" if row.rank is None else str(row.rank)
             table.add_row(rank, name, *(cell(row) for _, cell in columns))
     return table
@@ -245,7 +245,7 @@ _COLUMNS = {Form.ROUND_ROBIN: _round_robin, Form.LEAGUE: _league, Form.LADDER: _
 
 
 def _counts(report: CompetitionReport, *names: str) -> Iterator[_Column]:
-    """Columns of counts, and of what was forgiven if anything was."""
+    """Yield a column for each count, and one for forgiven offences if there are any."""
     if any(row.forgiven for row in report.standings):
         names = (*names, "forgiven")
     for name in names:
@@ -271,7 +271,7 @@ def _rank_range(row: Any) -> str:
 
 
 def _against(cells: dict[str, dict[str, Any]], opponent: str, row: Any) -> str:
-    """A score in the cross table, behind the mark of the pairing if it has one."""
+    """Format a score in the cross table, after the mark of the pairing if it has one."""
     cell = cells.get(row.name, {}).get(opponent)
     if cell is None:
         return ""
@@ -294,7 +294,7 @@ def _elimination(report: CompetitionReport) -> Table:
 
 
 def _bracket(report: CompetitionReport) -> Table:
-    """Which bots are in and which are out, in an elimination that is not over."""
+    """Make the table of an unfinished elimination: which bots are still in and which are out."""
     table = output.new_table("bot", "stage", "stands", words=_WORDS)
     for row in report.standings:
         out = "" if row.eliminated is None else f", {row.eliminated.kind.value}"

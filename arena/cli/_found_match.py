@@ -1,4 +1,4 @@
-"""Finds the match that a command is about: in a database, in a file, or played here lately."""
+"""Finds the match that a command names: in a database, a file, or among recent local matches."""
 
 from __future__ import annotations
 
@@ -25,20 +25,20 @@ from protocol.messages import Limits, Verdict
 from protocol.strategy import house_bots
 
 _LAST = "last"
-_RECENT = re.compile(r"last(?:-([1-9]\d?))?")  # `last` is the first, `last-2` the one before it
+_RECENT = re.compile(r"last(?:-([1-9]\d?))?")  # `last` is the latest, `last-2` the one before
 
 
 class FoundRecord(msgspec.Struct, frozen=True):
-    """A match: its record, and what a document or the database knows besides.
+    """A match: its record, and what a document or the database adds.
 
-    With `seen` it is what one seat saw: the record has neither cards nor the others' answers.
+    If `seen` is set, the record has only what that seat saw: no hidden cards, no others' answers.
     """
 
     record: Record
     document: MatchDocument | None = None
     verdict: Verdict | None = None
     limits: Limits = Limits()
-    seated: tuple[str, ...] = ()  # the names by seat, without a document
+    seated: tuple[str, ...] = ()  # the names by seat, if there is no document
     seen: SeatDocument | None = None
     launched: tuple[str, ...] = ()  # the house bots of its competition, by their names there
 
@@ -48,25 +48,25 @@ class FoundRecord(msgspec.Struct, frozen=True):
 
     @property
     def name(self) -> str:
-        """The match's id, or a stand-in for a record alone."""
+        """The match's id, or `replay` for a record without a document."""
         about = self.document or self.seen
         return "replay" if about is None else about.match
 
     def rules(self) -> Game:
-        """Its game; raises `ArenaError` if that is unknown here."""
+        """Return the match's game; raises `ArenaError` if it is not installed here."""
         try:
             return game_named(self.record.game, self.record.package)
         except UsageError as error:
             raise ArenaError(f"match {self.name}: {error}") from None
 
     def names(self, game: Game) -> tuple[str, ...]:
-        """The players by seat, or stand-ins for those of a record alone."""
+        """Return the players by seat, or `seat-1`, `seat-2` ... if their names are not known."""
         if len(self.players) == game.seats:
             return self.players
         return tuple(f"seat-{seat}" for seat in range(1, game.seats + 1))
 
     def own_seats(self, game: Game) -> tuple[int, ...]:
-        """The seats, from 0, of players that are no house bots, or the only one that is seen.
+        """Return the seats, from 0, not played by launched house bots, or the seat of `seen`.
 
         Raises `UsageError` if there is none.
         """
@@ -81,7 +81,7 @@ class FoundRecord(msgspec.Struct, frozen=True):
         return seats
 
     def seat_of(self, who: str, game: Game) -> int:
-        """The seat, from 0, of a player or of a number; raises `UsageError` if there is none."""
+        """Return the seat, from 0, of a name or a number from 1; `UsageError` if none fits."""
         names = self.names(game)
         if names.count(who) > 1:
             seats = [str(seat) for seat, name in enumerate(names, start=1) if name == who]
@@ -96,10 +96,10 @@ class FoundRecord(msgspec.Struct, frozen=True):
 
 
 def find_match(match: str, db: str) -> FoundRecord:
-    """Find an id, a file, `last` or `last-2`; what was played here lately only without `--db`.
+    """Find a match by an id, a file, `last` or `last-2`.
 
-    With `--url` the arena there is asked for the id. Raises `UsageError` if there is none,
-    `ArenaError` if it is damaged or the arena does not give it.
+    Recent local matches are searched only without `--db`; with `--url`, that arena is asked. Raises
+    `UsageError` if there is no such match, `ArenaError` if it is damaged or the arena refuses it.
     """
     if (pages := pages_asked_for()) is not None:
         return _from_arena(match, pages)
@@ -107,7 +107,10 @@ def find_match(match: str, db: str) -> FoundRecord:
 
 
 def match_or_none(where: str, db: str) -> FoundRecord | None:
-    """`find_match`; None if the database has no such match: it may be a competition's id."""
+    """Do as `find_match`, but return None if the database has no such match.
+
+    `where` may then be the id of a competition.
+    """
     try:
         return find_match(where, db)
     except UsageError:
@@ -121,7 +124,7 @@ def match_or_none(where: str, db: str) -> FoundRecord | None:
 
 
 def _from_arena(match: str, pages: ArenaPages) -> FoundRecord:
-    """A match of an arena, by its id or by that of a seat in it, as its bot has been told it."""
+    """Fetch a match from an arena by its id, or by `ID.SEAT` as its bots know it."""
     id_, _, seat = match.rpartition(".")
     if not (id_ and seat.isascii() and seat.isdigit()):
         return _read(pages.get("matches", match, "record"), f"match {match}")
@@ -129,7 +132,7 @@ def _from_arena(match: str, pages: ArenaPages) -> FoundRecord:
 
 
 def _read(text: bytes, name: str) -> FoundRecord:
-    """A match as a file or the page has it."""
+    """Decode a match from the text of a file or of the page; raises `ArenaError` if invalid."""
     try:
         document = sheet.read(text)
         if isinstance(document, MatchDocument):
@@ -153,7 +156,7 @@ def _find(match: str, db: str) -> FoundRecord:
 
 
 def _recent(match: str, db: str) -> FoundRecord | None:
-    """A match that was played here without a database; None if it is none of these."""
+    """Find a match that was played here without a database; None if `match` names no such match."""
     number = _RECENT.fullmatch(match)
     if number is None or Path(match).is_file():
         return None
@@ -162,7 +165,7 @@ def _recent(match: str, db: str) -> FoundRecord | None:
         raise UsageError(f"expected one of the last {MOST_KEPT} matches played here, got {match}")
     if recent is None:
         return None
-    # The database has no match that is later than its last change, which may be in its log yet.
+    # A database file (or its log) unchanged since the recent match has no later match.
     files = [file for file in (Path(db), Path(f"{db}-wal")) if file.is_file()]
     if match == _LAST and any(file.stat().st_mtime > recent.finished_at for file in files):
         stored = _find(match, db)
@@ -173,7 +176,7 @@ def _recent(match: str, db: str) -> FoundRecord | None:
 
 def _stored(store: Store, match: str) -> FoundRecord:
     columns = sa.select(MATCHES.c.id, MATCHES.c.record)
-    ids = (match, match.rpartition(".")[0])  # `ID.0` is what its first seat's bot calls it
+    ids = (match, match.rpartition(".")[0])  # the bot in the first seat calls the match `ID.0`
     query = columns.where(MATCHES.c.id.in_(ids))
     if match == _LAST:
         query = columns.order_by(MATCHES.c.number.desc()).limit(1)

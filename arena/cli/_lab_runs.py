@@ -66,11 +66,11 @@ Result = TypeVar("Result")
 Found = TypeVar("Found")
 
 
-_RAISED_AT = re.compile(r" at (\S+\.py):(\d+)$")  # of a bot in this process
+_RAISED_AT = re.compile(r" at (\S+\.py):(\d+)$")  # the end of an error of a bot in this process
 
 
 class OffenceFound(msgspec.Struct, frozen=True):
-    """Why a bot is out: its number and name, the kind, and in which match of its table."""
+    """The offence for which a bot is out, and the match of its table in which it happened."""
 
     bot: int
     name: str
@@ -101,9 +101,9 @@ class SeriesFound(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SeriesOptions(msgspec.Struct, frozen=True):
-    """What `arena play` and `arena cross` are called with; `commands` are the bots of `--bot`.
+    """The options of `arena play` and `arena cross`; `commands` are the bots of `--bot`.
 
-    `jobs` is None if `--jobs` is not given. `duplicate` deals the same cards in all seats.
+    `jobs` is None if `--jobs` is not given. `duplicate` deals the same cards once for every seat.
     """
 
     game: Game
@@ -132,7 +132,7 @@ def series_options(command: Callable[[SeriesOptions], Found]) -> Callable[..., F
 
 
 class Bar(NamedTuple):
-    """A progress bar: its title, the total and what is counted, and which options make it less."""
+    """A progress bar: title, total, noun for what is counted, and options that shorten the run."""
 
     what: str
     total: int
@@ -141,7 +141,7 @@ class Bar(NamedTuple):
 
 
 class SeriesPlan(msgspec.Struct, frozen=True):
-    """Which game is played, how many matches, by which settings; `duplicate` as in the options."""
+    """The game, the number of matches and the settings; `duplicate` as in `SeriesOptions`."""
 
     game: Game
     matches: int
@@ -150,7 +150,7 @@ class SeriesPlan(msgspec.Struct, frozen=True):
 
     @property
     def units(self) -> int:
-        """How many units or matches one table plays at most."""
+        """The largest number of units (or matches) that one table plays."""
         return self.matches * units_per_match(self.game, self.settings)
 
     def score(self, value: float | None, digits: int = 0) -> str:
@@ -166,13 +166,13 @@ class SeriesPlan(msgspec.Struct, frozen=True):
     def interval_note(self, intervals: Iterable[Interval | None]) -> str:
         per_match = units_per_match(self.game, self.settings)
         what = sampled_unit(self.game, per_match)
-        is_together = self.duplicate and not self.game.is_count  # games won are shares, one by one
+        is_together = self.duplicate and not self.game.is_count  # games won are counted one by one
         seats = " with the same cards in all seats" if is_together else ""
         least = 2 if self.game.purse is None else FEWEST
         return output.interval_note(intervals, what + seats, least)
 
     def about(self, seed: int | None, matches: int | None = None) -> dict[str, Any]:
-        """The fields of `SeriesFound`; fewer `matches` than planned were played if it says so."""
+        """Return the fields of `SeriesFound`; `matches` replaces the planned number."""
         return {
             "game": self.game.name,
             "settings": self.settings,
@@ -240,7 +240,7 @@ def check(entries: Sequence[BotSpec], seed: int | None, limits: Limits) -> None:
 
 
 def guests(game: Game, bots: Sequence[str], entries: Sequence[BotSpec]) -> tuple[PoolBot, ...]:
-    """The bots that play as processes: `bots`, then the commands, each under a name of its own.
+    """Return the bots that play as processes: `bots`, then the commands, each with its own name.
 
     Raises `UnknownBot` if one of `bots` cannot be loaded, and `UsageError` if a name is taken.
     """
@@ -265,12 +265,12 @@ def crossed(
     seed: int | None,
     recent: LabMatches | None = None,
 ) -> CrossTable:
-    """Let `bots` and those of `--bot` play at tables; Ctrl-C raises `Interrupted`.
+    """Let `bots` and those of `--bot` play at all tables; Ctrl-C raises `Interrupted`.
 
     Args:
         seeds: the seed of each table's cards, by the numbers of the bots at it.
-        seed: the value of `--seed` that plays all of it again; None lets processes play.
-        recent: what remembers the matches; with one job only.
+        seed: the value of `--seed` that repeats the run; None lets processes play.
+        recent: where played matches are kept; needs a single job.
     """
     game = planned.game
     keeps = recent is not None
@@ -322,11 +322,11 @@ def play(
     """Play parts with a progress bar; Ctrl-C raises `Interrupted`.
 
     Args:
-        seed: the value of `--seed` that plays all of it again; None lets processes play.
-        makers: makes the objects that play here, where what they print is on stderr.
-        bots: the processes, each of which takes as many seats at once as there are `copies`.
-        jobs: how many processes objects play in, by default one per core, or how many parts are in
-            play, by default as many as the processes take.
+        seed: the value of `--seed` that repeats the run; None lets processes play.
+        makers: makes the bots that play as objects; what they print goes to stderr.
+        bots: the bots that play as processes; each takes `copies` seats at once.
+        jobs: for objects, the number of worker processes, by default one per core. For processes,
+            the number of parts played at once, by default as many as they can take.
     """
     if seed is None:
         from arena.lab import launched
@@ -355,9 +355,9 @@ def play(
 
 
 def run(playing: Callable[[output.ProgressCount], Coroutine[Any, Any, Result]], bar: Bar) -> Result:
-    """Let processes play, with a progress bar.
+    """Run a coroutine in which processes play, with a progress bar.
 
-    Ctrl-C or SIGTERM stops all bots, and raises `Interrupted`.
+    Ctrl-C or SIGTERM stops all bots and raises `Interrupted`.
     """
 
     async def play(count: output.ProgressCount) -> Result:
@@ -376,7 +376,7 @@ def run(playing: Callable[[output.ProgressCount], Coroutine[Any, Any, Result]], 
 
 
 def out(name: str, offence: Offence) -> str:
-    """Print the end of a bot's stderr; return why the bot is eliminated and what can be done."""
+    """Print the end of a bot's stderr; return why the bot is eliminated and how to fix it."""
     output.print_stderr(name, offence.stderr)
     text = f"{name} is eliminated in match {offence.match}: {offence.kind}: {offence.text}"
     place = _RAISED_AT.search(text)
@@ -386,5 +386,5 @@ def out(name: str, offence: Offence) -> str:
 
 
 def seed_shown(seed: int | None) -> str:
-    """The end of a title that names the seed; empty without one."""
+    """Return the end of a title, which names the seed; empty if `seed` is None."""
     return "" if seed is None else f", seed {seed}"

@@ -1,7 +1,7 @@
-"""Starts the bots that `arena serve` launches, and reports on stderr what happens to bots.
+"""Starts the bots that `arena serve` launches, and reports on stderr what happens to them.
 
-A bot that cannot be started, does not connect or ends is reported, and the arena goes on. Only a
-command that can never work stops it.
+If a bot cannot be started, does not connect or ends, this is reported and the arena goes on. Only
+a command that can never work stops the arena.
 """
 
 from __future__ import annotations
@@ -30,16 +30,16 @@ if TYPE_CHECKING:
 __all__ = ["BotNotices", "launched"]
 
 _LONGEST_LINE = 500
-_MOST_LINES = 500  # that `lines` returns
-_MOST_MATCHES = 250  # of them at most: a thousand matches must not push the notices out
+_MOST_LINES = 500  # returned by `lines`
+_MOST_MATCHES = 250  # lines about matches, so that a thousand matches do not push notices out
 _MOST_CHARACTERS = 200_000  # so that the frame with the log stays far below a mebibyte
 
 
 class BotNotices(Listener):
-    """Reports verdicts, ends of bots and what the instructor should know, and logs matches.
+    """Reports verdicts, ended bots and notices for the instructor, and logs matches.
 
-    Each is a line on stderr, above the bars of a `board`; `log` gets a line for every match. The
-    latest lines are remembered.
+    Each report is a line on stderr, above the bars of a `board`; `log` gets a line for every match.
+    The latest lines are kept.
     """
 
     def __init__(
@@ -75,7 +75,7 @@ class BotNotices(Listener):
         self._log(line)
 
     def ended(self, name: str, why: str) -> None:
-        """Report that a launched bot has ended by itself, unless a verdict has said so."""
+        """Report that a launched bot has ended, unless a verdict has already reported it."""
         if name not in self._ended:
             self._ended.add(name)
             if not any(map(why.startswith, self._ruled.get(name, ()))):
@@ -84,11 +84,11 @@ class BotNotices(Listener):
     def told(self, text: str) -> None:
         line = one_line(text, _LONGEST_LINE)
         self._notices.append((next(self._numbers), f"{time_of(time.time(), SECONDS)} {line}"))
-        with contextlib.suppress(OSError):  # stderr is closed: the matches go on
+        with contextlib.suppress(OSError):  # stderr may be closed; the matches go on
             self._board.say(line)
 
     def lines(self) -> tuple[str, ...]:
-        """The latest notices and matches, each line with its time, oldest first."""
+        """Return the latest notices and matches, each line with its time, oldest first."""
         latest: list[str] = []
         characters = 0
         for _, line in sorted((*self._notices, *self._matches), reverse=True)[:_MOST_LINES]:

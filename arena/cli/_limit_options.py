@@ -1,4 +1,4 @@
-"""Makes an option of every field of a struct: type, default, and the words of the docstring."""
+"""Turns struct fields into options, with their types, defaults and docstring descriptions."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class LimitOption(click.Option):
 
 
 class LimitsCommand(ResultCommand):
-    """A command that gives back what it found, and whose help shows the limits apart."""
+    """A `ResultCommand` whose help lists the limits in a section of their own."""
 
     def format_own_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         sections: dict[str, list[tuple[str, str]]] = {"Options": [], "Limits": []}
@@ -43,13 +43,13 @@ def struct_options(
     more: Mapping[str, Mapping[str, Any]] = {},
     **common: Any,
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Add the fields of a struct as options; the command gets what `read` makes of them as one.
+    """Add the fields of a struct as options; `read` turns their values into one argument.
 
-    Options have the attributes in `common`, and those that `more` has for their fields.
+    Each option has the attributes in `common`, and those in `more` under the name of its field.
     """
     info = type_info(struct)
     assert isinstance(info, StructType), "it has fields"
-    # Python -OO has no docstrings.
+    # Python -OO strips docstrings.
     words = of_class(struct).fields if struct.__doc__ else {}
 
     def declared(command: Callable[..., Any]) -> Callable[..., Any]:

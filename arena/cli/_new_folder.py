@@ -1,4 +1,4 @@
-"""Writes the files of a bot or a game to begin with into a folder of their own."""
+"""Writes the files of a new bot or a new game into a folder of their own."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ __all__ = ["lines_of", "write"]
 
 
 def write(folder: Path, files: Mapping[str, str]) -> None:
-    """Write all files, or none: then `ArenaError` is raised.
+    """Write all files, or none if one fails, and raise `ArenaError`.
 
-    Raises `UsageError` if the folder is neither new nor empty.
+    Raises `UsageError` if the folder exists and is not empty.
     """
     if folder.exists() and not folder.is_dir():
         raise UsageError(f"expected a folder, {folder} is a file")
@@ -47,7 +47,7 @@ def write(folder: Path, files: Mapping[str, str]) -> None:
 
 
 def lines_of(folder: Path, contents: str, made: Starter) -> Iterator[str]:
-    """Say what was written, and which commands come next."""
+    """Yield lines that say what was written and which commands come next."""
     library = f"{LIBRARIES}/"
     names = dict.fromkeys(library if name.startswith(library) else name for name in made.files)
     yield f"{folder} has {contents}: {', '.join(names)}"

@@ -1,4 +1,4 @@
-"""Arguments and options that several commands have, and how their values are read."""
+"""Arguments and options shared by several commands, and the functions that read their values."""
 
 from __future__ import annotations
 
@@ -79,11 +79,11 @@ instructor_option = click.option(
 
 
 LINK = "arena.cli.link"
-"""The key in a context's `meta` of the link that `read_id` was given."""
+"""The key in a context's `meta` under which `read_id` stores the link it was given."""
 
 
 def read_id(ctx: click.Context, _param: click.Parameter, text: str | None) -> str | None:
-    """The id of a match or a competition, of which the link to its page will do."""
+    """Return the id of a match or competition, given as the id or as the link to its page."""
     link = None if text is None else re.search(r"#/[cm]/([^/?#]+)", text)
     if link is None:
         return text
@@ -106,7 +106,7 @@ def _read_settings(
 
 
 def _scalar(text: str) -> object:
-    """A number, `true`, `false` or `null` as in JSON; anything else is the text itself."""
+    """Read a number, `true`, `false` or `null` as JSON; any other text stays as it is."""
     try:
         return msgspec.json.decode(text)
     except (msgspec.DecodeError, UnicodeError):
@@ -120,7 +120,7 @@ game_argument = click.argument("game", callback=lambda _ctx, _param, name: game_
 def _read_bots(
     ctx: click.Context, _param: click.Parameter, names: tuple[str, ...]
 ) -> tuple[str, ...]:
-    """The bots that are named; of a folder as `arena new` writes it in Python its `bot.py`."""
+    """Return the named bots; a folder made by `arena new` stands for its `bot.py`."""
     house = house_bots(ctx.params["game"].name, slow=True)
     return tuple(
         name if name in house or not Path(name).is_dir() else _in_folder(name) for name in names
@@ -128,7 +128,7 @@ def _read_bots(
 
 
 def bot_file(name: str) -> str:
-    """A bot as it is named; of a folder as `arena new` writes it in Python its `bot.py`."""
+    """Return the bot's name, or the `bot.py` of a folder made by `arena new`."""
     file = Path(name, "bot.py")
     return str(file) if file.is_file() else name
 
@@ -184,7 +184,7 @@ set_option = click.option(
 
 
 def matches_option(command: Command) -> Command:
-    """The options `--games` and `--hands`, which `arena.cli._lab_runs.plan` reads."""
+    """Add the options `--games` and `--hands`, which `arena.cli._lab_runs.plan` reads."""
     games = (
         "Play N matches, the seats rotating and the bots reset before each; with a setting "
         "`games`: play N games in each match."
@@ -196,7 +196,7 @@ def matches_option(command: Command) -> Command:
 
 
 def jobs_option(with_bot: str = "") -> Callable[[Command], Command]:
-    """The option `--jobs`; `with_bot` says what it is with `--bot`, of a command that has that."""
+    """Make the option `--jobs`; `with_bot` is its help for use together with `--bot`, if any."""
     text = (
         "Work in up to N processes, by default one per core, at most four per core. "
         "The same seed gives the same result in any number of them"
@@ -207,7 +207,7 @@ def jobs_option(with_bot: str = "") -> Callable[[Command], Command]:
 
 
 def db_option(help_text: str) -> Callable[[Command], Command]:
-    """The option `--db`, a text for `database`."""
+    """Make the option `--db`, whose text `database` reads."""
     return click.option(
         "--db",
         default=ServeSection().db,
@@ -219,7 +219,7 @@ def db_option(help_text: str) -> Callable[[Command], Command]:
 
 
 _FILE = {"type": click.Path(dir_okay=False), "metavar": "FILE"}
-# What the options of `arena serve` have besides the type and the description of their fields.
+# Attributes of the `arena serve` options beyond the types and descriptions of their fields.
 _SERVE_OPTIONS: dict[str, dict[str, Any]] = {
     "host": {"show_default": True},
     "port": {"show_default": True, "envvar": "ARENA_PORT", "show_envvar": True},
@@ -247,21 +247,21 @@ def _read_serve(fields: dict[str, Any]) -> ServeSection:
 
 
 serve_options = struct_options(ServeSection, "section", _read_serve, _SERVE_OPTIONS)
-"""Adds the fields of `ServeSection` as options; the command gets them as one, `section`."""
+"""Adds the fields of `ServeSection` as options; the command gets one argument, `section`."""
 
 
 def database(db: str) -> str | Path:
-    """The database that `--db` names: a file, or a URL."""
+    """Return the database that `--db` names: a file as a `Path`, or a URL as a string."""
     return db if "://" in db else Path(db)
 
 
 def file_of(where: str | Path) -> tuple[Path, ...]:
-    """The file of a database, which bots must not see; nothing if the database has a URL."""
+    """Return the file of a database, which bots must not see; empty if the database has a URL."""
     return (where,) if isinstance(where, Path) else ()
 
 
 def shown(where: str | Path) -> str:
-    """A database as messages name it: without its password."""
+    """Return the name of a database for messages, without its password."""
     if "://" not in str(where):
         return str(where)
     from sqlalchemy import make_url
@@ -270,5 +270,5 @@ def shown(where: str | Path) -> str:
 
 
 def fresh_seed(seed: int | None) -> int:
-    """The seed, or a random one, short enough to be typed again."""
+    """Return `seed`, or if it is None a random one that is short enough to type."""
     return secrets.randbelow(10**9) if seed is None else seed

@@ -1,4 +1,4 @@
-"""How commands print: progress on stderr, tables and JSON on stdout, and numbers for people."""
+"""Prints for commands: progress on stderr, tables and JSON on stdout, and readable numbers."""
 
 from __future__ import annotations
 
@@ -48,24 +48,24 @@ __all__ = [
 ]
 
 Column: TypeAlias = "str | tuple[str, str | Callable[[Any], str | float | None]]"
-"""A column of `table_of`."""
+"""A column of `table_of`: a field's name, or a title with a field's name or a function."""
 
-_TAIL_LINES = 20  # a traceback, and some of what was printed before
+_TAIL_LINES = 20  # room for a traceback and some output before it
 
 
 class Eliminated(ArenaError):
-    """A bot is out: the result is printed by then, and this sets the exit status."""
+    """A bot is eliminated. Raised after the result is printed, to set the exit status."""
 
 
 @contextmanager
 def stdout_for_results() -> Iterator[None]:
-    """Send what bots in this process print to stderr, so that stdout has the result alone."""
+    """Redirect what bots in this process print to stderr, so that stdout has only the result."""
     with redirect_stdout(sys.stderr):
         yield
 
 
 class ProgressCount:
-    """Counts the units of work that a command has done."""
+    """Counts the finished units of a command's work, for its progress bar."""
 
     def __init__(self, show: Callable[[int], object]) -> None:
         self.done = 0
@@ -74,7 +74,7 @@ class ProgressCount:
 
     def tick(self, count: int = 1) -> None:
         self.done += count
-        # Ten times a second at the most: a unit may take microseconds.
+        # At most ten updates a second: a unit may take microseconds.
         if (now_s := time.monotonic()) >= self._next_s:
             self._next_s = now_s + 0.1
             self._show(self.done)
@@ -82,10 +82,10 @@ class ProgressCount:
 
 @contextmanager
 def progress(what: str, total: int, unit: str, *, seed: int, less: str) -> Iterator[ProgressCount]:
-    """Show a progress bar, `what`, for `total` units of work; Ctrl-C raises `Interrupted`.
+    """Show a progress bar titled `what` for `total` units of work; Ctrl-C raises `Interrupted`.
 
-    Its text says how far the command came, which `seed` repeats the run, and which options,
-    `less`, shorten it.
+    The error says how far the command came, which `seed` repeats the run, and which options
+    (`less`) shorten it.
     """
     with _bar(what, total) as count:
         try:
@@ -99,7 +99,7 @@ def progress(what: str, total: int, unit: str, *, seed: int, less: str) -> Itera
 
 @contextmanager
 def counting(what: str, unit: str) -> Iterator[ProgressCount]:
-    """Show that work of unknown length goes on; Ctrl-C raises `Interrupted`."""
+    """Show a counter for work of unknown length; Ctrl-C raises `Interrupted`."""
     with _bar(what, None, unit) as count:
         try:
             yield count
@@ -109,7 +109,10 @@ def counting(what: str, unit: str) -> Iterator[ProgressCount]:
 
 @contextmanager
 def ticking(what: str, total: int) -> Iterator[Callable[[], None]]:
-    """Show a progress bar; the function that is given counts one unit. Ctrl-C is not caught."""
+    """Show a progress bar, and give the block a function that counts one unit.
+
+    Ctrl-C is not caught.
+    """
     with _bar(what, total) as count:
         yield count.tick
 
@@ -135,7 +138,7 @@ def _bar(what: str, total: int | None, unit: str = "") -> Iterator[ProgressCount
 def confirm(question: str, option: str) -> bool:
     """Ask a yes-or-no question at the terminal.
 
-    Raises `UsageError`, which names the `option` that says yes, if there is no terminal.
+    Without a terminal, raises `UsageError` naming the `option` that answers yes.
     """
     if not sys.stdin.isatty():
         raise UsageError(f"expected {option}, as there is no terminal to ask at: {question}")
@@ -150,7 +153,7 @@ def print_json(document: object) -> None:
 def new_table(*columns: str, words: Container[str] = (), whole: Container[str] = ()) -> Table:
     """Make a table of numbers, which are aligned right; the columns in `words` hold text.
 
-    Where the terminal is too narrow, all cells are folded but those of the columns in `whole`.
+    On a narrow terminal, cells are folded, except in the columns named in `whole`.
     """
     from rich.table import Table
 
@@ -162,14 +165,14 @@ def new_table(*columns: str, words: Container[str] = (), whole: Container[str] =
 
 
 class TitledTable(NamedTuple):
-    """A table below its title."""
+    """A table with a title above it."""
 
     title: str
     table: RenderableType
 
 
 Lines: TypeAlias = Iterable[str | TitledTable]
-"""What people see: texts and tables, one below the other."""
+"""Texts and tables for people, printed one below the other."""
 
 
 def table_of(
@@ -181,9 +184,9 @@ def table_of(
 ) -> TitledTable:
     """Make a table with a row for each struct.
 
-    A column is the name of a field, or a title with that or with a function of the row. None is an
-    empty cell. Texts of fields stand left, and what functions make in the columns in `words`; all
-    else is aligned right. The columns in `whole` are never folded.
+    A column is a field's name, or a title with a field's name or a function of the row. None is an
+    empty cell. Text fields and the columns in `words` are aligned left, all others right. The
+    columns in `whole` are never folded.
     """
     pairs = [(column, column) if isinstance(column, str) else column for column in columns]
     cells = [
@@ -209,7 +212,7 @@ def _cell(value: str | float | None) -> str:
 
 
 def print_table(title: str, table: RenderableType) -> None:
-    """Print a table as wide as the terminal, or in a file or pipe as wide as it needs to be."""
+    """Print a table, folded to the terminal's width; in a file or pipe it is never folded."""
     from rich.console import Console
 
     width = None if sys.stdout.isatty() else 10_000
@@ -228,32 +231,32 @@ def print_lines(lines: Lines) -> None:
 
 
 def print_stderr(name: str, text: str) -> None:
-    """Print the last lines that a bot's process wrote to its standard error, each with its name."""
+    """Print the last lines of a bot's standard error, each after the bot's name."""
     for line in text.splitlines()[-_TAIL_LINES:]:
         click.echo(one_line(f"{name}: {line.expandtabs(4)}", 1000), err=True)
 
 
 def duration(seconds: float) -> str:
-    """`40 s`, `12 min`, `3.5 h`."""
+    """Format a duration, such as `40 s`, `12 min` or `3.5 h`."""
     if seconds < 90:
         return f"{seconds:.0f} s"
     return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
 
 
 def uncounted(matches: int) -> str:
-    """` (2 of them void or taken back)`, or nothing; tables count the others alone."""
+    """Return ` (2 of them void or taken back)`, or nothing for 0; tables do not count them."""
     return f" ({matches:,} of them void or taken back)" if matches else ""
 
 
 def amount(value: float) -> str:
-    """`1.25`, `0.0031`: two digits behind the point, or two of a small number."""
+    """Format a number with two decimals, or a small one with two digits: `1.25`, `0.0031`."""
     return f"{value:,.2f}" if abs(value) >= 0.01 or not value else f"{value:.2g}"
 
 
 def interval_note(intervals: Iterable[Interval | None], unit: str, least: int = 2) -> str:
-    """The line below a table that says what its intervals are; `unit` names one value.
+    """Return the line below a table that explains its intervals.
 
-    `least` is the fewest values that give an interval.
+    `unit` names what one value is, and `least` is the fewest values that give an interval.
     """
     shown = set(map(bool, intervals))
     parts = []
@@ -285,5 +288,5 @@ class ShownInterval(msgspec.Struct, frozen=True):
 
 
 def interval_fields(interval: Interval | None) -> dict[str, Any]:
-    """The fields of `ShownInterval`, for a struct that has them among others."""
+    """Return the fields of `ShownInterval`, for structs that extend it."""
     return msgspec.structs.asdict(ShownInterval.of(interval))

@@ -1,4 +1,4 @@
-"""What the page of an arena says of a competition, and of where a submission plays next."""
+"""Reads from an arena's page how a competition stands, and where a submission plays next."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from protocol.messages import Ending, Progress
 
 __all__ = ["next_runs", "standings_there"]
 
-_MOST_RUNS = 3  # that are named
+_MOST_RUNS = 3  # named in one line
 
 _ROWS: Mapping[Form, type[Any]] = {
     Form.ROUND_ROBIN: Row,
@@ -40,7 +40,7 @@ _SETTLED: Mapping[Form, type[Any]] = {Form.ROUND_ROBIN: SettledRow, Form.LEAGUE:
 
 
 class _Offence(msgspec.Struct, frozen=True):
-    """A verdict, of which most see only the kind while the competition goes on (J8)."""
+    """A verdict; while the competition goes on, most viewers see only its kind (J8)."""
 
     bot: str
     match: str
@@ -49,7 +49,7 @@ class _Offence(msgspec.Struct, frozen=True):
 
 
 class _Page(Overview, frozen=True, kw_only=True):
-    """An overview that can be decoded: its rows depend on the form, its verdicts on the viewer."""
+    """An `Overview` that can be decoded: rows depend on the form, verdicts on the viewer."""
 
     standings: tuple[msgspec.Raw, ...]
     ranking: tuple[RankingPlace, ...]  # type: ignore[assignment]
@@ -57,9 +57,10 @@ class _Page(Overview, frozen=True, kw_only=True):
 
 
 def standings_there(pages: ArenaPages, competition: str | None) -> Found:
-    """What `arena standings` gives back; without a competition the only one, or a list of all.
+    """Return the result of `arena standings` as the arena's page gives it.
 
-    Raises what `ArenaPages.get` raises, and `UsageError` if there is no such competition.
+    Without a competition, the result is the only one there is, or a list of all. Raises what
+    `ArenaPages.get` raises, and `UsageError` if there is no such competition.
     """
     try:
         listed = msgspec.json.decode(pages.get("competitions"), type=Competitions).competitions
@@ -79,7 +80,7 @@ def standings_there(pages: ArenaPages, competition: str | None) -> Found:
 
 
 def _found(listed: tuple[CompetitionLine, ...], text: str | None) -> str:
-    """The id that is meant by an id, the beginning of one, or the name of a run: its latest."""
+    """Return the id for an id, the beginning of one, or the name of a run (its latest)."""
     ids = [each.id for each in listed]
     if text is None or text in ids:
         return text or ids[0]
@@ -124,7 +125,7 @@ def _lines(page: _Page) -> output.Lines:
 
 
 class _Run(msgspec.Struct, frozen=True):
-    """A competition in the lobby: it is on, or begins at `next_at` or when enough bots are there.
+    """A competition in the lobby: running, or to begin at `next_at` or once enough bots connect.
 
     `submitted` is null if it takes no submissions.
     """
@@ -143,9 +144,9 @@ class _Lobby(msgspec.Struct, frozen=True):
 
 
 def next_runs(url: str, games: Collection[str]) -> list[str]:
-    """The ladders of these games that take submissions, and the first such runs, each in words.
+    """Describe where a submission for these games plays next: running ladders, then planned runs.
 
-    Empty if the arena at `url` has no page, or plans nothing.
+    The list is empty if the arena at `url` has no page or nothing planned.
     """
     try:
         lobby = msgspec.json.decode(ArenaPages(url).get("lobby"), type=_Lobby)

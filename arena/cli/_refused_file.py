@@ -1,7 +1,7 @@
-"""Why a FILE.py was refused, in three lines: what happened, in which of its lines, what to do.
+"""Says in three lines why a FILE.py was refused: what happened, in which line, and what to do.
 
-The step that failed describes it for any program, by frames and a standard error. The author of a
-strategy has neither sent nor seen a frame.
+The failed step describes a fault by frames and standard error, as for any program. The author of
+a strategy has neither sent nor seen a frame.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ class _Answer(msgspec.Struct, frozen=True):
 
 
 def three_lines(step: str, text: str, file: Path) -> tuple[str, str, str]:
-    """What happened at the step that failed with this text, where in the file, and what to do."""
+    """Return what happened at the failed step, where in the file, and what to do about it."""
     parts = dict(_PARTS.findall(text))
     stderr = text.partition(_STDERR)[2]
     try:
         lines = file.read_text(encoding="utf-8", errors="replace").splitlines()
-    except OSError:  # it has been moved meanwhile
+    except OSError:  # the file was moved in the meantime
         lines = []
     wrote = error_line(stderr).removeprefix("arena: ")
     if missing := _MISSING.search(wrote):
@@ -64,7 +64,7 @@ def three_lines(step: str, text: str, file: Path) -> tuple[str, str, str]:
 
 
 def _value(came: str) -> str:
-    """The answer in a message that came, as JSON."""
+    """Return the answer in a bot's message, as JSON."""
     try:
         message = came.rpartition("}")[0] + "}"
         value = msgspec.json.decode(message, type=_Answer).value
@@ -74,7 +74,7 @@ def _value(came: str) -> str:
 
 
 def _line(file: Path, lines: list[str], pattern: str) -> str:
-    """The first line that matches, with its number; the file alone if none does."""
+    """Return the first matching line with its number, or the file's name if none matches."""
     numbers: Iterator[int] = (at for at, line in enumerate(lines, 1) if re.match(pattern, line))
     number = next(numbers, None)
     return file.name if number is None else _numbered(file, lines, number)

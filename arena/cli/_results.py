@@ -1,8 +1,8 @@
-"""Commands that give back what they found, which is printed here.
+"""Prints the results that commands return, as JSON or as lines for people.
 
-The function of `@result_command(NAME, prints=STRUCT)` returns a pair: the document that `--json`
-prints, a `STRUCT`, and the lines for people, which are only made if they are shown. A command that
-can fail after that yields such pairs, and then raises, or returns an exit status.
+The function of `@result_command(NAME, prints=STRUCT)` returns a pair: the document for `--json`,
+which is a `STRUCT`, and the lines for people, which are made only if they are shown. A command that
+can fail after printing yields such pairs, and then raises, or returns an exit status.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from arena.cli import _output as output
 __all__ = ["Found", "ResultCommand", "ResultGroup", "as_json", "print_found", "result_command"]
 
 Found: TypeAlias = tuple[Any, str | output.Lines]
-"""The document of a command, and what people see of it."""
+"""A command's result: the document for `--json`, and the lines for people."""
 Callback = TypeVar("Callback", bound=Callable[..., Any])
 
 _AS_JSON = "arena.cli.as_json"
@@ -27,15 +27,15 @@ _TEXT = "Print one JSON document instead of a table."
 
 
 def as_json() -> bool:
-    """Whether the command that runs prints a document."""
+    """Whether the running command prints JSON."""
     return bool(click.get_current_context().meta[_AS_JSON])
 
 
 class ResultCommand(click.Command):
-    """A command that prints what its function gives back, as a document with `--json`.
+    """A command that prints what its function returns, as JSON with `--json`.
 
-    `prints` is the struct of the document, or its place, which only the help imports:
-    `module:Struct`. The help names its `fields`; without them all.
+    `prints` is the struct of that document, or `module:Struct`, which is imported only for the
+    help. The help describes its `fields`, by default all.
     """
 
     def __init__(
@@ -53,7 +53,7 @@ class ResultCommand(click.Command):
             print_found(found)
             return None
         if not isinstance(found, Generator):
-            return found  # the status of a command of a group
+            return found  # the exit status of a subcommand
         while True:
             try:
                 print_found(next(found))
@@ -74,11 +74,11 @@ class ResultCommand(click.Command):
                 formatter.write_dl(words)
 
     def format_own_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write all but the fields of the document."""
+        """Write the command's options, without the fields of the document."""
         super().format_options(ctx, formatter)
 
     def _document(self) -> tuple[inspect.StructType, Sequence[inspect.Field]]:
-        """The struct, and those of its fields that the help names."""
+        """Return the struct of the document, and the fields that the help describes."""
         prints = self._prints
         struct = inspect.type_info(
             pkgutil.resolve_name(prints) if isinstance(prints, str) else prints
@@ -90,16 +90,16 @@ class ResultCommand(click.Command):
 
 
 class ResultGroup(ResultCommand, click.Group):
-    """A group of commands that prints what its own function gives back if none of them is named."""
+    """A group that prints the result of its own function if no subcommand is named."""
 
 
 def result_command(name: str, **attributes: Any) -> Callable[[Callable[..., Any]], ResultCommand]:
-    """Declare a `ResultCommand` or another `cls` of this kind, which takes the `attributes`."""
+    """Declare a `ResultCommand`, or a subclass of it as `cls`, with these `attributes`."""
     return click.command(name, **{"cls": ResultCommand, **attributes})
 
 
 def print_found(found: Found) -> None:
-    """Print the document with `--json`, else the lines."""
+    """Print the document with `--json`, and otherwise the lines."""
     document, lines = found
     if as_json():
         output.print_json(document)
@@ -107,13 +107,13 @@ def print_found(found: Found) -> None:
         output.print_lines([lines] if isinstance(lines, str) else lines)
 
 
-# ---- The fields of a document, for the help
+# ---- How the help describes the fields of a document
 
 
 def _braces(
     struct: inspect.StructType, fields: Sequence[inspect.Field], *, is_inner: bool = False
 ) -> str:
-    """The fields of a struct and of those in it: `{files, competitions: [{id, folder}]}`."""
+    """Show the fields of a struct and nested ones: `{files, competitions: [{id, folder}]}`."""
     names = [] if struct.tag_field is None else [struct.tag_field]
     for field in fields:
         nested = None if is_inner else _nested(field.type)
@@ -127,7 +127,10 @@ def _braces(
 
 
 def _nested(kind: inspect.Type) -> tuple[inspect.StructType, str] | None:
-    """The struct in a field, and what is around it: `%s`, `[%s]` or `{name: %s}`."""
+    """Return the struct in a field's type, and a pattern for its container.
+
+    The pattern is `%s`, `[%s]` or `{name: %s}`.
+    """
     match kind:
         case inspect.StructType():
             return kind, "%s"
@@ -145,10 +148,10 @@ def _nested(kind: inspect.Type) -> tuple[inspect.StructType, str] | None:
 def _words(
     struct: inspect.StructType, fields: Sequence[inspect.Field], within: str = ""
 ) -> Iterator[tuple[str, str]]:
-    """What docstrings say of the fields of a struct and of those in it."""
+    """Yield the names and descriptions of the fields of a struct and its nested structs."""
     from protocol.schema.docstrings import of_class
 
-    # A struct has the descriptions of its base, and -OO leaves none.
+    # A struct inherits the descriptions of its bases; Python -OO strips them all.
     documented = [cls for cls in reversed(struct.cls.__mro__) if vars(cls).get("__doc__")]
     words = {name: text for cls in documented for name, text in of_class(cls).fields.items()}
     for field in fields:

@@ -1,4 +1,4 @@
-"""What `arena serve` runs: an arena, what is handed in to it, and the hosts that run its bots."""
+"""Runs `arena serve`: the arena, its submissions, and the hosts that run its bots."""
 
 from __future__ import annotations
 
@@ -60,18 +60,18 @@ _NEW_OBJECTS = 10_000  # between two garbage collections; the default is 700
 _STARTER_NAME = "bot"
 _OPTION = "--submissions-without-isolation"
 
-# Documentation addresses of RFC 5737 and RFC 3849: no machine has them, so they take the default
-# route.
+# Documentation addresses of RFC 5737 and RFC 3849: they belong to no machine, so packets to them
+# take the default route.
 _ANYWHERE = {socket.AF_INET: "192.0.2.1", socket.AF_INET6: "2001:db8::1"}
 _DISCARD = 9  # the port of the discard service; nothing is sent to it
 
 
 class ServePlan(msgspec.Struct, frozen=True):
-    """What is played, by which launched bots besides those that connect, and how it is shown.
+    """What `arena serve` plays, which bots it launches, and how it reports.
 
     Attributes:
         hidden: files that no bot may see, such as the key.
-        unsafe: what every student could read of submissions, where they are not isolated.
+        unsafe: what every student could read if submissions are not isolated; else empty.
         bus: where hosts are found.
     """
 
@@ -85,16 +85,16 @@ class ServePlan(msgspec.Struct, frozen=True):
 
     @property
     def game_names(self) -> Collection[str]:
-        """The games that are played."""
+        """The names of the games that are played."""
         planned = (run.game for run in self.config.runs)
         return tuple(dict.fromkeys((*planned, *(game.plan.game for game in self.games))))
 
 
 def run(plan: ServePlan, stop: Stop) -> None:
-    """Run the arena until it ends or is stopped, and say how to go on.
+    """Run the arena until it ends or is stopped, and tell the user how to resume.
 
-    Raises `Interrupted` at Ctrl-C, and `ArenaError` if a competition could not be played, or if
-    results do not reach the disk any more.
+    Raises `Interrupted` at Ctrl-C, and `ArenaError` if a competition could not be played or results
+    can no longer be written to the disk.
     """
     goes_on = (
         f"all matches that were over are in {options.shown(plan.config.serve.db)}, "
@@ -106,9 +106,9 @@ def run(plan: ServePlan, stop: Stop) -> None:
             failed = asyncio.run(serve(store, plan, stop))
         except KeyboardInterrupt:
             is_interrupted = True
-        except asyncio.CancelledError:  # by a signal: no failure
+        except asyncio.CancelledError:  # a signal stopped the arena, which is no failure
             is_stopped = True
-    # Only now all is on the disk.
+    # Only now are all results on the disk.
     if is_interrupted:
         raise Interrupted(f"stopped; {goes_on}")
     if is_stopped:
@@ -119,7 +119,7 @@ def run(plan: ServePlan, stop: Stop) -> None:
 
 
 async def serve(store: Store, plan: ServePlan, stop: Stop) -> bool:
-    """Run the arena until it ends or is stopped; returns whether a competition has failed."""
+    """Run the arena until it ends or is stopped; return whether a competition has failed."""
     task = asyncio.current_task()
     assert task is not None, "a coroutine runs in a task"
     stop.cancels(task)
@@ -153,7 +153,7 @@ async def serve(store: Store, plan: ServePlan, stop: Stop) -> bool:
             base_path=section.base_path,
             submissions=submissions,
         ) as arena:
-            # Modules stay, and so do most bots and matches: collect garbage less often.
+            # Modules and most bots and matches live on, so collect garbage less often.
             gc.freeze()
             gc.set_threshold(_NEW_OBJECTS)
             if arena.submissions is not None:
@@ -181,7 +181,7 @@ async def serve(store: Store, plan: ServePlan, stop: Stop) -> bool:
                 arena.here.page.startable = lambda: scheduler.startable
             _warn(roster.access(), plan, notices)
             async with launched(arena, plan.bots, notices):
-                # Not before: `run` would resume a competition that a command has just started.
+                # Not earlier: `run` would resume a competition that a command has just started.
                 arena.on_instruct = AdminCommands(
                     arena, store, starter=scheduler, roster=roster, lines=notices.lines
                 )
@@ -243,9 +243,9 @@ def _over(done: CompetitionReport, board: report.Board) -> None:
 
 
 def certificate_of(section: ServeSection) -> Callable[[], ssl.SSLContext] | None:
-    """What gives each connection its TLS context; None without a certificate.
+    """Return a function that gives each connection its TLS context; None without a certificate.
 
-    Raises `UsageError` if one of its two files is not given, or is not valid.
+    Raises `UsageError` if only one of the two files is given, or one is not valid.
     """
     cert, key = section.tls_cert, section.tls_key
     if cert is None and key is None:
@@ -255,14 +255,14 @@ def certificate_of(section: ServeSection) -> Callable[[], ssl.SSLContext] | None
     return Certificate(Path(cert), Path(key)).current
 
 
-# ---- What is handed in
+# ---- Submissions
 
 
 def check_safety(config: Config, *, without_isolation: bool) -> str:
-    """What every student could read, where programs are not isolated; else empty.
+    """Return what every student could read if programs are not isolated here; else empty.
 
-    Raises `UsageError` if submissions are not safe on this machine, and that is not wanted or other
-    machines can hand in, or nothing here can check them.
+    Raises `UsageError` if nothing here can check submissions, if they are not isolated and
+    `without_isolation` is not set, or if it is set and other machines can submit.
     """
     if find_spec("arena.authoring") is None:
         raise UsageError(
@@ -288,7 +288,7 @@ def check_safety(config: Config, *, without_isolation: bool) -> str:
 
 
 def cache_folder(store: Store) -> Path:
-    """Where built programs and uploads lie: beside the database's file, else with the user's."""
+    """Return the folder of built programs and uploads: beside the database, or the user's cache."""
     if store.file is not None:
         return store.file.with_name(f"{store.file.name}-submissions").absolute()
     url = store.engine.url.render_as_string(hide_password=True)
@@ -304,7 +304,7 @@ def _submission_service(
     hidden: Sequence[Path],
     unsafe: str,
 ) -> SubmissionService:
-    """The submissions of an arena on this database."""
+    """Make the service that accepts, builds and checks submissions for an arena."""
     return SubmissionService(
         store.engine,
         settings,
@@ -319,10 +319,10 @@ def _submission_service(
 
 
 def _play_submissions(arena: LiveArena, service: SubmissionService) -> None:
-    """Let the competitions of an arena play submitted bots."""
+    """Make submitted bots take part in the competitions of an arena."""
     settings = service.settings
     cores = settings.cores or max(1, usable_cores() - 1)
-    # One may be built or checked beside matches. A match needs two, whatever else is on.
+    # Leave room to build or check one beside the matches, but always for a match of two bots.
     most = max(2, fitting_bots(arena.limits, 2 * settings.build_mib))
 
     async def prepared(bot: SeatBot) -> Launch:
@@ -353,7 +353,7 @@ def _starter(game: str, language: str) -> StarterFiles:
 
 
 def _programs_folder(store: Store) -> Path:
-    """Where the programs lie that hosts ask for: beside the submissions."""
+    """Return the folder of the programs that hosts ask for, beside the submissions."""
     folder = cache_folder(store)
     return folder.with_name(f"{folder.name.removesuffix('-submissions')}-programs")
 
@@ -362,11 +362,11 @@ def _programs_folder(store: Store) -> Path:
 async def _connected_hosts(
     arena: LiveArena, where: BusAddress, store: Store, certificate: str | None
 ) -> AsyncIterator[None]:
-    """Have hosts run the launched bots of an open arena; raises `Unreachable` if the bus is away.
+    """Let hosts run the launched bots of an open arena; raises `Unreachable` if the bus is down.
 
-    On the bus the arena is known by the id of its database.
+    On the bus, the arena is known by the id of its database.
     """
-    # Imported late: most arenas have no hosts, and some are installed without them.
+    # Imported late: most arenas have no hosts, and some installations lack the package.
     from arena.hosts.bus import ARENA_USER, BusDown
     from arena.hosts.directory import HostDirectory
     from arena.hosts.host_links import HostLinks
@@ -378,7 +378,7 @@ async def _connected_hosts(
         from arena.hosts.nats_connection import NatsConnection
     service, folder = arena.submissions, _programs_folder(store)
     programs = SeatPrograms(arena.supervisor.relaunch_specs, service, folder, arena.hidden)
-    # Without submissions there is nobody who hands in.
+    # Without submissions, no author can ask for a bot's standard error.
     on_stderr = (lambda submission, match, text: None) if service is None else service.note_stderr
     pools = HostPools(arena.supervisor, programs, on_stderr)
     links = HostLinks(pools.opened, pools.closed)
@@ -410,16 +410,16 @@ async def _connected_hosts(
         await bus.close()
 
 
-# ---- Where it is found
+# ---- Addresses
 
 
 def check_proxies(serve: ServeSection) -> None:
-    """Raise `UsageError` if all who come through a proxy would seem to be on this machine."""
+    """Raise `UsageError` if clients behind a proxy would all seem to be on this machine."""
     if serve.is_near and serve.origin and not (serve.trusted_proxy or serve.open):
         listens = _listens_on(serve.host.strip("[]"))
-        if listens is None:  # a name, such as localhost, may have either address
+        if listens is None:  # a name such as localhost may have an address of either family
             proxies = "127.0.0.1 --trusted-proxy ::1"
-        else:  # a program that connects to 127.0.0.2 has the address 127.0.0.1 all the same
+        else:  # a client that connects to 127.0.0.2 still has the address 127.0.0.1
             proxies = "127.0.0.1" if listens.version == 4 else "::1"
         raise UsageError(
             "expected --trusted-proxy beside --origin, "
@@ -430,9 +430,9 @@ def check_proxies(serve: ServeSection) -> None:
 
 
 def urls_for_others(url: str) -> tuple[str, ...]:
-    """The addresses for other machines, best first, of an arena that listens on all interfaces.
+    """Return the addresses that other machines can use, best first.
 
-    Empty if it listens on one interface: its own address is the one to use then.
+    Empty unless the arena listens on all interfaces; otherwise its own address is the one to use.
     """
     parts = urlsplit(url)
     listens = _listens_on(parts.hostname or "0.0.0.0")
@@ -448,7 +448,7 @@ def urls_for_others(url: str) -> tuple[str, ...]:
 
 
 def page_at(url: str) -> str:
-    """The address of the page in a browser on this machine, for an arena that listens at `url`."""
+    """Return the address of the page, for a browser on this machine, of the arena at `url`."""
     parts = urlsplit(url)
     listens = _listens_on(parts.hostname or "0.0.0.0")
     host = parts.netloc
@@ -464,7 +464,7 @@ def _listens_on(host: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | No
 
 
 def _outward(family: socket.AddressFamily) -> str:
-    """The address of this machine on the default route; empty if there is none."""
+    """Return this machine's address on the default route; empty if there is no route."""
     with contextlib.suppress(OSError), socket.socket(family, socket.SOCK_DGRAM) as probe:
         probe.connect((_ANYWHERE[family], _DISCARD))  # UDP: only looks up the route
         address: str = probe.getsockname()[0]

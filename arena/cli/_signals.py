@@ -1,7 +1,7 @@
-"""Ends a command at a signal: at SIGTERM as at Ctrl-C, and `serve` at SIGHUP, too.
+"""Ends a command at SIGTERM as at Ctrl-C, and `serve` also at SIGHUP.
 
-The command stops the processes that it has started, and what it has stored stays. Later signals
-are ignored while it ends, a second Ctrl-C included.
+The command stops the processes that it has started, and keeps what it has stored. While it ends,
+further signals are ignored, including a second Ctrl-C.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _ENDING = ("SIGTERM", "SIGHUP")  # Windows has no SIGHUP
 
 
 def stops_at_sigterm() -> None:
-    """Cancel the current task at SIGTERM or Ctrl-C; later signals are ignored while it ends."""
+    """Cancel the current task at SIGTERM or Ctrl-C, and ignore further signals while it ends."""
     task = asyncio.current_task()
     assert task is not None, "a coroutine runs in a task"
     stop = Stop()
@@ -35,10 +35,10 @@ def stops_at_sigterm() -> None:
 
 
 class Stop:
-    """Cancels the command's task at the first SIGTERM or SIGHUP; later signals are ignored.
+    """Cancels the command's task at the first SIGTERM or SIGHUP; further signals are ignored.
 
-    It raises no exception in other code, so what runs outside the event loop is not interrupted.
-    `name` is the name of that signal, None before one has come.
+    It raises no exception, so code that runs outside the event loop is not interrupted. `name` is
+    the name of the signal, or None before one has come.
     """
 
     def __init__(self) -> None:
@@ -46,17 +46,17 @@ class Stop:
         self._task: asyncio.Task[object] | None = None
 
     def cancels(self, task: asyncio.Task[object]) -> None:
-        """Cancel this task at the signal, or now if the signal has come already.
+        """Cancel this task at the signal, or now if the signal has already come.
 
         asyncio answers a second Ctrl-C with a `KeyboardInterrupt` in the code that is running,
         which may be stopping the bots. So only the first one reaches asyncio.
         """
         self._task = task
         asyncio_handler = signal.getsignal(signal.SIGINT)
-        if callable(asyncio_handler):  # else it is ignored, as in the background
+        if callable(asyncio_handler):  # a command in the background ignores SIGINT
 
             def on_interrupt(number: int, frame: FrameType | None) -> None:
-                # One step, as another signal may interrupt this function.
+                # Test and set in one step, as another signal may interrupt this function.
                 if signal.signal(signal.SIGINT, operator.is_) is on_interrupt:
                     asyncio_handler(number, frame)
 
@@ -66,9 +66,9 @@ class Stop:
 
     def heard(self, number: int, _frame: FrameType | None = None) -> None:
         """Handle a signal; Python calls this in the main thread, between any two bytecodes."""
-        # Ignore later signals, and Ctrl-C, which would cancel the task while it ends. SIG_IGN would
-        # not do: Python writes a traceback about a signal that came just before. Nor would a
-        # function in Python do, which further signals could interrupt again and again.
+        # Ignore further signals, and Ctrl-C, which would cancel the task while it ends. Not by
+        # SIG_IGN: Python writes a traceback about a signal that came just before. Nor by a Python
+        # function, which further signals could interrupt again and again.
         for other in (*_named(_ENDING), signal.SIGINT):
             signal.signal(other, operator.is_)
         if self.name is not None:
@@ -77,14 +77,14 @@ class Stop:
         if self.name == "SIGHUP":
             _leave_terminal()
         task = self._task
-        # A task that is being cancelled is ending already, after Ctrl-C.
+        # A task that Ctrl-C has cancelled is already ending.
         if task is not None and not task.done() and not task.cancelling():
             task.get_loop().call_soon_threadsafe(task.cancel)
 
 
 @contextlib.contextmanager
 def ending_at_ctrl_c(watchdog: Watchdog) -> Iterator[None]:
-    """While the block runs, Ctrl-C ends the command at once where a bot would not let it end."""
+    """During the block, let Ctrl-C end the command at once if a bot's code does not return."""
     before = signal.getsignal(signal.SIGINT)
 
     def on_signal(number: int, frame: FrameType | None) -> None:
@@ -110,12 +110,12 @@ def stopping() -> Iterator[Stop]:
     if threading.current_thread() is threading.main_thread():
         before[signal.SIGINT] = signal.getsignal(signal.SIGINT)
         for number in _named(_ENDING):
-            if signal.getsignal(number) == signal.SIG_DFL:  # `nohup` ignores SIGHUP: keep it so
+            if signal.getsignal(number) == signal.SIG_DFL:  # keep SIGHUP ignored under `nohup`
                 before[number] = signal.signal(number, stop.heard)
     try:
         yield stop
     finally:
-        # After a signal only the interpreter's own shutdown is left, which none may interrupt.
+        # After a signal only the interpreter's shutdown is left, which no signal may interrupt.
         has_come = stop.name is not None or signal.getsignal(signal.SIGINT) is operator.is_
         for number, handler in before.items():
             signal.signal(number, signal.SIG_IGN if has_come else handler)
@@ -126,7 +126,7 @@ def _handle_until_done(
 ) -> None:
     """Install a signal handler, and restore the former one when the task is done.
 
-    It is not restored if the handler has replaced itself, as then the signal has come.
+    The former handler is not restored if this one has replaced itself, which means the signal came.
     """
     if threading.current_thread() is not threading.main_thread():
         return

@@ -1,6 +1,6 @@
 """The process that checks one submission: `arena check` with few rounds, at a low priority.
 
-`arena/submissions/check_process.py` starts it, tells it what to check, and reads what it says.
+`arena/submissions/check_process.py` starts it, sends it the job, and reads its output.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from arena.submissions.check_process import CheckJob, CheckStep, CheckVerdict
 __all__ = ["main", "passed_games", "verdict"]
 
 _OF_A_GAME = (Step.PLAY, Step.LEGAL)
-_NICE = 10  # it and what it starts work when matches leave time
+_NICE = 10  # the check and the processes it starts yield to matches
 
 
 async def main(job: CheckJob) -> CheckVerdict:
-    """Check a program, and write to stdout how far that is."""
+    """Check a program, and write the progress to stdout."""
     stops_at_sigterm()
     program = sealed_program(Path(job.folder), job.manifest)
     bot = BotUnderTest(program, job.name, job.limits, hidden=map(Path, job.hidden))
@@ -44,9 +44,9 @@ async def main(job: CheckJob) -> CheckVerdict:
 
 
 def verdict(checked: CheckReport) -> CheckVerdict:
-    """The result of a check, and the games that the program can play.
+    """Return the result of a check, with the games that the program can play.
 
-    A fault in the play of one game does not spoil another: a bot may be good for some of its games.
+    A fault in one game does not affect the others: a bot may be accepted for some of its games.
     """
     lines = tuple(line for line in summary_of(checked) if line)
     games = tuple(game for game in checked.games if passed_games(checked.steps, game))
@@ -61,14 +61,14 @@ def verdict(checked: CheckReport) -> CheckVerdict:
 
 
 def _fault(step: StepOutcome) -> str:
-    """A failed step in a line. What the bot itself wrote as it ended says more than any hint."""
+    """Describe a failed step in a line, with the bot's last words, or else with the hint."""
     last_words = (step.stderr or "").strip().rpartition("\n")[2]
     more = f"It wrote: {last_words}" if last_words else step.advice
     return f"{step.name}: expected {step.expected}; got {step.came}. {more}"
 
 
 def passed_games(steps: Iterable[StepOutcome], game: str) -> bool:
-    """Whether a game was played, and nothing was wrong in it."""
+    """Whether the bot played a game without a failed step."""
     own = [step for step in steps if step.game == game]
     is_played = any(step.step is Step.PLAY and step.status is StepStatus.OK for step in own)
     return is_played and not any(map(_is_wrong, own))

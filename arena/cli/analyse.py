@@ -1,4 +1,4 @@
-"""`arena analyse`: finds out how good a bot is, exactly where that can be said."""
+"""`arena analyse`: finds out how good a bot is, with exact figures where possible."""
 
 from __future__ import annotations
 
@@ -123,17 +123,17 @@ def command(
 
 
 def _read(game: Game, bot: str) -> str | BotSpec:
-    """A bot of --against: a house bot or a FILE.py as it is, anything else as a command."""
+    """Read a bot of --against: a house bot or a FILE.py stays text, all else is a command."""
     is_named = re.match(r"[\w-]+=", bot) is not None
     is_path = is_file(bot) and " " not in bot
     if bot in house_bots(game.name, slow=True) or (is_path and not is_named):
         return bot
-    # One word is no command: it is refused with the names that there are.
+    # A single word is no command: it is refused later, with the list of house bots.
     return read_entry(bot) if is_named or re.search(r"[\s/]", bot) else bot
 
 
 def _named(bots: Sequence[str | BotSpec]) -> tuple[str | BotSpec, ...]:
-    """The same bots, each command with a name of its own."""
+    """Return the same bots, giving each command a name of its own."""
     commands = iter(named(bot for bot in bots if isinstance(bot, BotSpec)))
     return tuple(next(commands) if isinstance(bot, BotSpec) else bot for bot in bots)
 
@@ -146,7 +146,7 @@ def _probed(
     seed: int,
     limits: Limits,
 ) -> Analysis:
-    """Ask the bots; raises `NoAnalysis` if one fails."""
+    """Analyse the bots by asking them questions; raises `NoAnalysis` if one fails."""
     with contextlib.ExitStack() as stack:
         progress = stack.enter_context(output.counting(f"asking {names[0]}", "answer"))
         stack.enter_context(output.stdout_for_results())
@@ -171,7 +171,7 @@ def _probed(
 def _strategies(
     game: Game, here: Sequence[str], seed: int, stack: contextlib.ExitStack
 ) -> list[Strategy]:
-    """The bots that play in this process; their files are there as long as the stack is open."""
+    """Load the bots that play in this process; their files exist until the stack is closed."""
     paths = [stack.enter_context(bot_path(bot)) for bot in here]
     random.seed(seed)  # for bots that draw from the module
     try:
@@ -204,7 +204,7 @@ def _probe_programs(
 
 
 def _watch(game: Game, bot: str, competition: str, where: str | Path) -> Found:
-    """What can be said of a bot from the records of a competition."""
+    """Analyse a bot from its recorded answers in a competition."""
     from arena.results.seat_records import played_by, seat_matches
     from arena.storage.store import Store
 

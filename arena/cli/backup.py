@@ -1,4 +1,4 @@
-"""`arena backup`: a copy of the database, also while an arena runs on it."""
+"""`arena backup`: copies the database, even while an arena runs on it."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def command(file: Path, db: str) -> Found:
 
 
 def _pg_dump(where: str, file: Path) -> str:
-    """The command that copies a database of PostgreSQL, without the password: it asks for that."""
+    """Return the command that copies a PostgreSQL database; it asks for the password itself."""
     from sqlalchemy import make_url
 
     url = make_url(where).set(drivername="postgresql")._replace(password=None)

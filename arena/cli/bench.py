@@ -1,4 +1,4 @@
-"""`arena bench`: says what this machine carries, in words of a class."""
+"""`arena bench`: measures how large a class this machine can serve."""
 
 from __future__ import annotations
 
@@ -80,5 +80,5 @@ def _line_of(capacity: GameCapacity) -> str:
 
 
 def _about(count: float) -> str:
-    """`4,300`: two digits that count."""
+    """Round to two significant digits, such as `4,300`."""
     return f"{float(f'{count:.2g}'):,.0f}"

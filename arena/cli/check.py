@@ -1,4 +1,4 @@
-"""`arena check`: checks step by step whether a bot behaves."""
+"""`arena check`: checks step by step whether a bot keeps to the protocol and the rules."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _INTERPRETER = re.compile(r"(python|pypy|node|ruby|perl|bash|sh)[\d.]*(\.exe)?")
 _GIVEN = click.core.ParameterSource.COMMANDLINE
 _LONGEST_LINE = 1000
 _BRACKETS = (StepStatus.SKIPPED, StepStatus.INCOMPLETE)
-_LONGEST_FRAME = 4 << 20  # characters that --verbose shows of a frame, in effect all
+_LONGEST_FRAME = 4 << 20  # characters of a frame shown by --verbose, in effect all
 _CLEAR = "\r\x1b[K"  # clears the terminal's last line
 
 
@@ -138,7 +138,7 @@ def command(
 
 
 def program_of(words: Sequence[str]) -> Program:
-    """The bot's command line, from the words after `--`.
+    """Read the bot's command line from the words after `--`.
 
     A single word with spaces in it is a whole command, as for `--bot`; a single FILE.py is a
     strategy, which our client connects. Raises `UsageError` if a program or script is missing.
@@ -161,7 +161,7 @@ def program_of(words: Sequence[str]) -> Program:
 
 
 class _Display:
-    """Shows a check while it runs: steps on stdout unless `quiet`, all else on stderr."""
+    """Shows a running check: steps on stdout unless `quiet`, everything else on stderr."""
 
     def __init__(self, *, verbose: bool, quiet: bool) -> None:
         self._is_verbose, self._is_quiet = verbose, quiet
@@ -189,7 +189,7 @@ class _Display:
 
 
 def lines_of(outcome: StepOutcome) -> list[str]:
-    """A step in lines: one, or if it failed four more and the end of the bot's standard error."""
+    """Show a step in one line; a failed one has four more, and the end of the bot's stderr."""
     is_failed = outcome.status is StepStatus.FAILED
     word = "FAILED" if is_failed else outcome.status.value
     about = f"({outcome.about})" if outcome.status in _BRACKETS else outcome.about
@@ -210,7 +210,7 @@ def lines_of(outcome: StepOutcome) -> list[str]:
 
 
 def summary_of(checked: CheckReport) -> list[str]:
-    """The time and memory that the bot took, beside the limits, and how many steps passed."""
+    """Show the bot's time and memory beside the limits, and how many steps passed."""
     report, limits = checked.report, checked.limits
     lines = [""]
     if report.decisions:
@@ -241,7 +241,7 @@ def summary_of(checked: CheckReport) -> list[str]:
 
 
 def verdict_on(checked: CheckReport) -> str:
-    """Why the check did not pass, in a sentence."""
+    """Say in a sentence why the check did not pass."""
     failed = [step.name for step in checked.steps if step.status is StepStatus.FAILED]
     short = [step.name for step in checked.steps if step.status is StepStatus.INCOMPLETE]
     if short and not failed:

@@ -1,4 +1,4 @@
-"""`arena check-game`: sees whether a game keeps to the conventions, by random matches."""
+"""`arena check-game`: plays random matches to see whether a game keeps to the conventions."""
 
 from __future__ import annotations
 
@@ -55,12 +55,12 @@ def command(game: Game, matches: int, seed: int | None) -> Iterator[Found]:
 
 
 def _files(game: Game) -> set[str]:
-    """The files of a game's rules, vocabulary and house bots, and all of a package of others."""
+    """Return the files of a game's rules, words and bots; for a foreign package, all its files."""
     names = game.rules.__module__, game.vocabulary.settings.__module__
     modules = [*(sys.modules[name] for name in names), *house_modules(game.name)]
     files = {str(module.__file__) for module in modules}
     for package in {module.__name__.partition(".")[0] for module in modules} - OUR_PACKAGES:
-        for folder in getattr(sys.modules[package], "__path__", ()):  # a module alone has none
+        for folder in getattr(sys.modules[package], "__path__", ()):  # a module has none
             files.update(map(str, Path(folder).rglob("*.py")))
     return files
 

@@ -1,4 +1,4 @@
-"""`arena compare`: plays two bots until it is known which is better."""
+"""`arena compare`: lets two bots play until it is known which is better."""
 
 from __future__ import annotations
 
@@ -137,7 +137,7 @@ def command(
 def _read_bots(
     words: tuple[str, ...], commands: Sequence[BotSpec]
 ) -> tuple[str | None, tuple[str, ...]]:
-    """The game, if it is given, and the bots that are no commands."""
+    """Split the words into the game, or None, and the bots that are not commands."""
     if (count := len(words) + len(commands)) not in (2, 3) or len(commands) > 2:
         raise UsageError(f"expected two bots, and perhaps a game before them, got {count} words")
     return (words[0], words[1:]) if count == 3 else (None, words)
@@ -162,10 +162,10 @@ def _play(
     jobs: int | None,
     limits: Limits,
 ) -> None:
-    """Play until it is settled, or enough; Ctrl-C raises `Interrupted`."""
+    """Play until the comparison is decided or has reached --most; Ctrl-C raises `Interrupted`."""
     matchup, parts = run.matchup, range(run.most)
     game = matchup.game
-    alone = 2 if game.seats == 1 else 1  # what both play on the same cards counts once
+    alone = 2 if game.seats == 1 else 1  # two matches on the same cards count once
     bar = lab_runs.Bar(game.vocabulary.title, run.most * alone, unit(game), "--most")
     bots = lab_runs.guests(game, paths, commands) if run.seed is None else ()
     run.names += tuple(bot.name for bot in bots[len(run.names) :])
@@ -195,7 +195,7 @@ def _how_to_go_on(run: Comparison) -> str:
 
 
 def _lines(run: Comparison) -> Iterator[str]:
-    """What is known, of as many matches as there are."""
+    """Yield the lines that report the comparison so far."""
     yield f"{run.matchup.game.vocabulary.title}{lab_runs.seed_shown(run.seed)}"
     if run.offence is None:
         yield run.sentence()

@@ -25,7 +25,7 @@ from protocol.strategy import house_bots
 
 __all__ = ["command"]
 
-_TABLES = {1: "bot", 2: "pairing"}  # what one table is called, by seats; else a table
+_TABLES = {1: "bot", 2: "pairing"}  # the word for one table, by its number of seats
 
 
 class _CrossedBot(msgspec.Struct, frozen=True, kw_only=True):
@@ -137,7 +137,7 @@ def command(series: SeriesOptions) -> Iterator[Found]:
 
 
 def _in_all_seats(planned: SeriesPlan, series: SeriesOptions) -> SeriesPlan:
-    """The plan with as many matches as all seats need, unless they were asked for."""
+    """Return the plan with enough matches for all seatings, unless --games gives the number."""
     if series.commands:
         raise UsageError(
             "expected no --bot with --duplicate: a process could remember the cards it has seen"
@@ -211,7 +211,7 @@ def _lines(planned: SeriesPlan, table: CrossTable, seed: int | None) -> output.L
         if score.offence is not None:
             return "eliminated"
         if not score.units:
-            return "–"  # it met only itself and bots that are out
+            return "–"  # the bot met only itself and eliminated bots
         return _total(planned, score.total, score.units, score.interval)
 
     def mean(score: BotScore) -> str:
@@ -228,7 +228,7 @@ def _lines(planned: SeriesPlan, table: CrossTable, seed: int | None) -> output.L
 
 
 def _cell(planned: SeriesPlan, sitting: Sitting | None, bot: int) -> str:
-    """What `bot` scored at a table; against itself, what its first instance scored."""
+    """Return the score of `bot` at a table; against itself, that of its first instance."""
     if sitting is None:
         return "–"
     place = sitting.bots.index(bot)
@@ -237,5 +237,5 @@ def _cell(planned: SeriesPlan, sitting: Sitting | None, bot: int) -> str:
 
 
 def _total(planned: SeriesPlan, score: int, units: int, interval: Interval | None) -> str:
-    """A score over `units`, with the interval of their mean scaled to the score."""
+    """Format a score over `units`, with the interval of their mean scaled to the score."""
     return planned.with_interval(score, None if interval is None else interval.scaled(units))

@@ -48,7 +48,7 @@ def command(url: str | None, port: int, no_browser: bool) -> Iterator[Found]:
     manual of an arena that runs, which is the manual of that arena's version, and the command ends
     at once.
     """
-    # The address is printed before anything is opened or served, as a program may wait for it.
+    # Print the address before opening or serving anything: another program may wait for it.
     if url is not None:
         address = _manual_of(url)
         yield _Manual(address), f"the manual is at {address}"
@@ -59,13 +59,13 @@ def command(url: str | None, port: int, no_browser: bool) -> Iterator[Found]:
         address = f"http://{_HOST}:{server.server_port}{MANUAL}"
         yield _Manual(address), f"the manual is at {address}"
         if not no_browser:
-            # In a thread, as a browser in the terminal returns only when it is closed.
+            # In a thread, as a text-mode browser returns only when it is closed.
             Thread(target=webbrowser.open, args=(address,), daemon=True).start()
         server.serve_forever()
 
 
 def _manual_of(url: str) -> str:
-    """The address of the manual of the arena at `url`; raises `UsageError` for a wrong `url`."""
+    """Return the address of the manual of the arena at `url`; raises `UsageError` if invalid."""
     parts = urlsplit(url)
     if parts.scheme not in _SCHEMES or not parts.netloc:
         raise UsageError(f"expected an address such as ws://127.0.0.1:7700, got {url!r}")
@@ -73,7 +73,7 @@ def _manual_of(url: str) -> str:
 
 
 class _ManualServer(ThreadingHTTPServer):
-    """Serves the manual, and the files of the page that it uses, to this machine."""
+    """Serves the manual and the page files that it uses, to this machine only."""
 
     daemon_threads = True
 

@@ -41,7 +41,7 @@ def command() -> Found:
 
 
 def _games() -> Iterator[Layer]:
-    """The games from outside that are in use, and what is left out; nothing if there is none."""
+    """Yield the installed games of other packages, and what is left out of such packages."""
     others = (f"{game.name} of {game.package}" for game in GAMES.values() if game.package)
     if text := ", ".join(others):
         yield Layer("games from outside", True, text)

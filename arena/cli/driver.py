@@ -1,6 +1,6 @@
 """`arena driver`: prints the transcript of a session of blackjack (B13).
 
-It is that game's own command: the rulebook asks for it, and says what it prints.
+This command exists for one game: its rulebook asks for the command and defines the output.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def command(bankroll: int, hands: int, player: str, cuts: Path | None, seed: int
 
 
 def _read_cuts(path: Path) -> list[int]:
-    """The cut points in a file; all are checked, also those that the session does not need."""
+    """Read the cut points of a file, and check all of them, even those not needed."""
     words = read_text(path).split()
     for word in words:
         if word not in _CUTS:

@@ -1,4 +1,4 @@
-"""`arena habits`: charts of what bots did in a competition or a match, two bots side by side."""
+"""`arena habits`: shows charts of what one or two bots did in a competition or a match."""
 
 from __future__ import annotations
 

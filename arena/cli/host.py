@@ -1,4 +1,4 @@
-"""`arena host`: runs bots of arenas on this machine, which a bus asks for."""
+"""`arena host`: runs bots on this machine for the arenas on a bus."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 __all__ = ["command"]
 
-_BUILD_MIB = 1024  # a program may be built meanwhile
+_BUILD_MIB = 1024  # room to build a program meanwhile
 
 _option = partial(click.option, show_envvar=True)
 
@@ -109,13 +109,13 @@ def command(
     try:
         asyncio.run(_run(address, report, cache, say))
     except asyncio.CancelledError:
-        pass  # at the second signal
+        pass  # the second signal ended it
     except BusDown as error:
         raise Unreachable(str(error)) from None
 
 
 def _say(name: str, as_json: bool, event: str, text: str, **facts: object) -> None:
-    """Tell the operator of a host, in a line."""
+    """Print a line for the operator of a host, as text or JSON."""
     line = f"{name}: {text}"
     if as_json:
         about = {"host": name, "event": event, "text": text, **facts}
@@ -167,7 +167,7 @@ async def _run(
 
 
 def _leave(host: BotHost, serving: asyncio.Task[None], say: Callable[..., None]) -> None:
-    """Let a host leave at Ctrl-C or SIGTERM, and end it at the next."""
+    """Let a host drain at the first Ctrl-C or SIGTERM, and end it at the second."""
     if host.is_leaving:
         serving.cancel()
         return
@@ -190,16 +190,16 @@ def _say_started(report: HostReport, say: Callable[..., None]) -> None:
 
 
 def _default_name(bus: BusAddress | None) -> str:
-    """The name of the key's file, or of this machine."""
+    """Return the name of the key file without its suffix, or the name of this machine."""
     if bus is not None and bus.key is not None:
         return bus.key.stem
     return re.sub(r"[^A-Za-z0-9_-]+", "-", platform.node().partition(".")[0])[:32] or "machine"
 
 
 def _unseen_cache(cache: Path | None) -> Path:
-    """A folder for programs, by default `card-arena/host` in the user's cache.
+    """Return the folder for programs, by default `card-arena/host` in the user's cache.
 
-    Raises `UsageError` if bots see it, as programs of others would be there.
+    Raises `UsageError` if bots can see the folder, as it holds the programs of others.
     """
     from arena.sandbox.command import SYSTEM
 

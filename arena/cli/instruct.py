@@ -1,6 +1,6 @@
 """The commands that instruct a running arena: `arena status`, `pause`, `resume` and the others.
 
-Each opens a WebSocket, and sends one `instruct` with the instructor's token, which
+Each opens a WebSocket and sends one `instruct` message with the instructor's token, which
 `arena roster instructor` makes.
 """
 
@@ -32,19 +32,19 @@ from protocol.messages import VERSION, Action, Done, Instruct
 
 __all__ = ["COMMANDS"]
 
-_LISTS = ("tokens", "lines", "hosts", "lost", "verdicts")  # of an answer, each of some actions
+_LISTS = ("tokens", "lines", "hosts", "lost", "verdicts")  # fields that only some answers use
 
 COMMANDS: dict[str, ResultCommand] = {}
 
 
 class SendsInstruct(Protocol):
-    """Sends an action with the other fields of `Instruct`; returns or raises as `_ask`."""
+    """Sends an action with the other fields of `Instruct`; returns and raises as `_ask` does."""
 
     def __call__(self, action: Action, /, **about: Any) -> Done: ...
 
 
 def _instruction(*lists: str) -> Callable[[Callable[..., Found | Iterator[Found]]], ResultCommand]:
-    """Declare a command whose function gets `ask`; its answers have these `lists`."""
+    """Declare a command whose function gets `ask`; its document includes these `lists`."""
 
     def declared(function: Callable[..., Found | Iterator[Found]]) -> ResultCommand:
         @functools.wraps(function)
@@ -63,7 +63,7 @@ def _instruction(*lists: str) -> Callable[[Callable[..., Found | Iterator[Found]
 
 
 def _told(done: Done, lines: str | output.Lines | None = None, *asked: str) -> Found:
-    """An answer as a document, without the empty lists that were not `asked` for, and its lines."""
+    """Return an answer as a document and lines, leaving out empty lists not `asked` for."""
     document: dict[str, Any] = msgspec.to_builtins(done)
     for name in _LISTS:
         if not document[name] and name not in asked:
@@ -185,12 +185,12 @@ def void(
         yield from _void_all(found, ask, is_sure=yes)
     elif until is not None or yes:
         raise UsageError("expected --since with --until and --yes, got a match alone")
-    else:  # `ID.0` is what the bot of its first seat calls it
+    else:  # the bot in the first seat calls the match `ID.0`
         yield _told(ask(Action.VOID, match=re.sub(r"\.\d+$", "", what or "")))
 
 
 def _void_all(found: Done, ask: SendsInstruct, *, is_sure: bool) -> Iterator[Found]:
-    """Make the matches of some verdicts void, one after another, after a question."""
+    """Void the matches of some verdicts one by one, after asking the user."""
     matches = dict.fromkeys(each.match for each in found.verdicts if not each.refusal)
     count = plural(len(matches), "match")
     is_blind = bool(matches) and not is_sure and not sys.stdin.isatty()
@@ -203,7 +203,7 @@ def _void_all(found: Done, ask: SendsInstruct, *, is_sure: bool) -> Iterator[Fou
         yield _told(msgspec.structs.replace(found, text=f"{count} left as is"))
         return
     done, refused = found, dict[str, str]()
-    for match in reversed(matches):  # what was drawn by a match is taken back before it
+    for match in reversed(matches):  # later first: an earlier match may have drawn it
         try:
             done = ask(Action.VOID, match=match)
         except Unreachable:
@@ -227,7 +227,7 @@ def _verdicts(verdicts: Sequence[TimedVerdict]) -> output.Lines:
 
 
 def _times(since: str, until: str | None) -> tuple[float, float | None]:
-    """The times of `--since` and `--until`, in Unix seconds."""
+    """Read the times of `--since` and `--until`; returns Unix seconds."""
     begin = _time(since)
     end = None if until is None else _time(until, begin)
     if end is not None and end < begin:
@@ -239,10 +239,10 @@ def _times(since: str, until: str | None) -> tuple[float, float | None]:
 def _time(text: str, after: float | None = None) -> float:
     """Read a date and time of this machine; returns Unix seconds.
 
-    A time of day is the latest one until now, or the next one `after` a moment. It is never
-    one of tomorrow that is still to come: 18:02 after 18:04 is a mistake, which the caller reports.
+    A time of day is the latest one before now, or the next one `after` a moment. It is never
+    tomorrow's: 18:02 after 18:04 is a mistake, which the caller reports.
     """
-    given = text if ":" in text else ""  # else 18.02 were 18:00 and two hundredths of a second
+    given = text if ":" in text else ""  # without this, 18.02 would be read as 18:00 and a fraction
     with suppress(ValueError):
         return datetime.fromisoformat(given).timestamp()
     now = datetime.now().astimezone()

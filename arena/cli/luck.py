@@ -14,7 +14,7 @@ from arena.cli._results import Found, result_command
 
 __all__ = ["command"]
 
-_REASONS = 5  # why matches were left out: more are in the document
+_REASONS = 5  # shown reasons for left-out matches; the document has all
 
 
 class _Measured(msgspec.Struct, frozen=True):
@@ -47,7 +47,7 @@ def command(where: str, again: bool) -> Found:
     from arena.storage.store import Store
 
     database = options.database(where)
-    Store(database, create=False).close()  # it is there and an arena's: no file is made
+    Store(database, create=False).close()  # fails unless the database exists and is an arena's
     with Store(database, exclusive=True) as store:
         total = match_sums.count(store, again=again)
         try:

@@ -1,4 +1,4 @@
-"""`arena mistakes`: the decisions of a seat that cost most, in a match or in a competition."""
+"""`arena mistakes`: lists the costliest decisions of a seat in a match or a competition."""
 
 from __future__ import annotations
 
@@ -34,24 +34,24 @@ from protocol.errors import NoLuck, UsageError, one_line
 
 __all__ = ["command"]
 
-_PARTS = 20  # of a match, on the progress bar
+_PARTS = 20  # steps of the progress bar per match
 _LOST = 5
 _LONGEST_LINE = 400
 _MARKS = ("", " ?!", " ?", " ??")
-_ERRORS = NormalDist().inv_cdf((1 + LEVEL) / 2)  # standard errors that an interval reaches
+_ERRORS = NormalDist().inv_cdf((1 + LEVEL) / 2)  # half the width of an interval, in standard errors
 
 
 _Played: TypeAlias = tuple[str, int, Record | SeatDocument]
-"""A match, and the seat in it, from 0, that is judged."""
+"""A match's id, the judged seat (from 0) and the record."""
 
 
 class _Judged(msgspec.Struct, frozen=True):
-    """A match whose seat was judged."""
+    """A match of which one seat was judged."""
 
     match: str
     found: MatchMistakes
-    units: tuple[int, ...]  # those that were judged, at least in part, if not all were
-    of: int  # the decisions that were to be judged
+    units: tuple[int, ...]  # the units judged at least in part; empty if all were
+    of: int  # how many decisions were to be judged
 
 
 class _Mistake(msgspec.Struct, frozen=True):
@@ -82,7 +82,7 @@ class _Mistake(msgspec.Struct, frozen=True):
 
 
 class _SeatLuck(msgspec.Struct, frozen=True):
-    """What a seat won in a match, and how much of it is luck, in `unit`s."""
+    """What a seat won in a match, and how much of that was luck, in `unit`s."""
 
     unit: str
     gain: float
@@ -165,7 +165,7 @@ def command(where: str, who: str | None, most_lost: int, top: int, db: str) -> I
     found = match_or_none(where, db)
     if found is not None:
         game = found.rules()
-        asked_for = where.removeprefix(f"{found.name}.")  # the id of a seat names it
+        asked_for = where.removeprefix(f"{found.name}.")  # `ID.SEAT` already names the seat
         if who is not None:
             seats: tuple[int, ...] = (found.seat_of(who, game),)
         elif asked_for.isdigit() and int(asked_for) < game.seats:
@@ -195,18 +195,18 @@ def command(where: str, who: str | None, most_lost: int, top: int, db: str) -> I
 
 
 class _Judging:
-    """Judges a player's matches one after the other, and says on stderr what was worst so far."""
+    """Judges a player's matches in turn, and reports the worst mistake so far on stderr."""
 
     def __init__(self, game: Game, player: str, total: int, most_lost: int) -> None:
         self._game = game
         self._player = player
         self._total = total
         self._most_lost = most_lost
-        self._done: list[_Judged] = []  # of the last one what was judged
-        self._whole = 0  # of them are judged to their end
+        self._done: list[_Judged] = []  # the last one may be incomplete
+        self._whole = 0  # how many of `_done` are complete
         self._worst: JudgedDecision | None = None
         unit = game.unit
-        # Only a game of several rounds takes long enough that some of a match are chosen.
+        # Only in slow games with several rounds are some of a match's rounds left out.
         self._is_slow = game.judging is not None and game.judging.is_slow and unit is not None
         self._is_slow &= unit is not None and unit.closes is not game.vocabulary.closes
         self._is_silent = as_json() or not self._is_slow
@@ -214,7 +214,7 @@ class _Judging:
     def run(
         self, records: Iterable[_Played], top: int, ends: Sequence[str] = ()
     ) -> Iterator[Found]:
-        """Judge all records and give the costliest mistakes, on Ctrl-C those found so far."""
+        """Judge all records and yield the costliest mistakes; after Ctrl-C, those found so far."""
         is_interrupted = False
         try:
             with output.ticking("judging", self._total * _PARTS) as tick:
@@ -240,7 +240,7 @@ class _Judging:
         seat: int,
         on_progress: Callable[[int, int], object],
     ) -> None:
-        """Judge a seat of a match; raises as `JudgedSeat` does, or an `ArenaError` in its place."""
+        """Judge a seat of a match; an error of `JudgedSeat` may be raised again as `ArenaError`."""
         from arena.games.replay import playing_again
 
         found: list[JudgedDecision] = []
@@ -279,7 +279,7 @@ class _Judging:
         return f"judging {what} of {self._player}{where}, those lost highest first"
 
     def _look(self, match: str, decision: JudgedDecision) -> None:
-        """Tell of a mistake that is worse than all before."""
+        """Report a decision on stderr if it is the worst mistake so far."""
         is_worst = self._worst is None or badness(decision) < badness(self._worst)
         if self._is_silent or not decision.is_mistake or not is_worst:
             return
@@ -361,7 +361,7 @@ class _Judging:
         return f"{title}: {count} in {judged}, together {cost}."
 
     def _chosen(self, units: Sequence[int]) -> str:
-        """Which games of a match were judged."""
+        """Say which games of a match were judged."""
         assert self._game.unit is not None, "it has units"
         name = self._game.unit.name
         which, were = f"{name} {units[0]}", "was judged, which was lost highest"
@@ -372,9 +372,9 @@ class _Judging:
 
 
 def _luck(seat: int, record: Record | SeatDocument) -> _SeatLuck | None:
-    """What chance gave a seat in a match; None if its game or settings do not say."""
+    """Measure a seat's luck in a match; None if its game or settings do not allow that."""
     if isinstance(record, SeatDocument):
-        return None  # luck is made of all cards
+        return None  # measuring luck needs all cards
     try:
         measured = luck_of(record)
     except NoLuck:
@@ -383,7 +383,7 @@ def _luck(seat: int, record: Record | SeatDocument) -> _SeatLuck | None:
 
 
 def _ticks(tick: Callable[[], None]) -> Callable[[int, int], None]:
-    """Ticks `_PARTS` times in a match."""
+    """Return a progress callback that ticks `_PARTS` times per match."""
     ticked = 0
 
     def progressed(done: int, of: int) -> None:
@@ -424,7 +424,7 @@ def _described(game: Game, player: str, judged: _Judged, mistake: JudgedDecision
 
 
 def _gathered(mistakes: Iterable[_Mistake]) -> Iterator[_Mistake]:
-    """Each mistake once, at its first place, with how often it was made; estimates stay apart."""
+    """Merge repeated mistakes into the first, with a count; estimates are never merged."""
     times: Counter[object] = Counter()
     firsts: dict[object, _Mistake] = {}
     for mistake in mistakes:

@@ -1,4 +1,4 @@
-"""`arena new`: writes the files of a bot to begin with."""
+"""`arena new`: writes the files of a new bot."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _OTHER = "other"
 
 
 class _LanguageChoice(click.Choice[str]):
-    """A language with a starter, or `other`, which is for all languages that have none."""
+    """The choice of a language: one that has a starter, or `other` for all that have none."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
         try:

@@ -1,4 +1,4 @@
-"""`arena new-game`: writes a package with a small game, to be changed into one's own."""
+"""`arena new-game`: writes a package with a small game, for the user to change."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """`arena odds`: counts how often each category of three card poker is dealt (T9).
 
-It is that game's own command: the rulebook asks for it, and no other game has categories.
+This command exists for one game: its rulebook asks for the odds, and no other has categories.
 """
 
 from __future__ import annotations

@@ -138,14 +138,14 @@ def _lines(
 
 
 def _is_sure(planned: SeriesPlan, sitting: Sitting) -> bool | None:
-    """Whether the one winner is better for sure; None if there is not one, or by an offence."""
+    """Whether a single winner is surely better; None without one, or after an offence."""
     if planned.game.seats == 1 or sitting.offence is not None or len(sitting.leaders) > 1:
         return None
     return intervals.is_ahead_for_sure(planned.game, sitting, sitting.leaders[0])
 
 
 def _verdict(planned: SeriesPlan, bots: tuple[str, ...], sitting: Sitting) -> str:
-    """Who won, in a sentence; bots of the same name are told apart by their places."""
+    """Say in a sentence who won; bots of the same name are numbered by their places."""
     names = [
         name if bots.count(name) == 1 else f"{name} ({place + 1})"
         for place, name in enumerate(bots)

@@ -102,7 +102,7 @@ def command(
     if frames and (seat is None or bot is not None or round_number or as_json):
         raise UsageError("expected --seat with --frames, and nothing else to show")
     if as_json and seat is None:
-        _print_record(found)  # which takes no rules
+        _print_record(found)  # needs no rules of the game
         return
     game = found.rules()
     place = None if seat is None else found.seat_of(seat, game)
@@ -151,7 +151,7 @@ def _show(lines: Iterator[str]) -> None:
 
 
 def _show_frames(found: FoundRecord, game: Game, seat: int) -> None:
-    """Print a seat's conversation; raises `ArenaError` if the record cannot be played again."""
+    """Print the frames of a seat; raises `ArenaError` if the record cannot be replayed."""
     from arena.games.replay import playing_again
     from arena.records.transcript import conversation
 
@@ -244,14 +244,14 @@ def _explained(
 
 
 def _is_file(bot: str) -> bool:
-    """Whether it is a FILE.py, not a COMMAND such as `python3 mybot.py` or `stdio: ./mybot.py`."""
+    """Whether `bot` is a FILE.py, not a command like `python3 mybot.py` or `stdio: ./mybot.py`."""
     if not bot.endswith(".py") or bot.lstrip().startswith("stdio:"):
         return False
     return len(bot.split()) == 1 or Path(bot).is_file()
 
 
 def _program(game: Game, bot: str, seed: str | None) -> Any:
-    """What gives the bot's command line; raises `UsageError` if `bot` cannot be started."""
+    """Return a function that makes the bot's command line; `UsageError` if it cannot be started."""
     from arena.lab import replay_to_bot
     from arena.lab.in_process import entrant
     from arena.sandbox.command import read_program
@@ -259,7 +259,7 @@ def _program(game: Game, bot: str, seed: str | None) -> Any:
 
     if bot in house_bots(game.name, slow=True) or _is_file(bot):
         with output.stdout_for_results():
-            entrant(game, bot)  # raises now if it cannot be loaded
+            entrant(game, bot)  # raises if the bot cannot be loaded
         return replay_to_bot.program_of(game.name, bot, seed)
     if seed is not None:
         raise UsageError("expected a house bot or a FILE.py with --seed")

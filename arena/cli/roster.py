@@ -1,4 +1,4 @@
-"""`arena roster`: changes who may play here, and makes their tokens."""
+"""`arena roster`: changes the list of people who may play here, and makes their tokens."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ __all__ = ["command"]
 _UNCHANGED = "nothing has changed"
 _BEHIND = "until the same command is given again it goes by the roster of before"
 
-_PRIVATE = 0o600  # a file of tokens is for its owner alone
+_PRIVATE = 0o600  # only its owner may read a file of tokens
 
 _db_option = options.db_option("The database.")
 _from_running_option = click.option(
@@ -140,7 +140,7 @@ def _import_lines(done: Imported, tokens: Path | None) -> output.Lines:
 
 
 def _token_table(issued: Sequence[Issued]) -> output.TitledTable:
-    # Whole on the narrowest terminal: a token is not shown again.
+    # Never folded, not even on a narrow terminal: a token is shown only once.
     columns = ("name", ("e-mail", "email"), "team", "token")
     words = ("e-mail", "team")
     return output.table_of("Tokens, shown this once", issued, *columns, words=words, whole="token")
@@ -260,9 +260,9 @@ def _instructor_lines(name: str, token: str) -> Iterator[str]:
 
 
 def _confirm_strike(roster: Roster, name: str, from_running: bool) -> bool:
-    """Ask whether bots of somebody leave what is not over; False if there are none.
+    """Ask whether a person's bots are to leave unfinished competitions; False if there are none.
 
-    Raises `UsageError` if they are to stay.
+    Raises `UsageError` if the answer is no.
     """
     bots = roster.taking_part(name)
     if bots and not from_running:
@@ -277,9 +277,9 @@ def _listed(bots: Sequence[tuple[str, str]]) -> str:
 
 
 def _change(db: str, name: str, new: str | None = None, *, from_running: bool = False) -> str:
-    """Rename somebody, or remove them without a new name; returns the name as it was spelled.
+    """Rename a person, or remove them if there is no new name; return the name as it was spelled.
 
-    An arena that runs on the database does it, as it knows who is connected.
+    If an arena runs on the database, it makes the change, as it knows who is connected.
     """
     with _opened(db) as roster, _arena_on(roster.engine) as ask:
         name = spelled(name, [member.name for member in roster.members()])
@@ -296,24 +296,24 @@ def _change(db: str, name: str, new: str | None = None, *, from_running: bool = 
 
 @contextlib.contextmanager
 def _changing(db: str, *, create: bool = False) -> Iterator[Roster]:
-    """A roster that an arena that runs on the database reads again after the block."""
+    """Open the roster for changes; a running arena reads it again after the block."""
     with _opened(db, create=create) as roster:
         with _arena_on(roster.engine):
             yield roster
         try:
             with _arena_on(roster.engine, _BEHIND):  # which reads it
                 pass
-        except ArenaError as error:  # the tokens are to be shown all the same
+        except ArenaError as error:  # go on, as the tokens must still be shown
             click.echo(f"arena: the roster is written, but {error}", err=True)
 
 
 @contextlib.contextmanager
 def _arena_on(engine: Engine, otherwise: str = _UNCHANGED) -> Iterator[Callable[..., None] | None]:
-    """Connect to the arena that runs on a database, which then reads its roster.
+    """Connect to the arena that runs on a database, and make it read its roster.
 
-    The block gets a function that sends an instruction. It gets None if no arena runs, and none can
-    begin meanwhile. Raises Unreachable, which says what is so `otherwise`, if one runs and does not
-    answer.
+    The block gets a function that sends an instruction, or None if no arena runs; then none can
+    start during the block. Raises `Unreachable` if the arena does not answer; its text ends with
+    `otherwise`, which says what became of the change.
     """
     from arena.storage import arena_contact
     from arena.storage.lock import DatabaseInUse, hold
@@ -324,7 +324,7 @@ def _arena_on(engine: Engine, otherwise: str = _UNCHANGED) -> Iterator[Callable[
         try:
             stack.callback(hold(engine, where).release)
         except DatabaseInUse:
-            # Only now: a killed one may have left its address, and anybody may listen there.
+            # Only now: an address that a killed arena left behind may be in use by anybody.
             if (contact := arena_contact.find(engine)) is not None:
                 with contextlib.suppress(ArenaError):
                     websocket = stack.enter_context(connected_to(contact.url))
@@ -355,7 +355,7 @@ def _ask(
 
 
 def _write_tokens(file: Path, issued: Sequence[Issued]) -> None:
-    """Write tokens to a new file, on the disk when this returns; `UsageError` if it exists."""
+    """Write tokens to a new file and sync it to disk; raises `UsageError` if the file exists."""
     from arena.results import csv_tables
 
     try:
@@ -370,7 +370,7 @@ def _write_tokens(file: Path, issued: Sequence[Issued]) -> None:
 
 @contextlib.contextmanager
 def _removed_on_failure(file: Path | None) -> Iterator[None]:
-    """Remove a file that the block has made if the block raises."""
+    """Remove the file that the block made if the block raises."""
     was_there = file is not None and os.path.lexists(file)
     try:
         yield

@@ -24,7 +24,7 @@ __all__ = ["command"]
 
 
 def _read_config(ctx: click.Context, _param: object, path: Path | None) -> Config:
-    """Read a file; its settings become the defaults of the options, which win over them."""
+    """Read the configuration file; its settings become defaults, which options override."""
     if path is None:
         return Config()
     config = read_config(path)
@@ -137,7 +137,7 @@ def command(
 def _named(
     bots: Sequence[BotSpec], playable: Collection[str | None], hidden: Sequence[Path]
 ) -> tuple[BotSpec, ...]:
-    """The bots that play one of the games, each under a name of its own.
+    """Return the bots that play one of the games, each with a name of its own.
 
     Raises `UsageError` if two have the same name, or a command can never work on this machine.
     """

@@ -1,4 +1,4 @@
-"""`arena standings`: how competitions stand, by a database, also of a running arena, or a page."""
+"""`arena standings`: shows how competitions stand, from a database or an arena's page."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _WITHOUT_LUCK = (
     "Without luck: the score minus what the cards gave beyond average cards; it ranks nobody. "
     "[…]: 95 % intervals, made so that at most 1 in 20 such ranges is wrong."
 )
-INTERVAL_S = 1.0  # between two looks of `--follow`: nobody reads faster
+INTERVAL_S = 1.0  # between two updates of `--follow`; nobody reads faster
 
 
 class Standings(CompetitionReport, frozen=True, kw_only=True):
@@ -91,7 +91,7 @@ def command(competition: str | None, db: str, follow: bool) -> Found:
 
 
 def _standings(results: LiveResults) -> Standings:
-    """The report that the arena itself prints at the end."""
+    """Make the same report that the arena prints at the end of a competition."""
     competition, ranking = results.competition, results.ranking
     return Standings(
         competition=competition.id,
@@ -149,7 +149,7 @@ def _title(standings: Standings) -> str:
 
 
 def how_far(progress: Progress) -> str:
-    """`running, 12 of 40, about 3 min left`; the number of all matches only if it is known."""
+    """Say `running, 12 of 40, about 3 min left`; the total is left out if it is not known."""
     words = [progress.state]
     if progress.form != "ladder" and progress.scheduled:
         words.append(f"{progress.settled:,} of {progress.scheduled:,}")
@@ -159,7 +159,7 @@ def how_far(progress: Progress) -> str:
 
 
 def _evidence(verdict: Verdict) -> str:
-    """A verdict in one line: what happened, where, and which mechanism found it."""
+    """Describe a verdict in one line: what happened, where, and which mechanism found it."""
     where = f"match {verdict.match}, seat {verdict.seat + 1}"
     found = f"found by {verdict.mechanism.value}"
     taken = "" if verdict.taken_ms is None else f", took {verdict.taken_ms:,.0f} ms"
@@ -176,7 +176,7 @@ def _listed(results: LiveResults) -> tuple[str, str, str, str, float, str]:
 
 
 def listing(rows: Iterable[tuple[str, str, str, str, float, str]]) -> output.TitledTable:
-    """List competitions: the id, run, game, form, beginning, and how far it is, of each."""
+    """Make a table of competitions from rows of id, run, game, form, start and progress."""
     columns = ("competition", "run", "game", "form", "began", "how far")
     table = output.new_table(*columns, words=columns, whole=("competition",))  # ids are to be typed
     for id_, run, game, form, began, far in rows:
@@ -185,7 +185,7 @@ def listing(rows: Iterable[tuple[str, str, str, str, float, str]]) -> output.Tit
 
 
 def _follow(results: LiveResults) -> None:
-    """Wait for the end, and show the standings on a terminal; Ctrl-C raises `Interrupted`."""
+    """Wait for the end, with live standings on a terminal; Ctrl-C raises `Interrupted`."""
     try:
         if as_json() or not sys.stdout.isatty():
             _wait(results, lambda: None)

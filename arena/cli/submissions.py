@@ -1,4 +1,4 @@
-"""`arena submissions`: what was handed in to a running arena, and what became of it."""
+"""`arena submissions`: shows and changes the submissions of a running arena."""
 
 from __future__ import annotations
 
@@ -35,14 +35,14 @@ from protocol.submitting import (
 
 __all__ = ["command"]
 
-_LAST_WORDS = "It wrote: "  # stands before them in a refusal, `arena/cli/_submission_check.py`
+_LAST_WORDS = "It wrote: "  # comes before a bot's last words in a refusal
 _LONGEST_TEXT = 120  # in the list; `log` shows all
 
 _number = click.argument("number", type=click.IntRange(min=1), metavar="N")
 
 
 class Downloaded(msgspec.Struct, frozen=True):
-    """What was handed in, as a file."""
+    """The file to which a submission was written."""
 
     submission: int
     file: str
@@ -50,7 +50,7 @@ class Downloaded(msgspec.Struct, frozen=True):
 
 
 def _read_version(_ctx: click.Context, _param: click.Parameter, text: str) -> int:
-    """The number of a version, `v3` or `3`."""
+    """Read the number of a version, given as `v3` or `3`."""
     number = text.removeprefix("v")
     if not (number.isascii() and number.isdigit() and int(number) > 0):
         raise UsageError(f"expected a version such as v3, got {one_line(repr(text), 60)}")
@@ -171,7 +171,7 @@ def compare() -> None:
 
 
 def _listed(arena: Entering, message: ListSubmissions | Use | Disable | Rebuild) -> Found:
-    """What the arena answers to a message: a text, or what was handed in."""
+    """Send a message, and return the arena's answer: a text or a list of submissions."""
     with arena as connection:
         answer = connection.ask(message, SubmissionList)
     return answer, answer.text or _lines(answer)
@@ -205,6 +205,6 @@ def _state(entry: EntryOf) -> str:
 
 def _text(entry: EntryOf) -> str:
     text = entry.text
-    if entry.state == "refused":  # what the program said as it ended is the cause
+    if entry.state == "refused":  # the program's last words give the cause
         text = text.rpartition(_LAST_WORDS)[2]
     return one_line(": ".join(filter(None, (entry.message, text))), _LONGEST_TEXT)

@@ -1,4 +1,4 @@
-"""`arena submit`: hands a bot in, and shows what becomes of it."""
+"""`arena submit`: hands in a bot, and shows its progress and result."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def command(path: Path, message: str, arena: Entering) -> Iterator[Found]:
 
 
 def _strategy_in(path: Path) -> Path | None:
-    """The file of a strategy that our client connects; None for another program."""
+    """Return the strategy file that our client would connect; None for any other program."""
     if path.suffix == ".py":
         return path
     file = path / "bot.py"
@@ -62,7 +62,7 @@ def _strategy_in(path: Path) -> Path | None:
 def _upload(
     arena: SubmitterConnection, submit: Submit, data: bytes, progress: SubmissionProgress
 ) -> None:
-    """Send a program in its turn; returns when the last piece is sent."""
+    """Wait for the arena's go-ahead, and send a program piece by piece."""
 
     def shown(message: ToSubmitter) -> ToSubmitter:
         if isinstance(message, UploadTurn):

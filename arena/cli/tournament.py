@@ -165,7 +165,7 @@ def _run(
 def _entrants(
     game: Game, bots: Sequence[str], commands: Sequence[BotSpec], limits: Limits
 ) -> tuple[RelaunchSpec, ...]:
-    """The bots that were named, then the commands, each under a name of its own.
+    """Return the named bots, then the commands, each with a name of its own.
 
     Raises `UnknownBot` if one cannot be loaded, `UsageError` for no bot or a name that is taken.
     """
@@ -222,7 +222,7 @@ async def _play(store: Store, plan: Plan, log_file: str | None) -> CompetitionRe
 
 
 def _started(arena: LiveArena, plan: Plan, notices: BotNotices) -> Competition:
-    """Resume the unfinished competition with this plan, or start a new one."""
+    """Resume an unfinished competition with the same plan, or start a new one."""
     for row in arena.unfinished():
         if plan == msgspec.structs.replace(
             row.plan, seed=plan.seed, house=plan.house, bots=plan.bots

@@ -42,6 +42,6 @@ def command(game: Game, folder: Path, only_checks: bool) -> int:
             continue
         (folder / name).write_text(wanted[name], encoding="utf-8", newline="\n")
         click.echo(f"wrote {folder / name}")
-    for name in gone:  # it may be somebody's own file, or of a bot that is broken for a moment
+    for name in gone:  # it may be the user's own file, or of a bot that is broken for a moment
         click.echo(f"stale: {folder / name}; no house bot makes it, and it can be removed")
     return int(only_checks and bool(stale or gone))

@@ -31,12 +31,12 @@ if TYPE_CHECKING:
 __all__ = ["command"]
 
 _JSON = (b"{", b"[")  # how a document begins; a database of SQLite does not
-_MARKS_AND_SPACE = b" \t\r\n\0\xef\xbb\xbf\xff\xfe"  # what may stand before it
+_MARKS_AND_SPACE = b" \t\r\n\0\xef\xbb\xbf\xff\xfe"  # may come before a document
 _LONGEST_LINE = 1000
 
 
 class _Findings(msgspec.Struct):
-    """What was found so far, and printed at once but as a document."""
+    """What was found so far; each finding is also printed at once unless --json is given."""
 
     matches: int = 0
     uncounted: int = 0
@@ -134,7 +134,7 @@ def command(
 
 
 def _match_of(place: str, db: str) -> FoundRecord | None:
-    """The match that a link or, where a database or an arena is named, an id stands for."""
+    """Return the match of a link, or of an id if --db or --url is given."""
     from arena.cli._found_match import find_match
 
     context = click.get_current_context()
@@ -147,12 +147,12 @@ def _match_of(place: str, db: str) -> FoundRecord | None:
 def _is_json(place: str) -> bool:
     if "://" in place or not Path(place).is_file():
         return False
-    with open(place, "rb") as file:  # in any encoding
+    with open(place, "rb") as file:  # in bytes, as it may have any encoding
         return file.read(256).translate(None, _MARKS_AND_SPACE)[:1] in _JSON
 
 
 def _is_transcript(path: Path) -> bool:
-    """Whether a file has the messages of one seat (`arena/records/transcript.py`)."""
+    """Whether a file is the transcript of one seat (`arena/records/transcript.py`)."""
     try:
         first = msgspec.json.decode(next(text_lines(path), b""), type=dict[str, msgspec.Raw])
     except UNREADABLE:
@@ -177,7 +177,7 @@ def _check_database(found: _Findings, place: str, competition: str | None) -> No
                     found.add_flaw(flaw)
         known = {flaw.match for flaw in found.failed}
         for flaw in audit_database.loose_ends(store):
-            # A match that does not fit has a line already.
+            # A match that fails its own check has already been reported.
             if which in (None, flaw.competition) and flaw.match not in known - {None}:
                 found.add_flaw(flaw)
 
@@ -203,7 +203,7 @@ def _check_export(found: _Findings, folder: Path) -> None:
 
 
 def _check_documents(found: _Findings, path: Path) -> None:
-    reasons: dict[str, None] = {}  # why some could not be verified, in order
+    reasons: dict[str, None] = {}  # why documents could not be verified, in order
     for where, data in _split(path):
         found.matches += 1
         try:
@@ -220,7 +220,7 @@ def _check_documents(found: _Findings, path: Path) -> None:
 def _check_document(
     found: _Findings, where: str, document: MatchDocument | SeatDocument | Record
 ) -> str | None:
-    """Add the flaws of a document; returns why it cannot be verified, if that is so."""
+    """Add the flaws of a document; return why it cannot be verified, or None."""
     if isinstance(document, SeatDocument):
         text = f"expected a record, got what seat {document.seat} saw of a match"
         found.add_flaw(Flaw("", where, text))
@@ -241,7 +241,7 @@ def _check_document(
 
 
 def _split(path: Path) -> Iterator[tuple[str, bytes]]:
-    """The documents of a file, each with its place: one per line if the first line is one."""
+    """Yield the documents of a file with their places; one per line if the first line is one."""
     lines = text_lines(path)
     first, second = next(lines, b""), next(lines, None)
     try:
