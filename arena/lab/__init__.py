@@ -1,4 +1,4 @@
-"""Experiments on this machine: matches in process, cross tables, odds, ruin, what it carries.
+"""Experiments on this machine: matches in process, cross tables, odds, ruin trials, capacity.
 
-Also bots that are launched for one command. No part of a live arena depends on this package.
+It also launches bots for a single command. No part of a live arena depends on this package.
 """

@@ -1,17 +1,18 @@
 """A game as a `pettingzoo.AECEnv`, made from the types in its vocabulary.
 
-Agents are `seat_0`, `seat_1` and so on. The agent to move observes arrays, the others their seat:
+Agents are `seat_0`, `seat_1` and so on. The agent to move observes these arrays; the other agents
+observe only their seat:
 
-- `observation`: its seat, each kind of question, and the latest `NEWS_KEPT` news of each kind since
-  its last question, the latest first; zeros for what was not asked or told.
-- `answers`: a row for each action, which says what it answers.
-- `action_mask`: a 1 for each legal action. An action is a number in the list of legal answers; a
-  range, or a list longer than `MOST_ANSWERS`, is cut down to that many answers in even steps.
+- `observation`: the seat, each kind of question, and the latest `NEWS_KEPT` news of each kind since
+  the agent's last question, latest first; zeros stand for what was not asked or told.
+- `answers`: a row for each action, which encodes the answer it gives.
+- `action_mask`: a 1 for each legal action. An action is an index into the legal answers; a range,
+  or a list longer than `MOST_ANSWERS`, is thinned to that many answers at even steps.
 
-A number has one place, and so has a truth value. A card is one of 52, in the order of
-`protocol.cards.PACK`, and a word one of its type's. A struct or a tuple of fixed length is its
-parts in order; any other tuple is the sum of its items: a hand has a 1 for each card. Before what
-may be null there is a 1 if it is not. Free text is left out.
+A number or a truth value takes one entry. A card is one-hot over the 52 of `protocol.cards.PACK`,
+and a word over the words of its type. A struct or a tuple of fixed length is its parts in order.
+Any other tuple is the sum of its items: a hand has a 1 for each card. A value that may be null has
+an entry before it, 1 if it is not null. Free text is left out.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ from protocol.vocabulary import Legal, News, Question
 __all__ = ["MOST_ANSWERS", "NEWS_KEPT", "AecEnvironment"]
 
 MOST_ANSWERS = 32
-NEWS_KEPT = 4  # what four seats have done since one was asked
+NEWS_KEPT = 4  # enough for one action of each of four seats between two questions
 _CARD = inspect.type_info(Card)
 
 
@@ -47,7 +48,7 @@ class AecEnvironment(AECEnv):  # type: ignore[misc]
         self.metadata = {"name": f"{words.name}_v1", "render_modes": ["ansi"]}
         self.possible_agents = agents = [f"seat_{seat}" for seat in range(words.seats)]
         self._answer = inspect.UnionType((*map(_answer_type, words.questions.values()),))
-        self._at: dict[type, tuple[inspect.Type, list[int]]] = {}  # where each kind stands
+        self._at: dict[type, tuple[inspect.Type, list[int]]] = {}  # type, offsets
         size = words.seats
         for kind in (*words.questions.values(), *words.news.values()):
             info = inspect.UnionType((inspect.type_info(kind),))
@@ -115,7 +116,7 @@ class AecEnvironment(AECEnv):  # type: ignore[misc]
         return str(self.environment.observation)
 
     def close(self) -> None:
-        """Do nothing: nothing is open."""
+        """Do nothing: the environment holds no resources."""
 
     def _go_on(self) -> None:
         observed = self.environment.observation
@@ -137,7 +138,7 @@ def _answer_type(question: type[Question[Any]]) -> inspect.Type:
 
 
 def _places(kind: inspect.Type, value: Any) -> Iterator[float]:
-    """Yield the numbers that stand for a value of this type; None is zeros."""
+    """Yield the numbers that encode a value of this type; zeros encode None."""
     match kind:
         case inspect.Metadata():
             cards = (float(value == card) for card in PACK)

@@ -1,4 +1,4 @@
-"""Analyses a bot: asks it made-up questions, or looks at what it has answered in its matches."""
+"""Analyses a bot by asking it made-up questions, or by its answers in matches it has played."""
 
 from __future__ import annotations
 
@@ -37,8 +37,8 @@ def analyse(
         game: its name or alias.
         bot: an object, a class, the name of a house bot or a FILE.py. It is reset before every
             match of the analysis.
-        against: bots that it is analysed against, beside what it is worth by itself.
-        settings: by the rulebook's names; what is missing is as in competitions.
+        against: opponents for whom to compute further results.
+        settings: by the rulebook's names; missing ones are as in competitions.
         seed: what cards and choices are drawn from; None draws one.
 
     Raises:
@@ -59,11 +59,11 @@ def analyse(
 
 
 def begun(game: Game, settings: Settings, seed: int, against: Sequence[str]) -> Analyser:
-    """Begin the analysis of a bot, against others of these names.
+    """Begin the analysis of a bot, also against the bots named in `against`.
 
-    Where a game has no exact values, it is an estimate of what the bot gives away, if decisions are
-    judged. Raises `NoAnalysis` if neither can be had, or for others without exact values, and
-    `UsageError` where numpy and scipy are missing.
+    If the game has no exact values but its decisions can be judged, the analysis is an estimate of
+    what the bot gives away. Raises `NoAnalysis` if neither is possible, or if `against` is given
+    without exact values, and `UsageError` if numpy and scipy are missing.
     """
     analysing = game.analysing
     reason = _NO_VALUE if analysing is None else analysing.refuses(settings)
@@ -81,9 +81,9 @@ def begun(game: Game, settings: Settings, seed: int, against: Sequence[str]) -> 
 
 
 def watched(game: Game, settings: Settings, matches: Iterable[SeatMatch]) -> Analysis:
-    """Say what can be said of a bot from matches that it played with these settings.
+    """Analyse a bot from matches that it played with these settings.
 
-    Raises `NoAnalysis` if nothing can be said in this game, and what `matches` raises.
+    Raises `NoAnalysis` if the game has no analysis of played matches, and what `matches` raises.
     """
     analysing, meter = game.analysing, None if game.habits is None else game.habits()
     watch = None if analysing is None else analysing.watch
@@ -107,7 +107,7 @@ def watched(game: Game, settings: Settings, matches: Iterable[SeatMatch]) -> Ana
     else:
         refused = () if reason is None else (Figure(name="value", value=None, remark=reason),)
         analysis = Analysis(figures=refused)
-    for _ in seen:  # what `watch` has left
+    for _ in seen:  # take the matches that `watch` did not need
         pass
     charts = analysis.charts or (() if meter is None else meter.charts())
     return msgspec.structs.replace(analysis, charts=charts, asked=asked)
@@ -120,7 +120,7 @@ def _name_of(bot: Strategy | type[Any] | str) -> str:
 
 
 def _made(game: Game, bot: Strategy | type[Any] | str, seed: str) -> Strategy:
-    """Make an instance of a bot, seeded if it can be."""
+    """Make an instance of a bot, and seed it if it has a method `seed`."""
     if isinstance(bot, str):
         return entrant(game, bot).make(seed)
     with blaming(f"{_name_of(bot)} cannot be started"):

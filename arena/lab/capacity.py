@@ -1,8 +1,8 @@
-"""What this machine carries: matches an hour of each game, and bots at once.
+"""Measures the capacity of this machine: matches per hour of each game, and bots at once.
 
 An arena in this process plays the usual matches of each game between house bots that connect to it,
-a match at a time. Counted is its own CPU time for a decision: it depends least on what else the
-machine does, and bots of a class compute elsewhere or on the other cores.
+one match at a time. Only the arena's own CPU time per decision counts: it depends least on other
+load, and the bots of a class compute elsewhere or on the other cores.
 """
 
 from __future__ import annotations
@@ -36,16 +36,16 @@ if TYPE_CHECKING:
 __all__ = ["Capacity", "GameCapacity", "capacity_of", "measurable", "measure"]
 
 _CONNECT_S = 60.0  # for interpreters to start on a busy machine
-_WARM_S = 0.2  # before something is measured
+_WARM_S = 0.2  # warm-up before measuring
 _IDLE_S = 0.5
-_LEAST_SHARE = 0.1  # of CPU time that must be left for decisions: the rest is noise
-_LEAST_DECISIONS = 200  # in each game, also on a busy machine
-_WAIT_S = 30.0  # for these
+_LEAST_SHARE = 0.1  # of the CPU time, after subtracting the idle load; less would be noise
+_LEAST_DECISIONS = 200  # measured in each game, even on a busy machine
+_WAIT_S = 30.0  # for that many decisions
 _LOOK_S = 0.05
-# A core that is busier lets turns wait for one another: see `arena/hosts/many_machines.md`.
+# On a busier core turns wait for one another: see `arena/hosts/many_machines.md`.
 _SHARE = 0.6
-_TURN_S = 0.09  # 20 ms each way and 5 ms of thought, of both bots of a match by turns
-_QUICK = ("random", "simple")  # house bots that cost next to nothing; others may think
+_TURN_S = 0.09  # for a decision by each of two bots: 20 ms each way and 5 ms of thought
+_QUICK = ("random", "simple")  # house bots that use hardly any CPU time
 
 
 class GameCapacity(msgspec.Struct, frozen=True, kw_only=True):
@@ -81,7 +81,7 @@ class Capacity(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def capacity_of(games: Sequence[GameCapacity]) -> Capacity:
-    """What follows for a class from the games that were measured."""
+    """Compute the capacity for a class from the measured games."""
     connected = None
     if games:
         dearest_us = max(game.server_us for game in games)
@@ -97,17 +97,17 @@ def capacity_of(games: Sequence[GameCapacity]) -> Capacity:
 
 
 def measurable() -> tuple[Game, ...]:
-    """The games that have house bots."""
+    """Return the games that have house bots."""
     return tuple(game for game in GAMES.values() if house_bots(game.name))
 
 
 async def measure(on_game: Callable[[GameCapacity], None], seconds: float = 1.0) -> None:
-    """Measure each game for some seconds, and call `on_game` with what was found.
+    """Measure each game for `seconds`, and call `on_game` with each result.
 
     Raises:
         ArenaError: bots do not connect, or cannot play.
     """
-    from arena.competitions.live_arena import LiveArena  # which `arena bench --help` does not need
+    from arena.competitions.live_arena import LiveArena  # not needed by --help
     from arena.storage.store import Store
 
     async with AsyncExitStack() as stack:
@@ -132,7 +132,7 @@ async def measure(on_game: Callable[[GameCapacity], None], seconds: float = 1.0)
 
 @asynccontextmanager
 async def _bot(url: str, game: Game, name: str) -> AsyncIterator[None]:
-    """A house bot in a process that connects as one from elsewhere does."""
+    """Run a house bot as a process that connects like a bot from elsewhere."""
     known = house_bots(game.name)
     bot = next((quick for quick in _QUICK if quick in known), next(iter(known)))
     process = await asyncio.create_subprocess_exec(
@@ -154,10 +154,10 @@ async def _bot(url: str, game: Game, name: str) -> AsyncIterator[None]:
 async def _measured(
     arena: LiveArena, game: Game, names: Sequence[str], seconds: float, idle: float
 ) -> GameCapacity:
-    """Have these bots play one match after another for some seconds.
+    """Let these bots play one match after another for `seconds`, and measure the arena's CPU time.
 
-    What the arena needs while nothing is played, `idle` s of CPU time a second, is not counted: on
-    a busy machine there are few decisions for it.
+    `idle`, the arena's CPU time per second without matches, is subtracted: on a busy machine it
+    would be spread over few decisions.
     """
     playing = _Matches(arena, game, names)
     await asyncio.sleep(_WARM_S)

@@ -1,15 +1,15 @@
-"""What two bots play until it is known which is better.
+"""The matches that two bots play until it is known which is better.
 
-The matches come in *parts*: in a part each bot has every seat once, and, where a match is not a
-game among many, on the same cards. A comparison looks at the parts in their order, whichever
-process played them, so that its answer follows from the seed alone.
+The matches come in *parts*: in a part each bot plays every seat once, with the same cards if the
+value is a gain (see below). A comparison takes the parts in their order, no matter which process
+played them, so that its answer follows from the seed alone. A *value* is:
 
-- Of two bots in a game that counts units won, a value is the share of a unit, a game. Cards are
-  fresh in every match: the same ones soon lie elsewhere, and help little there.
-- Else it is a gain: what the first bot's seats get more than the second's, per block of units or
-  per match. Against the dealer each plays alone on the same cards. More than two seats are shared
-  out in all ways, and what counts is the mean of a bot's seats. If the game measures luck
-  (`Game.luck`) and has one seat or more than two, the gain is per round and without luck.
+- In a two-seat game that counts units won, the share of a unit that the first bot won. Every match
+  has fresh cards: dealing the same ones again helps little, as play soon changes who gets them.
+- Otherwise a gain: how much more the first bot's seats get than the second's, per block of units or
+  per match. Against the dealer each plays alone with the same cards. More than two seats are shared
+  out in all ways, and the mean of a bot's seats counts. If the game measures luck (`Game.luck`) and
+  has one seat or more than two, the gain is per round and without luck.
 """
 
 from __future__ import annotations
@@ -34,11 +34,11 @@ class MatchupPart(msgspec.Struct, frozen=True):
 
     Attributes:
         values: how far the first bot was ahead, in the unit of `Matchup`.
-        units: how many units were played, or matches in a game without units; in a game for one
-            seat those of one bot.
-        measures: by bot, what a league ranks by (`Game.measure`), the mean of its matches.
+        units: the number of units played, or of matches in a game without units; in a game for
+            one seat, only those of one bot.
+        measures: by bot, the mean over its matches of what a league ranks by (`Game.measure`).
         matches: in the order in which they were played.
-        offence: what ended it; nothing counts then.
+        offence: the offence that ended the part; then nothing in it counts.
     """
 
     values: tuple[float, ...]
@@ -49,10 +49,10 @@ class MatchupPart(msgspec.Struct, frozen=True):
 
 
 class Matchup(Experiment[int, MatchupPart]):
-    """What two bots play in every part, and what is compared.
+    """What two bots play in each part, and which values are compared.
 
-    The parts have numbers, and depend on the seed alone. A bot that is a process has as many of
-    them as it needs seats.
+    Parts are numbered, and depend on the seed alone. A bot given as a command runs as `copies`
+    processes, one for each of its seats.
     """
 
     def __init__(self, game: Game, settings: Settings, seed: int = 0) -> None:
@@ -74,19 +74,19 @@ class Matchup(Experiment[int, MatchupPart]):
 
     @property
     def gain_of(self) -> tuple[str, str]:
-        """The unit of a gain, and what it is a gain per: `chip`, `hand`."""
+        """The unit of a gain, and what the gain is per, such as `chip` and `hand`."""
         if self.no_luck is None and self.game.luck is not None:
             return self.game.luck.unit, "round"
         return "chip", "match" if self.game.unit is None else self.game.unit.name
 
     @property
     def counted_in(self) -> str:
-        """What a value is: `share`, or `chip per hand`."""
+        """The unit of a value: `share`, or such as `chip per hand`."""
         return "share" if self.is_share else " per ".join(self.gain_of)
 
     @property
     def seatings(self) -> tuple[tuple[int, ...], ...]:
-        """Who sits where in the matches of a part: the number of the bot, 0 or 1, by seat."""
+        """The seatings of a part's matches, each with the bot's number, 0 or 1, by seat."""
         seats = self.game.seats
         if seats == 1:
             return (0,), (1,)
@@ -96,7 +96,7 @@ class Matchup(Experiment[int, MatchupPart]):
 
     @property
     def copies(self) -> int:
-        """How many seats a bot has at a table at most."""
+        """The largest number of seats that a bot has at one table."""
         return (self.game.seats + 1) // 2
 
     def bots(self, part: int) -> tuple[int, ...]:
@@ -121,7 +121,7 @@ class Matchup(Experiment[int, MatchupPart]):
             offence = msgspec.structs.replace(offence, place=offence.bot)
             return MatchupPart((), 0, (0, 0), matches, offence)
         if self.is_share:
-            shares: list[float] = []  # the first bot's; a draw is a half
+            shares: list[float] = []  # of the first bot; a draw counts half
             for each in played:
                 first = each.spec.bots.index(0)
                 gaps = (payoffs[first] - payoffs[1 - first] for payoffs in each.payoffs)
@@ -150,7 +150,7 @@ class Matchup(Experiment[int, MatchupPart]):
         else:
             rounds = [each.payoffs or [each.result.scores] for each in played]
         if self.game.seats == 2 and self.game.unit is not None:
-            # Blocks of both seatings have had the same cards.
+            # The blocks of both seatings had the same cards.
             size = min(self.game.unit.block, min(map(len, rounds)))
             for at in range(0, min(map(len, rounds)) - size + 1, size) if size else ():
                 yield self._ahead(played, [each[at : at + size] for each in rounds])
@@ -160,9 +160,9 @@ class Matchup(Experiment[int, MatchupPart]):
     def _ahead(
         self, played: Sequence[PlayedMatch], rounds: Sequence[Sequence[Sequence[float]]]
     ) -> float:
-        """How far the first bot is ahead per round: the mean of its seats minus the other's.
+        """Return the first bot's lead per round: the mean of its seats minus that of the other's.
 
-        With two seats it is half of that: what the first bot gains.
+        With two seats, half of that is returned, which is the first bot's gain.
         """
         means = []
         for bot in (0, 1):
@@ -176,7 +176,7 @@ class Matchup(Experiment[int, MatchupPart]):
         return (means[0] - means[1]) / (2 if self.game.seats == 2 else 1)
 
     def _without_luck(self, played: PlayedMatch) -> list[tuple[float, ...]]:
-        """What each round of a match brought each seat without luck."""
+        """Return each seat's gain in each round of a match, without luck."""
         return [
             tuple(gain - luck for gain, luck in zip(each.gains, each.luck, strict=True))
             for each in luck_of(played.result.record).rounds

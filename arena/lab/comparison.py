@@ -1,7 +1,7 @@
-"""Decides which of two bots is better: takes values one by one, and has a verdict after each.
+"""Decides which of two bots is better: takes values one by one, with a verdict after each.
 
-The sequences of `arena/games/statistics.py` hold however often one looks, so that a comparison may
-end as soon as its verdict is there.
+The confidence sequences of `arena/games/statistics.py` stay valid however often they are checked,
+so that a comparison may stop as soon as it has a verdict.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ __all__ = ["LEVEL_WITHIN", "MOST_BLOCKS", "Comparison", "Standpoint"]
 
 MOST_BLOCKS = 20_000  # blocks or matches by default: level within 2 of 100 takes 10,000 games
 LEVEL_WITHIN = 2.0
-"""Two bots that differ by less are called level: games in 100, or per cent."""
+"""Bots that differ by less than this are level: in games of 100, or in per cent."""
 
-_ALIKE = 100  # values without any difference, after which two bots are taken to play alike
-_FARTHEST = 1000  # times as many values as there are: nobody plays more to settle it
+_ALIKE = 100  # two bots play alike if this many values show no difference
+_FARTHEST = 1000  # estimate up to this many times the values so far; nobody plays more
 
 
 class Standpoint(StrEnum):
@@ -38,13 +38,13 @@ class Standpoint(StrEnum):
 
     FIRST = "first"  # the first is better
     SECOND = "second"
-    LEVEL = "level"  # the better one is better by less than the level
-    ALIKE = "alike"  # no value differed: on the same cards each got what the other got
+    LEVEL = "level"  # they differ by less than the level
+    ALIKE = "alike"  # no value showed a difference: with the same cards both got the same
     OPEN = "open"
 
 
 class Comparison:
-    """Adds up the parts of a comparison, each value of which says how far the first bot is ahead.
+    """Adds up the parts of a comparison; each value says how far the first bot is ahead.
 
     Args:
         level: two bots that differ by less are called level: games in 100, or per cent.
@@ -71,7 +71,7 @@ class Comparison:
         self._even = 0.5 if matchup.is_share else 0.0
 
     def add_part(self, part: MatchupPart) -> bool:
-        """Add a part; returns whether it was the last one needed."""
+        """Add a part; return whether it was the last one needed."""
         for match in part.matches:
             self.recent.add(match.seats, match.record)
         if part.offence is not None:
@@ -86,7 +86,7 @@ class Comparison:
 
     @property
     def interval(self) -> Interval | None:
-        """The interval of the value; None while there are too few, or all are the same."""
+        """The interval of the mean value; None while there are too few values, or all are equal."""
         mean = self.values.mean
         return None if mean is None else self._interval(mean, self.values.count)
 
@@ -103,7 +103,7 @@ class Comparison:
         return self._standpoint(self.interval)
 
     def more_needed(self) -> int | None:
-        """About how many more values would settle it at this rate; None stands for too many."""
+        """Estimate how many more values give a verdict if the mean stays; None for too many."""
         count, mean = self.values.count, self.values.mean
         if mean is None:
             return None
@@ -117,7 +117,7 @@ class Comparison:
     def _interval(self, mean: float, count: int) -> Interval | None:
         if self.matchup.is_share:
             return beta_sequence(mean * count, count)
-        # Values that are all the same say nothing of their spread: as if one were 0.
+        # Equal values show no spread, so take the variance as if one of them were 0.
         variance = self.values.variance or mean * mean / max(1, self.values.count)
         return normal_sequence(mean, variance, count, 1 - LEVEL)
 
@@ -134,18 +134,18 @@ class Comparison:
 
     @property
     def measured(self) -> tuple[float, ...] | None:
-        """Beside the gain of those who play alone, what a league ranks them by."""
+        """What a league ranks the two bots by, in a game against the dealer; else None."""
         means = [sample.mean for sample in self._measures]
         known = tuple(mean for mean in means if mean is not None)
         return known if self.matchup.game.seats == 1 and len(known) == len(means) else None
 
     def more(self) -> int | None:
-        """About how many more units would settle it; None if too many."""
+        """Estimate how many more units give a verdict; None for too many."""
         needed, count = self.more_needed(), self.values.count
         return None if needed is None else -(-needed * self.units // count)
 
     def sentence(self) -> str:
-        """Say what is known, in one sentence."""
+        """Say in one sentence what is known."""
         first, second = self._told_apart
         done = self._units()
         mean, interval = self.values.mean, self.interval
@@ -214,7 +214,7 @@ class Comparison:
         return plural(self.units if count is None else count, unit(self.matchup.game))
 
     def _turned(self, value: float) -> float:
-        """A value seen from the second bot."""
+        """Return a value as seen from the second bot."""
         return 1 - value if self.matchup.is_share else -value
 
     def _amount(self, value: float) -> str:
@@ -235,7 +235,7 @@ class Comparison:
 
 
 def _first(holds: Callable[[int], bool], most: int) -> int | None:
-    """The first whole number up to `most` from which on a condition holds; None without one."""
+    """Return the first whole number up to `most` from which on `holds` is true, or None."""
     high = 1
     while not holds(high):
         high *= 2

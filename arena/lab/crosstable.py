@@ -22,12 +22,12 @@ __all__ = ["BotScore", "CrossTable", "check_entrants", "table_seeds", "tables"]
 
 
 class BotScore(msgspec.Struct, frozen=True, kw_only=True):
-    """How a bot did over all its tables that count.
+    """The results of a bot over all its tables that count.
 
     Attributes:
         bot: its number among the entrants.
         unit: what one unit is called.
-        units: how many of them it played.
+        units: the number of units it played.
         won: as in `Sitting`.
         total: the score over all units; `total_error` is its standard error.
         mean: the score per unit; None if it met nobody. `mean_error` is its standard error.
@@ -57,7 +57,7 @@ class BotScore(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class CrossTable:
-    """All sittings that were played, added up by table as they come."""
+    """Adds up the sittings of each table as they are played."""
 
     def __init__(self, game: Game, names: Sequence[str]) -> None:
         self.game, self.names = game, tuple(names)
@@ -74,18 +74,18 @@ class CrossTable:
 
     @property
     def offences(self) -> dict[int, Offence]:
-        """The offence of every bot that is out, by its number."""
+        """Return the offence of every bot that is out, by its number."""
         return {s.offence.bot: s.offence for s in self.sittings if s.offence is not None}
 
     def counting(self) -> Iterator[Sitting]:
-        """The sittings that no offender sat at (J3)."""
+        """Yield the sittings without an offender (J3)."""
         out = self.offences.keys()
         return (sitting for sitting in self.sittings if not out & set(sitting.bots))
 
     def scores(self) -> tuple[BotScore, ...]:
-        """Every bot, best total first, offenders last.
+        """Return the score of every bot, best total first, offenders last.
 
-        A sitting of instances of one bot does not count: what one wins the other loses.
+        A sitting of a bot against itself does not count: what one instance wins the other loses.
         """
         counted = [s for s in self.counting() if len(s.bots) == 1 or len(set(s.bots)) > 1]
         scores = [self._score(bot, name, counted) for bot, name in enumerate(self.names)]
@@ -120,7 +120,7 @@ class CrossTable:
 def tables(seats: int, bots: int, *, itself: bool) -> list[tuple[int, ...]]:
     """List all tables of different bots; with `itself` also those where a bot meets itself.
 
-    With fewer bots than seats every bot sits at every table, and some sit twice, in all ways.
+    With fewer bots than seats, every bot sits at every table, and some sit twice, in all ways.
     """
     if bots >= seats and not itself:
         return [*combinations(range(bots), seats)]
@@ -130,7 +130,7 @@ def tables(seats: int, bots: int, *, itself: bool) -> list[tuple[int, ...]]:
 
 
 def table_seeds(game: Game, bots: int, seed: int, *, duplicate: bool) -> dict[tuple[int, ...], int]:
-    """Every table of `bots` bots with its seed; against the dealer duplicates share one."""
+    """Give every table of `bots` bots a seed; against the dealer, `duplicate` tables share one."""
     alone = duplicate and game.seats == 1
     return {
         table: derived_seed(seed, "table", *(() if alone else table))
@@ -139,7 +139,7 @@ def table_seeds(game: Game, bots: int, seed: int, *, duplicate: bool) -> dict[tu
 
 
 def check_entrants(game: Game, names: Sequence[str], more: int = 0) -> None:
-    """Raise `UsageError` if a name comes twice, or there are too few with the `more` others."""
+    """Raise `UsageError` if a name occurs twice, or `names` and `more` others are too few."""
     for name in names:
         if names.count(name) > 1:
             raise UsageError(f"expected each bot once, got {name!r} twice")

@@ -1,6 +1,6 @@
 """A small class competition in every game, over WebSocket, with three bots that misbehave.
 
-Only the field belongs to the demo. The arena, the competition and the store are those of a class.
+Only the choice of bots belongs to the demo; the arena, competition and store are the usual ones.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ from protocol.strategy import house_bots
 __all__ = ["DemoGame", "demo", "field"]
 
 LIMITS = Limits(decision_ms=1_000, bank_ms=2_000, hard_ms=2_500, wall_ms=2_500, grace_ms=5_000)
-"""A bot that never answers does not hold up the demo for long; a busy laptop is fast enough."""
+"""Short enough that a silent bot hardly delays the demo, long enough for a busy laptop."""
 
 _CONNECT_S = 60.0  # for thirty interpreters to start on two busy cores
 _ROGUES = ("rogue-illegal", "rogue-crash", "rogue-stall")
 
 
 class DemoGame(msgspec.Struct, frozen=True, kw_only=True):
-    """One game of the demo; every third bot has `few` tables at once, the others `many`."""
+    """One game of the demo; every third bot plays at `few` tables at once, the others at `many`."""
 
     game: str
     bots: tuple[str, ...]
@@ -45,8 +45,8 @@ class DemoGame(msgspec.Struct, frozen=True, kw_only=True):
 def field() -> tuple[DemoGame, ...]:
     """List the bots of each game that has house bots: all of them, and in some games a rogue.
 
-    There are more bots than seats, so that an elimination has more than one table; the house bots
-    play several times if they are too few. Each rogue is in one game of several seats.
+    There are more bots than seats, so that an elimination has more than one table. If the house
+    bots are too few, they enter several times. Each rogue is in one game with several seats.
     """
     rogues = iter(_ROGUES)
     contests = []
@@ -63,7 +63,7 @@ def field() -> tuple[DemoGame, ...]:
                 settings=game.demo.settings,
                 matches=game.demo.matches if form_of(game) in WITH_MATCHES else 1,
                 with_itself=game.meets_itself,
-                few=2 if game.meets_itself else 1,  # to sit at both sides of its table
+                few=2 if game.meets_itself else 1,  # to sit on both sides of its table
             )
         )
     return tuple(contests)
@@ -76,8 +76,8 @@ async def demo(
 ) -> list[CompetitionReport]:
     """Start the bots, play the competitions one after another, and stop the bots.
 
-    `on_start` is called with the title of each game and its competition, as that starts. Raises
-    `ArenaError` if bots do not connect or a competition cannot be finished.
+    `on_start` is called with each game's title and competition when it starts. Raises `ArenaError`
+    if bots do not connect or a competition cannot be finished.
     """
     async with LiveArena(store, limits=LIMITS) as arena:
         for contest in contests:
@@ -104,7 +104,7 @@ async def demo(
 
 
 def _entries(contest: DemoGame) -> Iterator[tuple[str, str]]:
-    """The names of a contest's bots, each with its house bot."""
+    """Yield the name of each of a contest's bots, with the house bot it runs."""
     short = game_named(contest.game).vocabulary.alias
     for index, bot in enumerate(contest.bots):
         number = contest.bots[: index + 1].count(bot)

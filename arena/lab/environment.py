@@ -22,7 +22,7 @@ __all__ = ["Environment", "Observation", "aec_env"]
 
 
 class Observation(msgspec.Struct, frozen=True):
-    """What the seat to move is asked, and what it was told since its question before this one."""
+    """The question to the seat to move, and the news since its previous question."""
 
     seat: int
     question: Question[Any]
@@ -30,11 +30,11 @@ class Observation(msgspec.Struct, frozen=True):
 
 
 class Environment:
-    """One match after another of a game, an answer at a time.
+    """Plays one match of a game after another, an answer at a time.
 
-    `observation` is None when the match is over. `rewards` has by seat what the last answer has
-    changed in the scores. A copy, also a pickled one, goes on from the same place: its match is
-    played again from the seed and the answers.
+    `observation` is None when the match is over. `rewards` has each seat's change of score by the
+    last answer. A copy, even a pickled one, continues from the same point: it replays the match
+    from the seed and the answers.
     """
 
     def __init__(self, game: str, settings: Mapping[str, object] | None = None) -> None:
@@ -44,15 +44,15 @@ class Environment:
         self.reset()
 
     def reset(self, seed: SupportsIndex | None = None) -> Observation | None:
-        """Begin a match; the same seed deals the same cards, in this match and in all after it.
+        """Begin a match; the same seed gives the same cards in this match and all later ones.
 
-        Without a seed the cards follow from those of the match before, as in Gymnasium.
+        Without a seed, the cards follow from the previous match, as in Gymnasium.
         """
         self._seed = sha256(self._seed).digest() if seed is None else seed_from_int(seed)
         return self._begin()
 
     def step(self, answer: object) -> Observation | None:
-        """Answer for the seat to move; after `IllegalAnswer` nothing has changed."""
+        """Answer for the seat to move; raises `IllegalAnswer`, which changes nothing."""
         if self.observation is None:
             raise UsageError("the match is over: expected reset()")
         before, sent = self._match.scores, as_sent(answer)
@@ -65,11 +65,11 @@ class Environment:
 
     @property
     def legal(self) -> Legal:
-        """The answers that the seat to move may give; none when the match is over."""
+        """Return the legal answers of the seat to move; none when the match is over."""
         return () if self.observation is None else self.observation.question.choices
 
     def result(self) -> MatchResult:
-        """How the match ended, with its record."""
+        """Return how the match ended, with its record."""
         if self.observation is not None:
             raise UsageError("the match is not over")
         return self._match.result()
@@ -102,7 +102,7 @@ class Environment:
 
 
 def aec_env(game: str, settings: Mapping[str, object] | None = None) -> Any:
-    """The game as a `pettingzoo.AECEnv`; `arena/lab/aec_env.py` says what its arrays hold.
+    """Make a `pettingzoo.AECEnv` of a game; `arena/lab/aec_env.py` describes its arrays.
 
     Raises `NotInstalled` without the extra `pettingzoo`.
     """

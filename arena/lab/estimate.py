@@ -1,7 +1,7 @@
 """Estimates what a bot gives away in a game without exact values, by judging its decisions.
 
-Some games have an analysis of their own; this one is for every game whose decisions are judged. The
-bot plays against the house bots in turn, and no figure is exact.
+Some games have an analysis of their own; this one works for every game whose decisions can be
+judged. The bot plays against the house bots in turn, and no figure is exact.
 """
 
 from __future__ import annotations
@@ -31,16 +31,16 @@ from protocol.vocabulary import Settings
 
 __all__ = ["estimated"]
 
-_MATCHES = 24  # in all, against each house bot equally often
-_SLOW_MATCHES = 10  # where a match takes seconds to judge
+_MATCHES = 24  # in total, equally many against each house bot
+_SLOW_MATCHES = 10  # if judging a match takes seconds
 _LEFT_OUT = "Mistakes that cannot be told from the best answer are left out."
 
 
 def estimated(game: Game, settings: Settings, seed: int, reason: str) -> Analyser:
     """Estimate what a bot gives away; `reason` is why it has no exact value.
 
-    Raises `NoAnalysis` if decisions are not judged in this game or with these settings, or it has
-    no house bots.
+    Raises `NoAnalysis` if decisions cannot be judged in this game or with these settings, or the
+    game has no house bots.
     """
     judging, opponents = judging_of(game, settings), tuple(house_bots(game.name))
     if not opponents:
@@ -55,7 +55,7 @@ def _played(
 ) -> Analyser:
     played: list[tuple[Record, int]] = []
     for number, opponent in enumerate(opponents * each):
-        # One on from turn to turn, or with as many opponents as seats each would have its own.
+        # Shift by one each turn; else with as many opponents as seats each would meet one seat.
         seat = (number + number // len(opponents)) % game.seats
         maker = entrant(game, opponent)
         others = tuple(maker.make(f"{seed}:{number}:{place}") for place in range(1, game.seats))
@@ -65,7 +65,7 @@ def _played(
         for answer in probed.answers:
             match.answer(answer)
         played.append((match.result().record, seat))
-    # Judged when all is played: a program that waited for its next match might lose patience.
+    # Judge after all matches: a program must not wait long for its next match.
     return _judged(game, played, reason, ", ".join(opponents))
 
 
@@ -103,7 +103,7 @@ def _judged(
 
 
 def _by_unit(game: Game, match: SeatMatch, decisions: Sequence[JudgedDecision]) -> list[float]:
-    """What the mistakes of each game or round of a match cost together."""
+    """Return the total cost of the mistakes in each game or round of a match."""
     closes = game.vocabulary.closes if game.unit is None else game.unit.closes
     heard = [*match.news, *(news for decision in match.decisions for news in decision.news)]
     costs = [0.0] * sum(type(news) is closes for news in heard)
@@ -114,7 +114,7 @@ def _by_unit(game: Game, match: SeatMatch, decisions: Sequence[JudgedDecision]) 
 
 
 def _weaknesses(decisions: Sequence[JudgedDecision], units: int) -> tuple[Weakness, ...]:
-    """What each kind of question costs in a game or round."""
+    """Return what mistakes at each kind of question cost per game or round."""
     kinds: dict[str, list[JudgedDecision]] = {one.question.kind: [] for one in decisions}
     for one in decisions:
         kinds[one.question.kind].append(one)

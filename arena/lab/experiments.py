@@ -1,7 +1,7 @@
 """Experiments with bots in Python: `arena.cross` and `arena.compare`.
 
-They are the commands of these names, without their processes and options: the same seed gives the
-same result. A bot is a house bot's name, a FILE.py, or what makes strategies, such as a class.
+They work as the commands of these names, but only with bots as objects: the same seed gives the
+same result. A bot is a house bot's name, a FILE.py, or a class or function that makes strategies.
 """
 
 from __future__ import annotations
@@ -192,7 +192,7 @@ def compare(
 
 
 class _Factory:
-    """Makes strategies from a class or function; one that fails is to blame for it."""
+    """Makes strategies from a class or function; if that fails, the bot is blamed."""
 
     def __init__(self, name: str, make: Callable[[], Strategy]) -> None:
         self._name, self._make = name, make
@@ -220,7 +220,7 @@ def _entrants(game: Game, bots: Sequence[Bot], stack: ExitStack) -> tuple[Entran
 
 
 def _name(game: Game, bot: object) -> str:
-    """What a class or function is called; raises if it cannot be a bot of this game."""
+    """Return the name of a class or function; raises if it cannot be a bot of this game."""
     if not callable(bot):
         raise UsageError(
             f"expected a bot's name, a FILE.py, or a class or function that makes one, "
@@ -244,12 +244,12 @@ def _matches(game: Game, matches: int | None, duplicate: bool) -> int:
 
 
 def _fresh(seed: int | None) -> int:
-    return secrets.randbelow(10**9) if seed is None else seed  # short enough to be typed again
+    return secrets.randbelow(10**9) if seed is None else seed  # short enough to type
 
 
 @contextmanager
 def _random_kept() -> Iterator[None]:
-    """Leave the caller's random numbers alone: matches seed those of the module for bots."""
+    """Restore the state of the module `random` afterwards: matches seed it for bots."""
     state = random.getstate()
     try:
         yield

@@ -1,4 +1,4 @@
-"""A bot's file as it was at a commit, `mybot.py@HEAD~3`, beside the same file as it is now."""
+"""Loads a bot's file as it was at a git commit, such as `mybot.py@HEAD~3`."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ from protocol.strategy import load_file
 __all__ = ["bot_path", "entrants_of", "game_of", "is_file"]
 
 _VERSION = re.compile(r"(?P<file>.+\.py)@(?P<commit>.+)", re.DOTALL)
-_GIT_S = 60.0  # for one command of git; an archive of a large folder takes a second
+_GIT_S = 60.0  # for one git command; an archive of a large folder takes a second
 
 
 def is_file(bot: str) -> bool:
-    """Whether a bot is named by its file, at a commit or as it is now."""
+    """Whether `bot` is a FILE.py or FILE.py@COMMIT."""
     return bot.endswith(".py") or _VERSION.fullmatch(bot) is not None
 
 
 @contextlib.contextmanager
 def bot_path(bot: str) -> Iterator[str]:
-    """The bot, with a path instead of FILE@COMMIT; anything else is returned as it is.
+    """Give the block a path for FILE@COMMIT; any other `bot` stays as it is.
 
-    While the block runs, the file's folder stands in a temporary one as it was at that commit.
+    During the block, the file's folder as it was at that commit is in a temporary folder.
     Raises `UsageError` without git, and `UnknownBot` if there is no such commit or file.
     """
     version = _VERSION.fullmatch(bot)
@@ -46,7 +46,7 @@ def bot_path(bot: str) -> Iterator[str]:
 
 
 def _extracted(bot: str, file: Path, commit: str, target: Path) -> Path:
-    # The folder may be gone by now.
+    # The file's folder may no longer exist, so start from the nearest parent that does.
     near = next(
         path for path in (file.absolute().parent, *file.absolute().parents) if path.is_dir()
     )
@@ -74,7 +74,7 @@ def _extracted(bot: str, file: Path, commit: str, target: Path) -> Path:
 
 
 def _git(bot: str, folder: Path, *words: str) -> bytes | None:
-    """What git prints; None if it fails."""
+    """Run git and return its output; None if it fails."""
     try:
         done = subprocess.run(
             ["git", *words],
@@ -82,7 +82,7 @@ def _git(bot: str, folder: Path, *words: str) -> bytes | None:
             capture_output=True,
             timeout=_GIT_S,
             check=False,
-            # A hook of git exports where its own repository is.
+            # Inside a git hook, these variables point to the hook's own repository.
             env={name: value for name, value in os.environ.items() if name[:4] != "GIT_"},
         )
     except FileNotFoundError:
@@ -93,12 +93,12 @@ def _git(bot: str, folder: Path, *words: str) -> bytes | None:
 
 
 def game_of(path: str) -> Game:
-    """The game that the bot in a file plays; raises what `load_file` raises."""
+    """Return the game that the bot in a file plays; raises what `load_file` raises."""
     return game_named(load_file(Path(path)).game)
 
 
 def entrants_of(game: Game, bots: Sequence[str], paths: Sequence[str]) -> tuple[Entrant, ...]:
-    """The bots at these paths, called as they were named."""
+    """Load the bots at these paths, with their names from `bots`."""
     return tuple(
         Entrant(bot, entrant(game, path).make) for bot, path in zip(bots, paths, strict=True)
     )

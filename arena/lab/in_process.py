@@ -1,4 +1,4 @@
-"""Matches with strategies as objects, here or in worker processes, and without time limits."""
+"""Plays matches between strategy objects, here or in worker processes, without time limits."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def play(
     if len(strategies) != rules.seats:
         raise UsageError(f"{rules.name} needs {rules.seats} strategies, got {len(strategies)}")
     for strategy in strategies:
-        if isinstance(strategy, str | type):  # as other functions of `arena` take
+        if isinstance(strategy, str | type):  # other functions of `arena` accept these
             raise UsageError(f"expected an object of a bot's class for each seat, got {strategy!r}")
     if len({id(strategy) for strategy in strategies}) < len(strategies):
         raise UsageError("a bot against itself is two instances (A9): got one object twice")
@@ -76,28 +76,29 @@ def play(
 
 
 class Entrant(msgspec.Struct, frozen=True):
-    """A bot that takes part: its name, and what makes an instance from a seed."""
+    """A bot that takes part: its name, and a function that makes an instance from a seed."""
 
     name: str
     make: Callable[[str], Strategy]
 
 
 def entrant(game: Game, bot: str, arguments: Mapping[str, object] | None = None) -> Entrant:
-    """A bot by house name or file, whose class is constructed with these arguments. It raises
-    `UnknownBot` if it cannot be loaded, as does `make` if it cannot be constructed.
+    """Load a house bot or file, whose class will be constructed with these arguments.
+
+    Raises `UnknownBot` if it cannot be loaded; `make` raises it if construction fails.
     """
     return Entrant(bot, _Maker(game.name, bot, arguments or {}))
 
 
 class _Maker:
-    """Makes instances of a bot; another process, which gets it pickled, loads the bot again."""
+    """Makes instances of a bot; when pickled for another process, it loads the bot anew there."""
 
     def __init__(
         self, game: str, bot: str, arguments: Mapping[str, object], where: str | None = None
     ) -> None:
         self._game, self._bot, self._arguments = game, bot, arguments
         self._where = where or bot
-        # The file may change the directory when it is run.
+        # Running the file may change the current directory.
         if bot.endswith(".py") and os.path.isfile(self._where):
             self._where = os.path.abspath(self._where)
         self._class = find(game, where or bot)
@@ -111,14 +112,14 @@ class _Maker:
 
 
 def seeded(strategy: Strategy, seed: str) -> Strategy:
-    """The strategy, whose random numbers come from a seed if it can do that."""
+    """Seed a strategy if it has a method `seed`, and return it."""
     if callable(seeding := getattr(strategy, "seed", None)):
         seeding(seed)
     return strategy
 
 
 def derived_seed(seed: int, *parts: object) -> int:
-    """A seed for one part of an experiment that has a single seed."""
+    """Derive the seed of one part of an experiment from the experiment's seed."""
     return Random(":".join(map(str, (seed, *parts)))).getrandbits(63)
 
 
@@ -134,12 +135,12 @@ def play_parts(
 ) -> None:
     """Play parts with objects, in up to `jobs` processes, until `on_sums` returns True.
 
-    It gets the sums in the order of the parts, whatever the number of jobs. A bot that has offended
-    plays no further part (J3), unless the experiment plays on.
+    `on_sums` gets the sums in the order of the parts, whatever the number of jobs. A bot that has
+    offended plays no further part (J3), unless the experiment plays on.
 
     Args:
-        units: how many units all parts have, about.
-        report: gets the number of units played since its last call, as that of `work_through`.
+        units: about how many units all parts have.
+        report: called with the number of units played since its last call, as by `work_through`.
     """
     out: set[int] = set()
 

@@ -1,7 +1,7 @@
 """Computes intervals: of a bot's score per unit, and of one bot's lead over another.
 
-They hold for one look, when all matches have been played; those of `arena/lab/compare.py` hold
-however often one looks.
+These intervals are valid only if computed once, after all matches. Those of
+`arena/lab/compare.py` stay valid however often they are computed.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ __all__ = ["ahead", "is_ahead_for_sure", "of_mean", "sampled_unit"]
 
 
 def of_mean(game: Game, parts: Sequence[tuple[Sitting, int]]) -> Interval | None:
-    """The interval of a bot's score per unit in some sittings; None if there are too few units.
+    """Return the interval of a bot's score per unit in some sittings; None for too few units.
 
-    How the sittings differ is not chance. A share of units won has Wilson's interval. Any other
-    mean has Student's, of blocks, and a bankroll, which is skewed, only from 20 matches on.
+    Differences between the sittings are not treated as chance. A share of units won gets Wilson's
+    interval, any other mean Student's over blocks; a bankroll is skewed and needs 20 matches.
     """
     counted = [(sitting, place) for sitting, place in parts if sitting.samples[place].count]
     units = sum(sitting.samples[place].count for sitting, place in counted)
@@ -56,9 +56,9 @@ def of_mean(game: Game, parts: Sequence[tuple[Sitting, int]]) -> Interval | None
 
 
 def ahead(game: Game, sitting: Sitting, first: int, second: int) -> Interval | None:
-    """The interval of one place's lead over another, per block of units; None if they are too few.
+    """Return the interval of one place's lead over another, per block; None for too few blocks.
 
-    It is wider the more pairs there are at the table, because the leader is chosen among them.
+    It is wider with more pairs at the table, because the leader is chosen among them.
     """
     pairs = list(combinations(range(len(sitting.bots)), 2))
     level = 1 - (1 - LEVEL) / len(pairs)
@@ -76,7 +76,7 @@ def ahead(game: Game, sitting: Sitting, first: int, second: int) -> Interval | N
 
 
 def is_ahead_for_sure(game: Game, sitting: Sitting, leader: int) -> bool:
-    """Whether chance alone would hardly have put a place so far ahead of all others."""
+    """Whether a place is further ahead of all others than chance alone would explain."""
     intervals = (
         ahead(game, sitting, leader, other) for other in range(len(sitting.bots)) if other != leader
     )
@@ -84,7 +84,7 @@ def is_ahead_for_sure(game: Game, sitting: Sitting, leader: int) -> bool:
 
 
 def sampled_unit(game: Game, units_per_match: int) -> str:
-    """What one value of an interval is: `game`, `match`, `block of 50 hands`."""
+    """Name what one value of an interval is: `game`, `match`, `block of 50 hands`."""
     if game.unit is None or game.unit.block == 1:
         return unit(game)
     if units_per_match < game.unit.block:
@@ -93,5 +93,5 @@ def sampled_unit(game: Game, units_per_match: int) -> str:
 
 
 def _counts_units(game: Game) -> bool:
-    """Whether a score per unit is a share of the units, a won one being 1."""
+    """Whether a score counts units won, so that a score per unit is a share."""
     return game.is_count and game.unit is not None

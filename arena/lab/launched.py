@@ -1,13 +1,13 @@
-"""The launched bots of one command, programs in any language, and the matches that they play.
+"""Launches bots for one command, as programs in any language, and plays matches between them.
 
-They play in a private arena, whose database is thrown away. What differs from objects:
+They play in a private arena, whose database is deleted afterwards. Differences to bots as objects:
 
 - cards come from fresh seeds and the seats' nonces (J6), and cannot be dealt again;
-- limits of time and space hold, and an offender is out by a verdict with its evidence (J4); one
-  that has not come or has gone is out at its first match, as `absent` (J2);
-- a bot gets a message `match` for every match instead of being reset; house bots and a FILE.py
-  make a new strategy for each;
-- parts are played side by side, as their bots have tables free.
+- time and memory limits apply, and an offender is out by a verdict with evidence (J4); a bot that
+  has not connected or has left is out as `absent` at its next match (J2);
+- a bot gets a message `match` for every match instead of a reset; house bots and a FILE.py make a
+  new strategy for each;
+- several parts are played at once if their bots have free tables.
 """
 
 from __future__ import annotations
@@ -40,14 +40,14 @@ from protocol.vocabulary import Settings
 
 __all__ = ["BotPool", "PartPlayer", "PoolBot", "play_parts", "private_arena"]
 
-_LONGEST_NAME = 56  # `hello` takes 64, and a number may follow
+_LONGEST_NAME = 56  # `hello` allows 64, and a number may be added
 
 Part = TypeVar("Part")
 Sums = TypeVar("Sums", bound=Summed)
 
 
 class PoolBot(msgspec.Struct, frozen=True):
-    """A bot by name and command line, or without one by house name or the FILE.py of a strategy."""
+    """A bot with its name and command line; without one, the name is a house bot or a FILE.py."""
 
     name: str
     program: Program | None = None
@@ -70,16 +70,16 @@ async def play_parts(
     at_once: int | None = None,
     hidden: Sequence[Path] = (),
 ) -> None:
-    """Play parts with processes, until `on_sums` returns True, and stop all processes.
+    """Play parts with processes until `on_sums` returns True, then stop all processes.
 
-    It gets the sums in the order of the parts. A bot that has offended plays no more (J3): what it
-    is playing is broken off, and counts for nothing.
+    `on_sums` gets the sums in the order of the parts. A bot that has offended plays no more (J3):
+    its running matches are cancelled and do not count.
 
     Args:
-        copies: how many seats each bot can take at once; a command is started as often.
+        copies: how many seats each bot can take at once; a command is started that many times.
         tick: called after every unit.
-        at_once: how many parts may be in play; None stands for as many as the bots take.
-        hidden: files that no bot sees.
+        at_once: how many parts are played at once; None for as many as the bots' tables allow.
+        hidden: files that no bot may see.
 
     Raises:
         UsageError: a bot's command can never work here.
@@ -95,7 +95,7 @@ async def play_parts(
 
 @contextlib.asynccontextmanager
 async def private_arena(limits: Limits, hidden: Sequence[Path] = ()) -> AsyncIterator[LiveArena]:
-    """Start an arena on a temporary database; its bots do not see the files in `hidden`."""
+    """Start an arena on a temporary database; its bots cannot see the files in `hidden`."""
     with (
         tempfile.TemporaryDirectory(prefix="arena-") as folder,
         Store(Path(folder) / "arena.db") as store,
@@ -105,7 +105,7 @@ async def private_arena(limits: Limits, hidden: Sequence[Path] = ()) -> AsyncIte
 
 
 class PartPlayer(Generic[Part, Sums]):
-    """Plays each part as soon as all its bots have a table free."""
+    """Plays each part as soon as all its bots have a free table."""
 
     def __init__(
         self, experiment: Experiment[Part, Sums], pool: BotPool, tick: Callable[[], None]
@@ -113,8 +113,8 @@ class PartPlayer(Generic[Part, Sums]):
         self._experiment, self._pool, self._tick = experiment, pool, tick
         self._waiting: dict[int, Part] = {}
         self._running: dict[asyncio.Task[Sums], tuple[int, Part]] = {}
-        self._sums: dict[int, Sums | None] = {}  # to be handed on; None of what is left out
-        self._next = 0  # the number of the part whose turn it is
+        self._sums: dict[int, Sums | None] = {}  # finished parts by number; None for one left out
+        self._next = 0  # the number of the part to hand on next
         self._out: set[int] = set()
 
     async def play(
@@ -123,14 +123,14 @@ class PartPlayer(Generic[Part, Sums]):
         on_sums: Callable[[Sums], bool | None],
         at_once: int | None = None,
     ) -> None:
-        """Play them; if one fails, or this is cancelled, the others are stopped."""
+        """Play the parts; if one fails or the call is cancelled, stop the others."""
         left = enumerate(parts)
         try:
             while not self._hand_on(on_sums):
                 self._begin(left, at_once)
                 if not self._running:
                     assert not self._waiting, "every bot has a table free"
-                    self._hand_on(on_sums)  # what an offence has left out was waited for
+                    self._hand_on(on_sums)  # parts left out by an offence may now be passed over
                     return
                 await asyncio.wait(self._running, return_when=asyncio.FIRST_COMPLETED)
                 for task in [task for task in self._running if task.done()]:
@@ -141,7 +141,7 @@ class PartPlayer(Generic[Part, Sums]):
             await asyncio.gather(*self._running, return_exceptions=True)
 
     def _hand_on(self, on_sums: Callable[[Sums], bool | None]) -> bool:
-        """Hand on the sums of all parts whose turn has come; returns whether it was the last."""
+        """Pass finished sums to `on_sums` in order; return True once it asks to stop."""
         while self._next in self._sums:
             sums = self._sums.pop(self._next)
             self._next += 1
@@ -150,7 +150,7 @@ class PartPlayer(Generic[Part, Sums]):
         return False
 
     def _begin(self, left: Iterator[tuple[int, Part]], at_once: int | None) -> None:
-        """Begin what can be played; a part whose bots are busy holds up no other."""
+        """Start every part that can be played; a part whose bots are busy does not delay others."""
         for number, part in chain(tuple(self._waiting.items()), left):
             self._waiting[number] = part
             bots = self._experiment.bots(part)
@@ -168,7 +168,7 @@ class PartPlayer(Generic[Part, Sums]):
         number, part = self._running.pop(task)
         sums = None if task.cancelled() else task.result()
         if sums is None or not self._out.isdisjoint(self._experiment.bots(part)):
-            return  # it was broken off, or was over at the same time
+            return  # cancelled by an offence, or finished together with it
         self._sums[number] = sums
         if sums.offence is None:
             return
@@ -197,7 +197,7 @@ class PartPlayer(Generic[Part, Sums]):
 
 
 class BotPool:
-    """The processes of all bots, and at how many tables each process sits.
+    """The processes of all bots, and the number of tables at which each sits.
 
     To take several seats at a table (A9), a bot is launched several times; a house bot is launched
     once, with several tables.
@@ -212,7 +212,7 @@ class BotPool:
         self._busy: Counter[str] = Counter()
 
     async def launch(self, bot: PoolBot, copies: int) -> None:
-        """Start a bot, often enough to take this many seats at a table."""
+        """Start enough processes of a bot to take `copies` seats at a table."""
         if bot.is_house and self._arena.limits.tables >= copies:
             copies = 1
         names = [self._new_name(bot.name) for _ in range(copies)]
@@ -221,11 +221,11 @@ class BotPool:
             await self._start(bot, name)
 
     async def gather(self) -> None:
-        """Wait until all have come or ended, at most `start_ms` and `hello_ms` together."""
+        """Wait until all have connected or ended, at most `start_ms` + `hello_ms`."""
         self._came = await self._arena.wait_for_bots(self._launched, self._patience_ms / 1000)
 
     def seats(self, bots: Iterable[int]) -> tuple[str, ...] | None:
-        """Reserve a process of each of these bots, by seat; None if one has no table free."""
+        """Reserve a process for each of these bots, by seat; None if one has no free table."""
         names: list[str] = []
         for bot in bots:
             for name in self._processes[bot]:
@@ -247,7 +247,7 @@ class BotPool:
         names: Sequence[str],
         tick: Callable[[], None] = lambda: None,
     ) -> PlayedMatch:
-        """Play a match, and again while it is void; after three times raise `ArenaError` (J5).
+        """Play a match, again if it is void; raises `ArenaError` after three void matches (J5).
 
         `names` are the processes by seat; `tick` is called after every unit.
         """
@@ -286,13 +286,13 @@ class BotPool:
         return self._arena.limits.start_ms + self._arena.limits.hello_ms
 
     def _tables(self, name: str) -> int:
-        """At how many tables a process may sit at once."""
-        if self._missing(name) is not None:  # it loses its first match, without a wait
+        """Return the number of tables at which a process may sit at once."""
+        if self._missing(name) is not None:  # it loses its next match at once
             return self._game.seats
         return self._arena.gateway.players[name].tables
 
     def _missing(self, name: str) -> str | None:
-        """Why a process cannot play its match; None if it can."""
+        """Return why a process cannot play its match; None if it can."""
         player = self._arena.gateway.players.get(name)
         if player is None or player.leaving or player.session.finishing:
             why = self._arena.supervisor.ended.get(name)
@@ -321,7 +321,7 @@ class BotPool:
         over = asyncio.get_running_loop().create_future()
 
         def on_over(table: LiveMatch, result: MatchResult, verdict: Verdict | None) -> None:
-            if not over.done():  # else the caller was cancelled, and the match is void
+            if not over.done():  # done if the caller was cancelled; the match is void then
                 over.set_result((result, verdict))
 
         arena = self._arena

@@ -1,8 +1,8 @@
-"""What an experiment plays, match by match, wherever its bots are.
+"""Describes experiments: which matches they play, and how the results are summed up.
 
-An experiment comes in *parts*: matches that one table plays one after another. It says what each
-match of a part is, and sums a part up. `arena/lab/in_process.py` plays parts with objects,
-`arena/lab/launched.py` with processes, and both hand on the sums in the order of the parts.
+An experiment consists of *parts*: matches that one table plays one after another. It specifies each
+match of a part, and sums a part up. `arena/lab/in_process.py` plays parts with objects,
+`arena/lab/launched.py` with processes; both return the sums in the order of the parts.
 """
 
 from __future__ import annotations
@@ -35,15 +35,15 @@ __all__ = [
 
 
 class Offence(msgspec.Struct, frozen=True):
-    """Why a bot is out.
+    """The offence for which a bot is out.
 
     Attributes:
         bot: its number among the entrants.
         place: its number at the table, as in `MatchSpec.numbers`.
-        kind: the word of J2.
-        match: in which match of the table, from 1.
-        advice: what its author can do, in one line; for a bot in this process it ends `text`.
-        stderr: the end of what its process wrote there.
+        kind: the kind of offence, in the words of J2.
+        match: the number of the match at the table, from 1.
+        advice: what its author can do, in one line; part of `text` for a bot in this process.
+        stderr: the end of its process's standard error.
     """
 
     bot: int
@@ -63,29 +63,29 @@ class Offence(msgspec.Struct, frozen=True):
         place: int = 0,
         match: int = 1,
     ) -> Offence:
-        """Why a match ended, with the evidence for the bot's author if there is a verdict."""
+        """Make the offence that ended a match, with the evidence of the verdict if there is one."""
         if verdict is None:
             return cls(bot, place, ended.kind, ended.text, match)
         stderr = (verdict.stderr or "").strip()
         text, advice = ended.text, verdict.advice
-        if ended.kind is Ending.CRASH:  # its own error message says more than our advice
+        if ended.kind is Ending.CRASH:  # the bot's error message says more than our advice
             error = error_line(stderr)
             text, advice = text + (f"; it said: {error}" if error else ""), ""
         return cls(bot, place, ended.kind, text, match, advice, stderr)
 
 
 class MatchSpec(msgspec.Struct, frozen=True):
-    """A match that is to be played.
+    """A match to be played.
 
-    Processes are told no seeds: their cards come from fresh seeds and the seats' nonces (J6).
+    The seeds are for objects only: matches of processes use fresh seeds and the seats' nonces (J6).
 
     Attributes:
         bots: by seat, their numbers among the entrants.
         numbers: by seat, their numbers at the table.
         cards: the seed of the cards.
-        instances: the seed of the objects, each with its number. Those of the match before play on
-            if they are the same.
-        module: what the module `random` is seeded with first, for bots that draw from it.
+        instances: the seed of the objects, combined with each one's number. If it is unchanged, the
+            objects of the previous match play on.
+        module: the seed of the module `random`, for bots that draw from it.
     """
 
     bots: tuple[int, ...]
@@ -96,19 +96,19 @@ class MatchSpec(msgspec.Struct, frozen=True):
 
     @property
     def by_number(self) -> list[tuple[int, int]]:
-        """The bots' numbers at the table, in their order, and among the entrants."""
+        """Pairs of a bot's numbers at the table and among the entrants, in table order."""
         return sorted(zip(self.numbers, self.bots, strict=True))
 
 
 class SeatedRecord(msgspec.Struct, frozen=True):
-    """A match that was played: which bot sat in each seat, and its record."""
+    """A played match: the bot in each seat, and the record."""
 
     seats: tuple[int, ...]
     record: Record
 
 
 class PlayedMatch(msgspec.Struct, frozen=True):
-    """How a match ended, and what every unit brought by seat; without units the match is one."""
+    """How a match ended, and every unit's payoffs by seat; without units, the match is one unit."""
 
     spec: MatchSpec
     result: MatchResult
@@ -117,7 +117,7 @@ class PlayedMatch(msgspec.Struct, frozen=True):
 
     @property
     def by_number(self) -> list[list[float]]:
-        """What every unit brought, by the numbers at the table."""
+        """Every unit's payoffs, by the numbers at the table."""
         seats = sorted(range(len(self.spec.numbers)), key=self.spec.numbers.__getitem__)
         return [[payoffs[seat] for seat in seats] for payoffs in self.payoffs]
 
@@ -126,7 +126,7 @@ class PlayedMatch(msgspec.Struct, frozen=True):
         return SeatedRecord(self.spec.bots, self.result.record)
 
     def offence(self, match: int = 1) -> Offence | None:
-        """What ended the match of this number, if it was an offence."""
+        """Return the offence that ended this match, number `match` at its table, or None."""
         seat = self.result.offender
         if seat is None:
             return None
@@ -135,7 +135,7 @@ class PlayedMatch(msgspec.Struct, frozen=True):
 
 
 class Summed(Protocol):
-    """The sums of a part."""
+    """The sums of a part; `offence` is the one that ended it, or None."""
 
     @property
     def offence(self) -> Offence | None: ...
@@ -146,12 +146,12 @@ Sums = TypeVar("Sums", bound=Summed)
 
 
 class Experiment(ABC, Generic[Part, Sums]):
-    """What is played in each part, and how a part is summed up.
+    """Specifies the matches of each part, and sums a part up.
 
-    It is pickled for other processes; they look up the game by its name.
+    It is pickled for other processes, which look up the game by its name.
 
     Attributes:
-        plays_on: whether an object that offends goes on with the next match, as it is made anew.
+        plays_on: whether a bot that offends is made anew for the next match instead of being out.
     """
 
     plays_on = False
@@ -167,32 +167,32 @@ class Experiment(ABC, Generic[Part, Sums]):
 
     @abstractmethod
     def bots(self, part: Part) -> tuple[int, ...]:
-        """Who is needed for a part; a bot that takes two seats at once comes twice."""
+        """Return the bots that a part needs; a bot that takes two seats at once occurs twice."""
 
     @abstractmethod
     def specs(self, part: Part) -> Iterator[MatchSpec]:
-        """The matches of a part; an offence ends it early."""
+        """Yield the matches of a part; an offence ends the part early."""
 
     @abstractmethod
     def summed(self, part: Part, played: Sequence[PlayedMatch]) -> Sums:
-        """Sum up a part, in the process that has played it."""
+        """Sum up a part; called in the process that played it."""
 
 
 def unit(game: Game) -> str:
-    """The name of the game's unit, such as `hand`; `match` if it has none."""
+    """Return the name of the game's unit, such as `hand`; `match` if it has none."""
     return "match" if game.unit is None else game.unit.name
 
 
 def units_per_match(game: Game, settings: Settings) -> int:
-    """How many units a match has at most."""
+    """Return the largest number of units in a match."""
     return 1 if game.unit is None else int(getattr(settings, game.unit.setting))
 
 
 class SampledGame:
-    """A game for one match, which notes what each unit brings, and calls `tick` after it.
+    """A game for one match, which records each unit's payoffs and then calls `tick`.
 
-    Only the first run of the rules counts: they run again to repeat the news to a bot that comes
-    back (`MatchState.history_for`).
+    Only the first run of the rules counts: they run again to repeat the news to a bot that
+    reconnects (`MatchState.history_for`).
     """
 
     def __init__(self, game: Game, tick: Callable[[], None]) -> None:
@@ -204,7 +204,7 @@ class SampledGame:
     def played(
         self, spec: MatchSpec, result: MatchResult, verdict: Verdict | None = None
     ) -> PlayedMatch:
-        """The match, once it is over."""
+        """Return the played match, once it is over."""
         if self._unit is None:
             self._tick()
             if result.offender is None:
@@ -222,7 +222,7 @@ class SampledGame:
 
 
 def watched(game: Game, on_step: Callable[[AskSeat | TellSeat, Scoreboard], bool]) -> Game:
-    """The same game, whose steps are shown before anybody hears of them; True ends the match."""
+    """Return the same game, calling `on_step` before each step; a True result ends the match."""
 
     def rules(settings: Any, deals: Iterator[Any], board: Scoreboard) -> Rules:
         send = game.rules(settings, deals, board).send

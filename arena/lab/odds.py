@@ -1,4 +1,4 @@
-"""How often each category of three card poker is dealt (T9), for `arena odds`."""
+"""Counts how often each category of three card poker is dealt (T9), for `arena odds`."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ def odds(
     report: Callable[[int], None] = lambda hands: None,
     jobs: int = 1,
 ) -> dict[str, float]:
-    """The percentage of each category among `n` random hands, lowest category first (T9).
+    """Return the percentage of each category among `n` random hands, lowest category first (T9).
 
-    Each hand is dealt from a full pack. The cards are drawn from `seed`; None draws one. `report`
-    gets the number of hands dealt since its last call. Up to `jobs` processes deal, and deal the
-    same however many they are. It raises `UsageError` if `n` is no whole number of at least 1, or
-    `seed` is no whole number.
+    Each hand is dealt from a full pack. The cards follow from `seed`; None draws one. `report` is
+    called with the number of hands dealt since its last call. Up to `jobs` processes deal, and
+    their number does not change the result. Raises `UsageError` if `n` is not a whole number of at
+    least 1, or `seed` is not a whole number.
     """
     if type(n) is not int or n < 1:
         raise UsageError(f"expected a whole number of hands, at least 1, got {n!r}")
@@ -50,7 +50,7 @@ def odds(
 
 
 def _dealt(base: bytes, hands: range, tick: Callable[[], None]) -> Counter[str]:
-    """Some of the hands, from a stream of their own."""
+    """Deal some of the hands from their own random stream, and count the categories."""
     stream = Stream(match_key(base, [str(hands.start)]))
     dealt: Counter[str] = Counter()
     for _ in hands:
@@ -60,6 +60,6 @@ def _dealt(base: bytes, hands: range, tick: Callable[[], None]) -> Counter[str]:
 
 
 def exact_counts() -> dict[Category, int]:
-    """How many of all 22,100 hands fall into each category, lowest category first."""
+    """Count how many of all 22,100 hands are in each category, lowest category first."""
     hands = Counter(map(category, combinations(PACK, 3)))
     return {label: hands[label] for label in CATEGORIES}

@@ -1,4 +1,4 @@
-"""Puts the made-up matches of an analysis to bots that are objects in this process.
+"""Plays the made-up matches of an analysis with bots that are objects in this process.
 
 An offence ends the analysis. `arena/lab/probed_programs.py` does the same with programs.
 """
@@ -27,9 +27,9 @@ class ProbeFailed(NoAnalysis):
     """A bot offended while it was probed.
 
     Attributes:
-        bot: which one, as in `ProbeMatch.bot`.
-        stderr: the end of what its process wrote there.
-        question: which it had been asked; None between two questions.
+        bot: its number, as in `ProbeMatch.bot`.
+        stderr: the end of its process's standard error.
+        question: the open question; None between two questions.
     """
 
     def __init__(
@@ -39,7 +39,7 @@ class ProbeFailed(NoAnalysis):
         self.bot, self.stderr, self.question = bot, stderr, question
 
     def told(self, game: Game, name: str) -> str:
-        """Why the analysis of the bot of this name ends, and at which decision."""
+        """Say why the analysis of the bot called `name` ended, and at which decision."""
         text = f"{name} failed: {self}"
         if self.question is None:
             return text
@@ -48,7 +48,7 @@ class ProbeFailed(NoAnalysis):
 
 
 def begin(game: Game, probe: ProbeMatch) -> MatchState:
-    """The match of a probe, at its first question."""
+    """Begin the match of a probe, and return it at its first question."""
     if probe.rules is not None:
         game = msgspec.structs.replace(game, rules=probe.rules)
     if probe.decks is None:
@@ -62,9 +62,9 @@ def analyse_here(
     bots: Sequence[Strategy],
     on_match: OnMatch = lambda probed: None,
 ) -> Analysis:
-    """Run an analysis of `bots[0]`, against the others, as objects in this process.
+    """Run an analysis of `bots[0]` against the others, as objects in this process.
 
-    Raises `ProbeFailed` if one of them raises or answers what is not legal.
+    Raises `ProbeFailed` if a bot raises an exception or gives an illegal answer.
     """
     step = go_on(analyser, None)
     while isinstance(step, ProbeMatch):
@@ -75,7 +75,7 @@ def analyse_here(
 
 
 def go_on(analyser: Analyser, played: ProbedMatch | None) -> ProbeMatch | Analysis:
-    """The match that an analysis wants next, or its end; it is begun with None."""
+    """Resume an analysis with a played match (None at first); return the next match or the end."""
     try:
         return analyser.send(played)  # type: ignore[arg-type]  # a generator takes None first
     except StopIteration as ended:
@@ -97,13 +97,13 @@ def play_probe(game: Game, probe: ProbeMatch, bot: Strategy) -> ProbedMatch:
         text = ended.text.removeprefix(f"seat {probe.seat + 1} ")
         raise ProbeFailed(probe.bot, text, question=probed.open)
     answers = match.answers
-    # As the rules took them.
+    # The answers as the rules took them, not as the bot gave them.
     decisions = [SeatDecision(question, answers[number]) for number, question in probed.asked]
     return ProbedMatch(decisions, answers, match.scores)
 
 
 class _Probed:
-    """The bot, whose questions are noted with the numbers of their answers."""
+    """Wraps the bot, and records each question with the index of its answer."""
 
     def __init__(self, strategy: Strategy, match: MatchState) -> None:
         self._strategy, self._answers = strategy, match.answers
@@ -111,7 +111,7 @@ class _Probed:
 
     @property
     def open(self) -> Question[Any] | None:
-        """The question that has no answer."""
+        """The question that has no answer yet, or None."""
         if not self.asked or self.asked[-1][0] < len(self._answers):
             return None
         return self.asked[-1][1]

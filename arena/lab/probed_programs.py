@@ -1,8 +1,8 @@
-"""Puts the made-up matches of an analysis to programs, in any language.
+"""Plays the made-up matches of an analysis with programs, in any language.
 
 A program is started once, in a private arena, and plays all matches of the analysis one after
-another in the arena's own seat, as it would in a competition. Its time is not charged, and limits
-of time on the wall, of memory and of processes hold. An offence ends the analysis.
+another, over the same connection as in a competition. Its CPU time is not charged, but the limits
+of wall time, memory and processes apply. An offence ends the analysis.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ async def analyse_programs(
     limits: Limits,
     on_match: OnMatch = lambda probed: None,
 ) -> Analysis:
-    """Run an analysis of `bots[0]`, against the others; programs are started, and then stopped.
+    """Run an analysis of `bots[0]` against the others; start the programs, and stop them after it.
 
-    Each program has a name.
+    Each program must have a name.
 
     Raises:
-        ProbeFailed: one of them offends.
+        ProbeFailed: a bot offended.
         UsageError: a command can never work here.
         ArenaError: a program cannot be started on this machine.
     """
@@ -66,7 +66,7 @@ async def analyse_programs(
 
 
 async def _started(arena: LiveArena, number: int, bot: BotSpec, limits: Limits) -> BotSession:
-    name = f"{bot.name}-{number}" if number else bot.name or ""  # it may be analysed against itself
+    name = f"{bot.name}-{number}" if number else bot.name or ""  # perhaps against itself
     await arena.supervisor.launch_program(bot.program, name)
     player = await arrived(arena, name, limits)
     if isinstance(player, BotFailed):
@@ -75,16 +75,16 @@ async def _started(arena: LiveArena, number: int, bot: BotSpec, limits: Limits) 
 
 
 def names_of(probe: ProbeMatch, name: str) -> list[str]:
-    """The players of a made-up match by seat, the bot under its name."""
+    """Return the players' names of a made-up match by seat, with the bot's own name."""
     names = [f"probe-{number}" for number, _ in enumerate(probe.others, start=1)]
     names.insert(probe.seat, name)
     return names
 
 
 def script_of(match: MatchState, probe: ProbeMatch, decisions: list[SeatDecision]) -> Script:
-    """Put the questions of a made-up match to a bot, whose `decisions` are noted.
+    """Make the script of a made-up match, which appends the bot's answers to `decisions`.
 
-    Its cards were never committed to (J6).
+    There is no commitment to the cards (J6).
     """
     others: list[Strategy | None] = list(probe.others)
     others.insert(probe.seat, None)

@@ -1,9 +1,8 @@
-"""Puts the questions of a finished match to a bot again, and notes where it answers differently.
+"""Asks a bot the questions of a finished match again, and records where its answers differ.
 
-The cards come from the seed and nonces of the record, all answers from the record, so every
-question comes with the same news as in the match, also after one that was answered differently. A
-seat's document (`arena/records/seat_document.py`) does as well. How the bot is asked stands in
-`arena/lab/seat_referee.py`.
+The cards come from the record's seed and nonces, and all answers from the record. So every question
+comes with the same news as in the match, even after an answer that differs. A seat's document
+(`arena/records/seat_document.py`) works as well. `arena/lab/seat_referee.py` asks the bot.
 """
 
 from __future__ import annotations
@@ -42,7 +41,7 @@ __all__ = [
 
 
 NO_ANSWER = "no legal answer"
-"""In the place of an answer of a record that has none."""
+"""Stands for the answer to a question that has none in the record."""
 
 _LONGEST_NAME = 64  # as in `hello`
 _MOST_ALTERNATIVES = 100  # answers whose outcome is computed; each takes a replay
@@ -70,7 +69,7 @@ class Difference(msgspec.Struct, frozen=True):
 
 
 class ReplayOutcome(msgspec.Struct, frozen=True):
-    """How many answers were the same, the differences, and why the bot stopped early."""
+    """The number of equal answers, the differences, and why the bot stopped early, if it did."""
 
     same: int
     differences: tuple[Difference, ...] = ()
@@ -85,13 +84,13 @@ async def replay_to_bot(
     limits: Limits,
     match: str = "replay",
 ) -> ReplayOutcome:
-    """Put all questions of a seat to a bot; the history goes on as recorded.
+    """Ask a bot all questions of a seat; the match goes on as recorded.
 
-    A `SeatDocument` is for its own seat only. Seats count from 0, and `players` are the names by
-    seat. `start` gives the bot's command line for the arena's address and the bot's name.
+    A `SeatDocument` works only for its own seat. Seats count from 0, and `players` are the names by
+    seat. `start` makes the bot's command line from the arena's address and the bot's name.
 
     Raises:
-        UsageError: it is no record of a match, there is no such seat, no bot can have that name, or
+        UsageError: `record` is not a match's, there is no such seat, no bot can have that name, or
             the command can never work here.
         ArenaError: the bot cannot be started on this machine.
     """
@@ -101,7 +100,7 @@ async def replay_to_bot(
     if not 0 <= seat < seats:
         raise UsageError(f"expected a seat from 1 to {seats}, got {seat + 1}")
     name = players[seat]
-    if not 0 < len(name) <= _LONGEST_NAME or "\0" in name:  # a file may have been edited
+    if not 0 < len(name) <= _LONGEST_NAME or "\0" in name:  # the file may have been edited by hand
         raise UsageError(f"expected a bot's name at seat {seat + 1}, got {one_line(name, 80)!r}")
     recorded = RecordedSeat(record, seat, seen)
     async with private_arena(limits) as host:
@@ -116,7 +115,7 @@ async def replay_to_bot(
 
 
 def program_of(game: str, bot: str, seed: str | None = None) -> Callable[[str, str], Program]:
-    """The `start` of `replay_to_bot` for a house bot, by its name, or for a FILE.py."""
+    """Make the `start` of `replay_to_bot` for a house bot or a FILE.py."""
 
     def start(url: str, name: str) -> Program:
         if bot.endswith(".py"):
@@ -130,14 +129,14 @@ def program_of(game: str, bot: str, seed: str | None = None) -> Callable[[str, s
 
 
 class RecordedSeat:
-    """A seat of a finished match; all seats answer as they did.
+    """A seat of a finished match, replayed with the recorded answers of all seats.
 
     Args:
         seen: the match as this seat saw it, if the record has no cards.
 
     Attributes:
-        same: how many answers were as recorded.
-        differences: the others.
+        same: the number of answers that equal the recorded ones.
+        differences: the other answers.
     """
 
     def __init__(self, record: Record, seat: int, seen: SeatDocument | None = None) -> None:
@@ -145,12 +144,12 @@ class RecordedSeat:
         self.differences: list[Difference] = []
         self._match = reopened(record) if seen is None else _unseen(record)
         self._record, self._seat, self._seen = record, seat, seen
-        self._places: list[int] = []  # of those that differ, among all answers
+        self._places: list[int] = []  # of the differences, as indices into the record's answers
 
     def put_to(
         self, bot: BotSession, referee: SeatReferee, players: Sequence[str], match: str
     ) -> asyncio.Future[BotFailed | None]:
-        """Begin to put its questions to a bot; the arguments are those of `SeatReferee.put`."""
+        """Begin to ask a bot the seat's questions; the arguments are as in `SeatReferee.put`."""
         record = self._record
         hidden = commitment(bytes.fromhex(record.seed)) if record.seed else ""
         about = self._match, self._seat, players, self.script(), record.commitment or hidden
@@ -172,7 +171,7 @@ class RecordedSeat:
                 about = decision.number, number, decision.question, decision.answer
                 self.differences.append(Difference(*about, given))
                 self._places.append(decision.index)
-        # The last question may be without an answer, as the match ended elsewhere.
+        # The last question may have no answer, if another seat ended the match.
         news = played.news
         if played.waiting is not None and ended.is_offence and ended.seat == self._seat:
             closes = self._match.game.vocabulary.closes
@@ -186,7 +185,7 @@ class RecordedSeat:
         return Over("", news, self._record.scores, ending_for(ended, [self._seat]), reveal)
 
     def weighed(self) -> Iterator[Difference]:
-        """The differences; the first hundred with what they would have brought."""
+        """Yield the differences; only the first hundred may have `brought` and `would`."""
         for nth, (difference, place) in enumerate(zip(self.differences, self._places, strict=True)):
             found = None
             if nth < _MOST_ALTERNATIVES:
@@ -199,18 +198,17 @@ class RecordedSeat:
 
 
 def _unseen(record: Record) -> MatchState:
-    """A match whose cards are not known, as it stands before the deal."""
+    """Make a match with unknown cards, as it is before the deal."""
     game = game_named(record.game, record.package)
     settings = game.vocabulary.read_settings(record.settings)
     return MatchState(game, settings, seed=bytes(32), start=False)
 
 
 def brought(record: Record, seat: int, index: int, answer: object) -> tuple[int, int] | None:
-    """What the round brought a seat, and what it would have with another answer.
+    """Return what a round brought a seat, and what it would have brought with another answer.
 
-    `index` is the place of the recorded answer in the record. None if the round does not end with
-    the other answer, as then somebody could have done something else, or did not end in the record.
-    Raises as `events_of`.
+    `index` is the index of the recorded answer. Returns None if the other answer does not end the
+    round, as later play is then unknown, or if the record does not end it. Raises as `events_of`.
     """
     playback = Playback.of(record, seat)
     playback.take_events()
@@ -227,7 +225,7 @@ def brought(record: Record, seat: int, index: int, answer: object) -> tuple[int,
 
 
 def _payoff(playback: Playback, events: Iterable[Event]) -> int | None:
-    """What a round brought that is over."""
+    """Return what a finished round brought."""
     words, seat = playback.match.game.vocabulary, playback.seat
     for event in events:
         if type(event) is TellSeat and type(event.news) is words.closes:

@@ -1,7 +1,7 @@
-"""How often a strategy turns a stake into a goal before it goes broke (T10).
+"""Counts how often a strategy turns a stake into a goal before it goes broke (T10).
 
-A trial is a match against the dealer that ends as soon as the cash reaches the goal, whether the
-game has a setting for that or not.
+A trial is a match against the dealer that ends as soon as the cash reaches the goal, even if the
+game has no setting for that.
 """
 
 from __future__ import annotations
@@ -28,15 +28,13 @@ __all__ = ["Attempt", "Ruin", "Trials", "TrialsPart"]
 _End = Literal["wins", "broke", "undecided", "offences"]
 
 PATIENCE = 1_000_000
-"""Rounds after which a trial is given up: eight times what an ante of 1 needs to lose 10,000."""
+"""Rounds after which a trial is given up: eight times what losing 10,000 at an ante of 1 takes."""
 
-_AT_ONCE = (
-    100  # some milliseconds, and much less than all: the last part may be one process's alone
-)
+_AT_ONCE = 100  # trials: they take milliseconds, so that no process is left long with the last part
 
 
 class Ruin(msgspec.Struct, frozen=True, kw_only=True):
-    """The numbers of a bot's trials by how they ended.
+    """Counts a bot's trials by how they ended.
 
     Attributes:
         bot: its number among the bots that try.
@@ -44,7 +42,7 @@ class Ruin(msgspec.Struct, frozen=True, kw_only=True):
         broke: trials whose cash no longer sufficed for another round.
         undecided: trials given up before either.
         offences: trials that the strategy lost by an offence (J3).
-        offence: the first of these, for the author.
+        offence: the first offence, for the author.
     """
 
     bot: int
@@ -58,7 +56,7 @@ class Ruin(msgspec.Struct, frozen=True, kw_only=True):
     offence: Offence | None = None
 
     def followed_by(self, later: Ruin) -> Ruin:
-        """These trials and later ones of the same bot."""
+        """Add later trials of the same bot."""
         return msgspec.structs.replace(
             self,
             **{end: getattr(self, end) + getattr(later, end) for end in get_args(_End)},
@@ -79,9 +77,9 @@ class Ruin(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def standard_error(self) -> float:
-        """The standard error of `share`, as if one trial more had won and one more had not.
+        """The standard error of `share`, computed with one additional win and one additional loss.
 
-        Else it would be 0 when none of a few trials won, which proves little.
+        Otherwise it would be 0 after a few trials without a win, although these prove little.
         """
         smoothed = (self.wins + 1) / (self.trials + 2)
         return sqrt(smoothed * (1 - smoothed) / self.trials)
@@ -96,7 +94,7 @@ class Trials(dict[int, Ruin]):
 
 
 class TrialsPart(msgspec.Struct, frozen=True):
-    """Some of the trials of a bot; they are numbered from 0."""
+    """Some of a bot's trials, which are numbered from 0."""
 
     bot: int
     trials: range
@@ -105,14 +103,14 @@ class TrialsPart(msgspec.Struct, frozen=True):
 class Attempt(Experiment[TrialsPart, Ruin]):
     """The attempt to turn a stake into a goal; a match of its `game` ends at the goal.
 
-    Every trial has a new strategy. Its cards and its strategy are drawn from the seed, the same for
-    all bots.
+    Every trial has a new strategy. Its cards and the strategy's seed are derived from `seed`, and
+    are the same for all bots.
 
     Args:
-        game: one with a purse.
+        game: a game with a purse.
         stake: the cash at the start of a trial.
         goal: the cash that wins a trial, more than the stake.
-        rounds: how many a trial lasts at most. One that is given up then counts in `Ruin.share`.
+        rounds: how many a trial lasts at most. A trial given up then counts in `Ruin.share`.
         settings: further settings of the game.
         seed: None draws one.
 
@@ -142,7 +140,7 @@ class Attempt(Experiment[TrialsPart, Ruin]):
         read = game.vocabulary.read_settings(given)
         if type(goal) is not int or goal <= stake:
             raise UsageError(f"expected a goal above the stake of {stake}, got {goal!r}")
-        if purse.goal is not None:  # so that bots are told
+        if purse.goal is not None:  # so that bots are told the goal
             read = game.vocabulary.read_settings({**given, purse.goal: goal})
         super().__init__(_stopping(game, goal - stake), read)
         self.stake, self.goal, self.least = stake, goal, purse.least
@@ -154,9 +152,9 @@ class Attempt(Experiment[TrialsPart, Ruin]):
         vars(self).update(state, game=game)
 
     def parts(self, bots: int, trials: int, at_once: int | None = None) -> list[TrialsPart]:
-        """All trials of `bots` bots, `at_once` in a part.
+        """Return all trials of `bots` bots, `at_once` in a part.
 
-        Raises `UsageError` unless there is a trial.
+        Raises `UsageError` if there are no trials.
         """
         if type(trials) is not int or trials < 1:
             raise UsageError(f"expected at least 1 trial, got {trials!r}")
@@ -196,7 +194,7 @@ class Attempt(Experiment[TrialsPart, Ruin]):
         )
 
     def end_of(self, score: int, termination: Termination) -> _End:
-        """How a trial counts that ended in this way."""
+        """Classify a trial by its final score and termination."""
         cash = self.stake + score
         if termination.is_offence:
             return "offences"
@@ -206,9 +204,9 @@ class Attempt(Experiment[TrialsPart, Ruin]):
 
 
 def _stopping(game: Game, score: int) -> Game:
-    """The same game, but a match also ends at a decision of a player who has that score.
+    """Return the same game, but a match also ends when the player must decide and has `score`.
 
-    It has no units: a trial counts as a whole.
+    The game has no units: a trial counts as a whole.
     """
 
     def on_step(step: AskSeat | TellSeat, board: Scoreboard) -> bool:

@@ -1,10 +1,10 @@
-"""Puts one seat of one match after another to a bot, as the arena's referee would.
+"""Asks a bot the questions of one seat, in one match after another, like the arena's referee.
 
-The bot is a process as in a competition and speaks the real protocol, over a WebSocket or its
-pipes. A `SeatReferee` replaces the referee of a private arena. What the seat is asked and told next
-comes from a `Script`, which answers for the other seats: from a record, or by strategies. CPU time
-is not charged here and `bank_ms` is always full, but on the wall a bot is held to `wall_ms` and
-`wall_bank_ms` as in a match, and to `start_ms` for its start.
+The bot is a process as in a competition and speaks the real protocol, over a WebSocket or pipes. A
+`SeatReferee` replaces the referee of a private arena. What the seat is asked and told next comes
+from a `Script`, which answers for the other seats: from a record, or by strategies. CPU time is not
+charged here and `bank_ms` is always full, but the wall-time limits apply as in a match: `wall_ms`,
+`wall_bank_ms`, and `start_ms` for the start.
 """
 
 from __future__ import annotations
@@ -28,20 +28,20 @@ from protocol.vocabulary import News, Question
 
 __all__ = ["BotFailed", "Script", "SeatReferee", "arrived", "referee_of"]
 
-_LOOK_S = 0.1  # between two looks at how long a bot has taken
+_LOOK_S = 0.1  # between two checks of how long a bot has taken
 
 Script: TypeAlias = Generator[tuple[Question[Any], tuple[News, ...]], Any, Over]
-"""Yields each question of a seat with the news before it, is sent the legal answer, and returns
-what the bot is told at the end, without the id of the match."""
+"""Yields each question of a seat with the news before it, receives the legal answer, and returns
+the final `over` message without the match's id."""
 
 
 class BotFailed(msgspec.Struct, frozen=True):
     """The bot could not go on.
 
     Attributes:
-        text: why, in a line.
-        number: which of this seat's questions was open, from 1; 0 if none was.
-        stderr: the end of what the bot wrote there.
+        text: the reason, in a line.
+        number: the number of the seat's open question, from 1; 0 if none was open.
+        stderr: the end of the bot's standard error.
     """
 
     text: str
@@ -51,7 +51,7 @@ class BotFailed(msgspec.Struct, frozen=True):
 
 
 def referee_of(arena: LiveArena) -> SeatReferee:
-    """Replace an arena's own referee by a `SeatReferee`, and return that."""
+    """Replace an arena's referee by a new `SeatReferee`, and return it."""
     referee = SeatReferee(arena.limits, asyncio.get_running_loop().time)
     gateway: Any = arena.gateway
     gateway.referee = referee
@@ -59,7 +59,7 @@ def referee_of(arena: LiveArena) -> SeatReferee:
 
 
 async def arrived(arena: LiveArena, name: str, limits: Limits) -> BotSession | BotFailed:
-    """Wait for the `hello` of a bot that was launched."""
+    """Wait for the `hello` of a launched bot."""
     within_s = (limits.start_ms + limits.hello_ms) / 1000
     await arena.wait_for_bots([name], within_s)
     player: BotSession | None = arena.gateway.players.get(name)
@@ -70,10 +70,10 @@ async def arrived(arena: LiveArena, name: str, limits: Limits) -> BotSession | B
 
 
 class SeatReferee:
-    """Replaces `Referee` for a gateway, with one seat of one match at a time.
+    """Replaces `Referee` for a gateway, and plays one seat of one match at a time.
 
     Attributes:
-        decisions: how many answers were taken.
+        decisions: the number of answers taken.
     """
 
     practice = False
@@ -83,8 +83,8 @@ class SeatReferee:
         self.on_verdict: Callable[[Verdict], None] = lambda verdict: None
         self.decisions = 0
         self._limits, self._clock = limits, clock
-        self._gone: dict[str, BotFailed] = {}  # bots that failed while they were asked nothing
-        self._chair: MatchSeat | None = None  # of the latest match
+        self._gone: dict[str, BotFailed] = {}  # bots that failed between questions
+        self._chair: MatchSeat | None = None  # the seat in the latest match
         self._script: Script | None = None
         self._looked_at = 0.0
         self._outcome: asyncio.Future[BotFailed | None] = asyncio.Future()
@@ -103,13 +103,12 @@ class SeatReferee:
         script: Script,
         commitment: str = "",
     ) -> asyncio.Future[BotFailed | None]:
-        """Begin to put a seat's questions to a bot; the future is done when the match is over.
+        """Begin to ask a bot a seat's questions; the future is done when the match is over.
 
-        One match must be over before the next begins.
+        One match must be over before the next begins. The bot is told `match` (the id), `players`
+        (the names by seat) and `commitment` (to the seed of the cards; may be empty).
 
         Args:
-            match: its id, as the bot is told it; so are the names of the `players` by seat, and the
-                `commitment` to the seed of the cards, if there is one.
             script: goes through the match once; the future raises what it raises.
         """
         self._script = script
@@ -151,7 +150,7 @@ class SeatReferee:
             self._play_on(chair, None)
 
     def answer(self, chair: MatchSeat, message: Answer, arrived: float) -> None:
-        """Take an answer, and go on."""
+        """Take an answer, and go on with the match."""
         question = chair.question
         if question is None or self._outcome.done():
             return
@@ -179,7 +178,7 @@ class SeatReferee:
             self._end(BotFailed(finding.text, waited, question, said))
 
     def void(self, table: LiveMatch, text: str) -> None:
-        """End the match, as the arena itself has failed."""
+        """End the match because the arena itself has failed."""
         self._end(BotFailed(text))
 
     def tick(self) -> None:
@@ -189,10 +188,10 @@ class SeatReferee:
             self._looked_at = now
             self._measure(self._chair, now)
 
-    # ---- Within
+    # ---- Internal
 
     def _measure(self, chair: MatchSeat, now: float) -> TimeCharge | None:
-        """What a question or start has taken on the wall; the bot fails if that is too much."""
+        """Measure the wall time of an open question or start; the bot fails if it is too long."""
         wall = chair.measure_wall(now, None)
         if wall is None:
             return None

@@ -1,8 +1,8 @@
 """Sittings: all matches of the same bots at one table, and their sums.
 
-Scores are also sampled per *unit*, the smallest thing that is repeated under the same conditions:
-what the game's description says, or a match. Intervals are made from *blocks* of units
-(`Unit.block`), as those that follow one another may hang together.
+Scores are also sampled per *unit*, the smallest thing repeated under the same conditions: the unit
+of the game's description, such as a hand, or a match. Intervals are made from *blocks* of units
+(`Unit.block`), as consecutive units may be correlated.
 """
 
 from __future__ import annotations
@@ -29,15 +29,15 @@ class Sitting(msgspec.Struct, frozen=True):
 
     Attributes:
         bots: their numbers among the entrants.
-        matches: how many were played, the one with the offence included.
-        scores: the sum over the matches.
-        points: what the game counts beside its scores, else zeros.
-        won: matches won, or units if scores count those; alone, matches that ended ahead.
-        samples: of the score per unit.
-        blocks: of the score per block of units, or per match where a match has no whole block.
-        gaps: of how far each is ahead of each behind it, per block, in the order of `combinations`.
-        blocked: how many units are in all blocks together.
-        records: of the matches, if they are wanted.
+        matches: how many were played, including one with an offence.
+        scores: the sums over the matches.
+        points: the sums of points counted beside the scores; zeros if the game has none.
+        won: matches won, or units if scores count units; for a single seat, matches ended ahead.
+        samples: samples of the score per unit.
+        blocks: samples of the score per block of units, or per match shorter than a block.
+        gaps: samples of each bot's lead over each later one, per block, as in `combinations`.
+        blocked: the number of units in all blocks together.
+        records: the records of the matches, if they are kept.
     """
 
     bots: tuple[int, ...]
@@ -53,7 +53,7 @@ class Sitting(msgspec.Struct, frozen=True):
     records: tuple[SeatedRecord, ...] = ()
 
     def followed_by(self, later: Sitting) -> Sitting:
-        """These and later matches of the same bots at the same table."""
+        """Add later matches of the same bots at the same table."""
         offence = later.offence
         if offence is not None:
             match = self.matches + offence.match
@@ -77,7 +77,7 @@ class Sitting(msgspec.Struct, frozen=True):
 
     @property
     def leaders(self) -> tuple[int, ...]:
-        """The winners as indices in `bots`: by matches, then score (K1); not the offender."""
+        """The winners as indices in `bots`: by matches, then score (K1); never an offender."""
         if self.offence is not None:
             out = self.offence.place
             return tuple(i for i in range(len(self.bots)) if i != out)
@@ -86,7 +86,7 @@ class Sitting(msgspec.Struct, frozen=True):
 
 
 class TablePart(msgspec.Struct, frozen=True):
-    """Some of the matches of a table: its bots and seed, and which matches, from 0."""
+    """Some of a table's matches: the bots, the seed, and the numbers of the matches, from 0."""
 
     table: tuple[int, ...]
     seed: int
@@ -96,14 +96,14 @@ class TablePart(msgspec.Struct, frozen=True):
 class TableMatches(Experiment[TablePart, Sitting]):
     """The matches of tables, each with a seed for its cards and its instances.
 
-    A part is `MATCHES_AT_ONCE` matches of one table, and has instances of its own.
+    A part is up to `MATCHES_AT_ONCE` matches of one table, with its own instances of the bots.
 
     Args:
         duplicate: whether the same cards are dealt once for each seat, so that every bot has the
-            cards of every seat, each time with new instances. Their units are sampled together, as
-            what one gains by the cards another has lost by them. The number of matches must be a
-            multiple of that of the seats.
-        keeps_records: whether sittings have the records of their matches.
+            cards of every seat, each time with new instances. The units of these matches are
+            sampled together, as the luck of the cards then cancels out. The number of matches must
+            be a multiple of the number of seats.
+        keeps_records: whether sittings keep the records of their matches.
     """
 
     def __init__(
@@ -119,7 +119,7 @@ class TableMatches(Experiment[TablePart, Sitting]):
         self._keeps_records = keeps_records
 
     def parts(self, seeds: Mapping[tuple[int, ...], int], matches: int) -> list[TablePart]:
-        """All parts; `seeds` has each table, as numbers of bots, and `matches` are per table."""
+        """Return all parts; `seeds` has every table with its seed, and each plays `matches`."""
         assert matches % self._duplicates == 0, "the caller has seen to that"
         at_once = MATCHES_AT_ONCE - MATCHES_AT_ONCE % self._duplicates
         return [
@@ -138,7 +138,7 @@ class TableMatches(Experiment[TablePart, Sitting]):
         for number, numbers in zip(part.matches, turns, strict=True):
             deal = number - number % self._duplicates
             cards = derived_seed(part.seed, "match", deal) if deal else part.seed
-            if number > deal:  # nobody may remember these cards
+            if number > deal:  # a bot must not remember the repeated cards
                 instances = derived_seed(seed, "again", number)
             yield MatchSpec(
                 bots=tuple(part.table[place] for place in numbers),
@@ -184,9 +184,9 @@ class TableMatches(Experiment[TablePart, Sitting]):
         )
 
     def _blocks(self, played: Sequence[PlayedMatch]) -> Iterator[tuple[int, list[float]]]:
-        """The whole blocks of each match, or the match if it is shorter: units, sums by place.
+        """Yield each whole block of a match, or the match if shorter, as (units, sums by place).
 
-        With duplicates they are those of all matches with the same cards together.
+        With duplicates, the matches with the same cards are added up first.
         """
         block = 1 if self.game.unit is None else self.game.unit.block
         counting = [
@@ -206,10 +206,10 @@ class TableMatches(Experiment[TablePart, Sitting]):
 
 
 def seatings(seats: int) -> Iterator[tuple[int, ...]]:
-    """Who sits where in match after match, as places by seat: all rotations of each order.
+    """Yield the seating of match after match, as places by seat: all rotations of each order.
 
-    After `seats!` matches every place has been in every seat, and behind every other place, equally
-    often (K1).
+    After `seats!` matches every place has been in every seat, and next after every other place,
+    equally often (K1).
     """
     while True:
         for rest in permutations(range(1, seats)):
@@ -223,7 +223,7 @@ def _added(first: Sequence[int], second: Sequence[int]) -> tuple[int, ...]:
 
 
 def _won(game: Game, match: PlayedMatch, seat: int) -> int:
-    """What a match adds to `Sitting.won` for a seat."""
+    """Return what a match adds to `Sitting.won` for a seat."""
     result, scores = match.result, match.result.scores
     if game.is_count:
         return scores[seat]
