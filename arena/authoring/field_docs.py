@@ -1,4 +1,4 @@
-"""Comments for a starter on every question and news, read from the types and their docstrings."""
+"""Makes a starter's comments on every question and news, from the types and their docstrings."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class FieldDoc(msgspec.Struct, frozen=True):
 
 
 _COMMENT = 80  # columns
-# Kinds of questions that would be no name of a method in C++, Go, Java or JavaScript, or that the
+# Kinds of questions that cannot be a method's name in C++, Go, Java or JavaScript, or that the
 # templates use themselves.
 _RESERVED = frozenset(
     "and assert auto bool break case catch char class compl const constructor continue decide "
@@ -42,11 +42,11 @@ _RESERVED = frozenset(
 
 
 class KindDocs(msgspec.Struct, frozen=True, kw_only=True):
-    """What a template can say about a kind of question or news.
+    """What a template needs to know about a kind of question or news.
 
     Attributes:
         camel: its name in camel case, such as `handOver`.
-        notes: the lines of a comment; in `go_notes` as gofmt formats them behind `//`.
+        notes: the lines of a comment; `go_notes` has them as gofmt formats them after `//`.
         columns: the fields of a struct in Go, as gofmt formats them.
     """
 
@@ -59,7 +59,7 @@ class KindDocs(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def kind_docs(kind: str, cls: Kind) -> KindDocs:
-    """What a template can say about a kind of question or news, from its class."""
+    """Collect what a template needs to know about a kind of question or news, from its class."""
     notes = tuple(_notes(cls))
     return KindDocs(
         kind=kind,
@@ -99,13 +99,13 @@ def _columns(cls: Kind) -> Iterator[str]:
 
 
 def _camel(kind: str) -> str:
-    """`handOver` of `hand_over`, `HandOver` of `_hand_over`; `pass_` of a reserved word."""
+    """Camel case: `hand_over` is `handOver`, `_hand_over` is `HandOver`, reserved `pass` is `pass_`."""
     camel = re.sub(r"_(\w)", lambda after: after[1].upper(), kind)
     return f"{camel}_" if camel in _RESERVED else camel
 
 
 def fields(kind: Kind) -> list[FieldDoc]:
-    """All fields but `legal`; the text of a field names all its values if they are few."""
+    """Return all fields except `legal`; the text of a field names its values if they are few."""
     said = _words(kind).fields
     return [
         FieldDoc(name, _with_values(said.get(name, ""), field.type), field.type)
@@ -115,7 +115,7 @@ def fields(kind: Kind) -> list[FieldDoc]:
 
 
 def answers(kind: type[Question[Any]]) -> str:
-    """The legal answers to a question, in words."""
+    """Describe the legal answers to a question in words."""
     [legal] = [field for field in _fields(kind) if field.name == "legal"]
     said = _words(kind).fields.get("legal", "").removesuffix(".")
     if is_range(kind):
@@ -139,7 +139,7 @@ def is_range(kind: Kind) -> bool:
 
 
 def go_type(kind: types.Type) -> str:
-    """The Go type of a field. A number that may be null is a pointer, as 0 has a meaning."""
+    """Return the Go type of a field. A number that may be null is a pointer, as 0 has a meaning."""
     match kind:
         case types.Metadata():
             return go_type(kind.type)
@@ -164,7 +164,7 @@ def go_type(kind: types.Type) -> str:
 
 
 def _words(kind: Kind) -> Words:
-    """What a class says of itself, which in a game from outside may be nothing."""
+    """Read the class's docstring, which a game from another package may lack."""
     return of_class(kind) if vars(kind).get("__doc__") else Words(kind.__name__, {})
 
 
@@ -175,7 +175,7 @@ def _fields(kind: Kind) -> tuple[types.Field, ...]:
 
 
 def _with_values(said: str, kind: types.Type) -> str:
-    """A field's text, with the values that it may have unless the text names them."""
+    """Return a field's text, with its possible values added unless the text names them."""
     said = said.removesuffix(".")
     values = _values(kind)
     if values and not all(json.dumps(value) in said for value in values):
@@ -184,7 +184,7 @@ def _with_values(said: str, kind: types.Type) -> str:
 
 
 def _values(kind: types.Type) -> Sequence[object]:
-    """The values of a literal type, alone or within a union or a tuple."""
+    """Return the values of a literal type, alone or within a union or a tuple."""
     match kind:
         case types.LiteralType():
             return kind.values
@@ -196,6 +196,6 @@ def _values(kind: types.Type) -> Sequence[object]:
 
 
 def _one_of(values: Sequence[object], joined: str = "or") -> str:
-    """`"bet" or "check"`, in JSON."""
+    """Join values in JSON, such as `"bet" or "check"`."""
     *rest, last = map(json.dumps, values)
     return f"{', '.join(rest)} {joined} {last}" if rest else last

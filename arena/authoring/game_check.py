@@ -1,7 +1,8 @@
-"""`arena check-game`: whether a game keeps to the conventions, by random matches.
+"""Checks for `arena check-game` whether a game keeps to the conventions, by random matches.
 
-What the description itself breaks is told when a game is loaded. Here stands what only a match can
-show. Every broken convention is one line, with the name that `protocol/games.md` has for it.
+Conventions that a description itself breaks are reported when the game is loaded. This module
+checks what only a match can show. Every broken convention is one line, with its name in
+`protocol/games.md`.
 """
 
 from __future__ import annotations
@@ -46,17 +47,17 @@ from protocol.vocabulary import Question, Range, Settings
 __all__ = ["BrokenConvention", "GameReport", "check_game"]
 
 Found = Iterator[tuple[str, str]]
-"""Broken conventions: the name of each, and what is wrong."""
+"""Broken conventions, as pairs of the name and what is wrong."""
 
-_MOST_DECISIONS = 20_000  # of a match, which takes a second or less
-_TIMES = 200  # the expected decisions, at most, in a match of bots
-_FACTOR = 10  # an estimate may be wrong by so much: random players are not like others
-_SMALL = 20  # decisions: of shorter matches an estimate need not be any good
-_DEALS = 1000  # that `deals` must give
+_MOST_DECISIONS = 20_000  # of a random match, which takes a second or less
+_TIMES = 200  # a match of bots may have this many times the expected decisions
+_FACTOR = 10  # an estimate may be wrong by this factor, as random players are not like others
+_SMALL = 20  # decisions; the estimate for shorter matches is not checked
+_DEALS = 1000  # that `deals` must yield
 _PLACE = re.compile(r" at (\S+:\d+)")
-_TEXT = 600  # characters of a line, which may have the path of a file
-_PER_LINEUP = 25  # random matches for each of two bots, which take longer
-_EXCHANGES = 4  # cards that are exchanged in a match
+_TEXT = 600  # characters of a line, which may contain the path of a file
+_PER_LINEUP = 25  # random matches for each match of bots, which takes longer
+_EXCHANGES = 4  # cards exchanged per match
 _IMPORT_S = 60
 
 _WITHOUT_ARENA = """
@@ -107,19 +108,19 @@ class GameReport(msgspec.Struct, frozen=True):
 def check_game(
     game: Game, *, matches: int, seed: int, tick: Callable[[], object] = lambda: None
 ) -> GameReport:
-    """Play so many random matches and say which conventions are broken, each once.
+    """Play `matches` random matches, and report each broken convention once.
 
     `tick` is called after every match.
     """
     found: dict[tuple[str, str], BrokenConvention] = {}
-    places = set[str]()  # where something was raised: what follows from it says no more
+    places = set[str]()  # where exceptions were raised, to skip repeated reports of one place
 
     def note(broken: Found) -> None:
         for convention, text in broken:
             if (place := _PLACE.search(text)) and not places.isdisjoint(place.groups()):
                 continue
             places.update(place.groups() if place else ())
-            # The same mistake has other numbers and cards in every match.
+            # Compare letters only: a mistake shows other numbers and cards in every match.
             kind = "".join(filter(str.isalpha, text))[:30]
             found.setdefault(
                 (convention, kind), BrokenConvention(convention, one_line(text, _TEXT))
@@ -138,14 +139,14 @@ def check_game(
         if trial.played.error is not None:
             break
         note(luck.check(trial.played, seats))
-    average = sum(decided) / max(len(decided), 1)  # the house bots have other matches
+    average = sum(decided) / max(len(decided), 1)  # random matches only
     note(_settings(game, seed))
     if not any(convention in ("deals", "rules", "seats") for convention, _ in found):
-        note(_house(game))  # who could else be blamed for what the rules do
+        note(_house(game))  # else the bots might be blamed for a fault of the rules
         note(_lineups(game, seed, 1 + matches // _PER_LINEUP, luck, decided))
     note(luck.means())
     note(_estimate(game, decided))
-    if not found:  # else it may be no fault of the view
+    if not found:  # else the view may not be at fault
         note(broken_view(game, seed))
     package = PACKAGES.get(game.name)
     return GameReport(
@@ -159,7 +160,7 @@ def check_game(
 
 
 class _Trial:
-    """A match with random answers, and what is wrong with it."""
+    """A match with random answers, and the checks of it."""
 
     def __init__(self, game: Game, settings: Mapping[str, object], seed: int, number: int) -> None:
         self._game = game
@@ -169,7 +170,7 @@ class _Trial:
         self.played = self._play(AnyLegal(self._chance))
 
     def check(self) -> Found:
-        """All that is wrong with it."""
+        """Yield everything that is wrong with the match."""
         if self.played.error is not None:
             yield "rules", f"a match with {_shown(self._settings)} {self.played.error}"
             return
@@ -180,7 +181,7 @@ class _Trial:
             for leak in leaks(self._game, self.played):
                 yield "secrecy", leak
             yield from self._exchanged()
-        except Exception as error:  # of the game's own `hidden`
+        except Exception as error:  # raised by the game's own `hidden`
             yield "secrecy", f"`hidden` raised {raised(error)}"
 
     def _deals(self) -> Iterator[Any]:
@@ -192,9 +193,9 @@ class _Trial:
         return play_out(self._game, self._settings, deals, players, _MOST_DECISIONS)
 
     def _again(self) -> Found:
-        """The same cards and answers must give the same match."""
+        """Check that the same cards and answers give the same match."""
         state = random.getstate()
-        random.seed()  # a game that draws from there draws other numbers
+        random.seed()  # so that a game that uses `random` draws other numbers
         try:
             again = self._play(SameAnswers(self.played.match.answers))
         finally:
@@ -207,7 +208,7 @@ class _Trial:
             )
 
     def _exchanged(self) -> Found:
-        """A seat must not learn of a card that only another may know, by exchanging that card."""
+        """Check by exchanging a card that nobody but its holder learns anything about it."""
         pack = set(strings_in(list(islice(self._deals(), 20))))
         secrets = list(secret_cards(self._game, self.played))
         for secret in self._chance.sample(secrets, min(len(secrets), _EXCHANGES)):
@@ -224,13 +225,13 @@ class _Trial:
 
 
 def _heard(played: Playout) -> tuple[object, ...]:
-    """All but the deals, which need not be comparable, and the scores."""
+    """Return all events except the deals, which need not be comparable, and the scores."""
     told = [event for event in played.events if not isinstance(event, CardsDealt)]
     return told, played.match.scores
 
 
 def _imports(game: Game) -> Found:
-    """Bots and vocabulary must do without the arena, as bots elsewhere have none."""
+    """Check that bots and vocabulary do not import the arena, which other machines may lack."""
     for group in ("protocol.games", "arena.bots"):
         for point in points(group, game.name):
             try:
@@ -264,7 +265,7 @@ def _deals(game: Game, seed: int) -> Found:
 
 
 def _settings(game: Game, seed: int) -> Found:
-    """The matches that other commands play must end."""
+    """Check that the matches that other commands play come to an end."""
     settings: dict[str, Mapping[str, object]] = {
         "short": game.short,
         "for_people": game.for_people,
@@ -281,13 +282,13 @@ def _settings(game: Game, seed: int) -> Found:
 
 
 def _fault(played: Playout, estimate: float) -> str:
-    """What the rules of a match did that they may not, beside what `decisions` says."""
+    """Describe the fault of a match's rules; for an endless match, with the estimate."""
     more = f", expected about {estimate:,.0f} by `decisions`" if played.is_endless else ""
     return f"{played.error}{more}"
 
 
 def _estimate(game: Game, decided: list[int]) -> Found:
-    """`decisions` must be of the size that matches have, of random players or of house bots."""
+    """Check `decisions` against the lengths of matches of random players or of house bots."""
     settings = game.vocabulary.read_settings(game.short)
     estimate = game.decisions(settings)
     least, most = min(decided), max(decided)
@@ -301,7 +302,7 @@ def _estimate(game: Game, decided: list[int]) -> Found:
 
 
 def _house(game: Game) -> Found:
-    """The house bots must be there, and one be `random`."""
+    """Check that there are house bots, and one called `random`."""
     try:
         house = house_bots(game.name)
     except ArenaError as error:
@@ -316,14 +317,14 @@ def _house(game: Game) -> Found:
 def _lineups(game: Game, seed: int, matches: int, luck: LuckCheck, decided: list[int]) -> Found:
     """Play this many matches of each two kinds of bots, and stop at the first that does not end.
 
-    They are house bots, and those that take the first or last answer. How many decisions the
-    matches of house bots had is added to `decided`.
+    The kinds are the house bots, and bots that always give the first or last answer. The numbers
+    of decisions in matches of house bots are added to `decided`.
     """
     settings = game.vocabulary.read_settings(game.short)
     expected = game.decisions(settings)
     most = int(min(_TIMES * max(expected, _SMALL), _FACTOR * _MOST_DECISIONS))  # it may be wrong
     house: Mapping[str, Callable[[], Any]] = {}
-    with suppress(ArenaError):  # `_house` says so
+    with suppress(ArenaError):  # `_house` reports it
         house = house_bots(game.name)
     kinds: Mapping[str, Callable[[], Any]] = {**house, **_TAKERS}
     pairs = [*combinations_with_replacement(kinds, min(game.seats, 2))]
@@ -352,7 +353,7 @@ def _lineups(game: Game, seed: int, matches: int, luck: LuckCheck, decided: list
 
 
 class _Takes(AnyLegal):
-    """Always gives the first or the last answer that is legal."""
+    """Always gives the first or the last legal answer."""
 
     def __init__(self, place: int) -> None:
         self._place = place

@@ -1,6 +1,6 @@
-"""What `arena new-game` writes: a package with a small complete game, to be changed into another.
+"""Makes what `arena new-game` writes: a package with a small complete game, for authors to change.
 
-Its files are the templates in `game_templates/`, filled for a name and a number of seats.
+Its files are the templates in `game_templates/`, filled in for a name and a number of seats.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from protocol.errors import BadGame
 __all__ = ["MOST_SEATS", "check_name", "game_package"]
 
 MOST_SEATS = 6
-"""The seats that the small game has cards for, with room to spare."""
+"""The most seats for which the small game has enough cards."""
 
 _SPADES = "AKQJT9"
 _WIDTH = 100  # columns of a line
-_VOCABULARY = "protocol.games"  # the group of entry points that every game has a line in
+_VOCABULARY = "protocol.games"  # the group of entry points in which every game has a line
 _TEMPLATES = templates("arena.authoring", "game_templates")
 _VIEW = "view.js"
 _FILES = {
@@ -41,7 +41,7 @@ _FILES = {
 
 
 def check_name(name: str) -> None:
-    """Raise `BadGame` if no new game may have this name, as its package and on the wire."""
+    """Raise `BadGame` if a new game cannot have this name, for its package or on the wire."""
     if not re.fullmatch(r"[a-z][a-z0-9_]{1,29}", name):
         raise BadGame(
             "expected a name of 2 to 30 lower case letters, digits and _, the first one a letter, "
@@ -53,15 +53,15 @@ def check_name(name: str) -> None:
     if name in aliases or points(_VOCABULARY, name):
         raise BadGame(f"expected another name: there is a game {name!r}")
     found = PathFinder.find_spec(name)
-    # A mere folder is found as well, perhaps the very one that is written; it has no loader.
+    # A plain folder, perhaps the one being written, is found as well but has no loader.
     if name in sys.stdlib_module_names or (found is not None and found.loader is not None):
         raise BadGame(f"expected another name: there is a Python module {name!r}")
 
 
 def game_package(name: str, seats: int, *, view: bool = False, luck: bool = False) -> Starter:
-    """A package with a small game of that name for 1 to `MOST_SEATS` seats.
+    """Make a package with a small game called `name` for 1 to `MOST_SEATS` seats.
 
-    With `view` it has a view for the page, with `luck` a meter of luck.
+    `view` adds a view for the page, and `luck` a luck meter.
     """
     assert 1 <= seats <= MOST_SEATS, "the command has asked"
     lines = [
@@ -121,19 +121,19 @@ def game_package(name: str, seats: int, *, view: bool = False, luck: bool = Fals
 
 
 def _lineup(seats: int) -> list[str]:
-    """House bots for every seat of a match."""
+    """Return house bots for every seat of a match."""
     return [("careful", "bold", "random")[seat % 3] for seat in range(seats)]
 
 
 def _fold_scores(seats: int) -> str:
-    """What a round brings if the first seat, with the best card, folds and the others stay."""
+    """Return the payoffs if the first seat, with the best card, folds and the others stay."""
     if seats == 2:
-        return "(-1, 1)"  # the other one is not asked
+        return "(-1, 1)"  # the other seat is not asked
     return f"(-1, {1 + 2 * (seats - 2)}, *[-2] * (SEATS - 2))"
 
 
 def _import(module: str, names: Sequence[str]) -> str:
-    """An import as the formatter writes it: in one line, or else one name per line."""
+    """Write an import as the formatter does: in one line, or else one name per line."""
     line = f"from {module} import {', '.join(names)}"
     if len(line) <= _WIDTH:
         return line

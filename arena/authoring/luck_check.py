@@ -1,8 +1,8 @@
-"""The part of `arena check-game` that holds a game's luck meter and its unit against its matches.
+"""The part of `arena check-game` that checks a game's luck meter and its unit.
 
-A wrong meter shows in no match: standings only print wrong scores without luck. What can be known
-is that it has a round for each that was closed, that the gains are the payoffs, and that luck is 0
-on average, no matter who plays.
+A wrong meter makes no match fail: only the scores without luck would be wrong. What can be checked
+is that it has a round for each closed round, that its gains are the payoffs, and that luck is 0 on
+average, no matter who plays.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ __all__ = ["LuckCheck"]
 
 Found = Iterator[tuple[str, str]]
 
-# In standard errors. Four leave one alarm in 16,000 samples; of a check each seat and bot is one,
-# and sums of few rounds have longer tails.
+# In standard errors. Four would give one false alarm in 16,000 samples; a check has a sample for
+# each seat and bot, and sums of few rounds have longer tails.
 _MOST_ERRORS = 5.0
 
 
 class LuckCheck:
-    """Whether a game's meter and unit fit the rounds of its matches with some settings."""
+    """Checks whether a game's meter and unit fit the rounds of its matches with some settings."""
 
     def __init__(self, game: Game, settings: Settings) -> None:
         self._game, self._settings = game, settings
@@ -34,11 +34,11 @@ class LuckCheck:
         self._luck: defaultdict[str, list[float]] = defaultdict(list)
 
     def check(self, played: Playout, names: Sequence[str]) -> Found:
-        """Yield what does not fit in one match; `names` says who sat where, for `means`."""
+        """Yield what does not fit in one match; `names` are the players by seat, for `means`."""
         try:
             paid = [*self._paid(played)]
         except Exception as error:
-            if self._game.unit is not None:  # else `payoffs` says so
+            if self._game.unit is not None:  # else `payoffs` reports it
                 yield "unit", f"`payoffs` raised {raised(error)}"
             return
         if self._game.unit is not None:
@@ -68,9 +68,9 @@ class LuckCheck:
                 self._luck[name].append(value)
 
     def means(self) -> Found:
-        """Yield whose luck was not 0 on average in all that was checked."""
+        """Yield the players whose luck was not 0 on average in all checked matches."""
         for name, luck in self._luck.items():
-            # A rare great gain that has not come yet must not make the error too small.
+            # The error must not be too small just because a rare great gain has not come yet.
             error = hypot(*luck, max(map(abs, self._gains[name])))
             errors = abs(sum(luck)) / error if error else 0.0
             if errors > _MOST_ERRORS:
@@ -82,7 +82,7 @@ class LuckCheck:
 
     @property
     def _kind(self) -> str:
-        """The news that end what the meter counts."""
+        """The kind of the news that ends a round of the meter."""
         unit = self._game.unit
         closes = self._game.vocabulary.closes if unit is None else unit.closes
         return str(closes.__struct_config__.tag)
@@ -116,7 +116,7 @@ class LuckCheck:
             yield "unit", f"`payoffs` add up to {sums}, the scores are {played.match.scores}"
 
     def _measured(self, played: Playout) -> Sequence[LuckRound]:
-        """What a meter of the game says of a match."""
+        """Measure a match with the game's meter."""
         assert self._game.luck is not None, "the caller has asked"
         meter = self._game.luck.meter(self._settings)
         for event in played.events:
@@ -134,7 +134,7 @@ class LuckCheck:
     def _is_paid(self, gains: Sequence[float], payoffs: Sequence[float]) -> bool:
         ante = 1.0
         if self._game.luck is not None and self._game.luck.unit == "ante":
-            # Its size is left out: the same whole number of chips for all seats.
+            # Gains are in antes of unknown size: a whole number of chips, the same for all seats.
             ante = next(
                 (paid / gain for gain, paid in zip(gains, payoffs, strict=True) if gain), 1.0
             )

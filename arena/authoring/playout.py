@@ -1,7 +1,7 @@
-"""Plays matches here: at random, or with any players while everything that the rules do is noted.
+"""Plays matches at random, or with given players while recording everything the rules do.
 
-`MatchState` trusts the rules of a game. Those that are played out are watched: whatever they raise
-or yield is in the result.
+`MatchState` trusts the rules of a game. A `Playout` does not: its result includes whatever wrong
+the rules raise or yield.
 """
 
 from __future__ import annotations
@@ -34,14 +34,14 @@ __all__ = [
     "strings_in",
 ]
 
-_LISTED = 1_000_000  # a bet beyond that ends most matches
-_MOST_TOLD = 10_000  # news in a row; a match that only tells would never end
+_LISTED = 1_000_000  # answers of a range to choose from; a larger bet would end most matches
+_MOST_TOLD = 10_000  # news in a row; rules that only tell would never end
 
 
 class AnyLegal:
-    """Answers any game at random: where there are no house bots, and to reach rare questions.
+    """Answers any game at random, for games without house bots and to reach rare questions.
 
-    `prefer` takes the legal answers and returns those to choose from; if it returns none, all.
+    `prefer` takes the legal answers and returns those to choose from; none stands for all.
     """
 
     def __init__(
@@ -59,21 +59,21 @@ class AnyLegal:
         return self._rng.choice(self._prefer(legal) or legal)
 
     def hear(self, news: News) -> None:
-        """News changes nothing."""
+        """Ignore news."""
 
     def reset(self) -> None:
-        """There is nothing to forget."""
+        """Do nothing: there is no state."""
 
 
 def random_record(game: Game, settings: Settings, seed: int) -> Record:
-    """The record of a match with random answers; the same seed gives the same one."""
+    """Play a match with random answers, and return its record; it depends on the seed alone."""
     match = MatchState(game, settings, seed=seed_from_int(seed))
     drive(match, [AnyLegal(random.Random(seed))] * game.seats)
     return match.result().record
 
 
 class SameAnswers(AnyLegal):
-    """Gives the answers of another match, in order; where they end it breaks the match off."""
+    """Gives the answers of another match in order; raises `StopIteration` when they run out."""
 
     def __init__(self, answers: Iterable[Any]) -> None:
         self._answers = iter(answers)
@@ -83,19 +83,19 @@ class SameAnswers(AnyLegal):
 
 
 class _Misbehaved(Exception):
-    """What rules did that are no rules."""
+    """The rules did something that rules must not do."""
 
 
 class _Endless(Exception):
-    """There were more decisions than a match may have."""
+    """A match had more decisions than allowed."""
 
 
 class Playout:
-    """A match that is played out: its events, and the scores and points behind each of them.
+    """A match under observation: its events, and the scores and points after each of them.
 
     Attributes:
-        error: what its rules did that they may not, and where, in words.
-        is_endless: whether it was broken off, as it had too many decisions.
+        error: what its rules did wrong, and where, in words; None if nothing.
+        is_endless: whether it was stopped for too many decisions.
     """
 
     def __init__(self, game: Game, settings: Settings, deals: Iterator[Any], most: int) -> None:
@@ -110,7 +110,7 @@ class Playout:
         self.match = MatchState(watched, settings, seed=b"", start=False)
 
     def _rules(self, settings: Settings, deals: Iterator[Any], board: Scoreboard) -> Rules:
-        """The rules of the game, of which everything is noted."""
+        """Run the rules of the game, and record everything they do."""
 
         def note(event: Event) -> None:
             self.events.append(event)
@@ -147,7 +147,7 @@ class Playout:
 def play_out(
     game: Game, settings: Settings, deals: Iterator[Any], players: Sequence[Strategy], most: int
 ) -> Playout:
-    """Play a match of at most so many decisions; one that offends, or has no answer, ends it."""
+    """Play a match of at most `most` decisions; a player's offence or missing answer ends it."""
     played = Playout(game, settings, deals, most)
     try:
         played.match.start()
@@ -156,33 +156,33 @@ def play_out(
         played.is_endless, played.error = True, f"is not over after {most:,} decisions"
     except _Misbehaved as error:
         played.error = str(error)
-    except Exception as error:  # what a player raises is its crash
+    except Exception as error:  # a player's exception is a crash
         played.error = f"raised {raised(error)}, after {len(played.match.answers)} answers"
     return played
 
 
 def seeded(strategy: Strategy, seed: str) -> Strategy:
-    """The strategy, whose random numbers come from a seed if it can do that."""
+    """Seed a strategy if it has a method `seed`, and return it."""
     if callable(seeding := getattr(strategy, "seed", None)):
         seeding(seed)
     return strategy
 
 
 def raised(error: Exception) -> str:
-    """What was raised, and where in the code that was called, if that is not ours."""
+    """Describe an exception, and where in the called code it was raised, if that is not ours."""
     place = place_of(error.__traceback__)
     return f"{in_words(error)}{'' if __file__ in place else place}"
 
 
 def are_numbers(values: Sequence[object], count: int) -> bool:
-    """Whether these are so many finite numbers of Python's own types, as JSON knows no others."""
+    """Whether these are `count` finite ints or floats, the only numbers that JSON can hold."""
     return len(values) == count and all(
         type(value) is int or (type(value) is float and isfinite(value)) for value in values
     )
 
 
 def strings_in(value: Any) -> Iterator[str]:
-    """All texts in a deal, a question, news or an answer, at any depth."""
+    """Yield all strings in a deal, a question, news or an answer, at any depth."""
     if isinstance(value, str):
         yield value
     elif isinstance(value, Mapping):

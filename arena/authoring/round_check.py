@@ -1,4 +1,4 @@
-"""The parts of `arena check-game` that look at one match: its rounds, and each of its messages."""
+"""The parts of `arena check-game` that check one match: its rounds and its messages."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ __all__ = ["MessageCheck", "RoundCheck"]
 
 Found = Iterator[tuple[str, str]]
 
-_EXAMPLES = 3  # of each kind that are sent; all are put in words
-_MOST_LEGAL = 50  # legal answers of a question that are tried
+_EXAMPLES = 3  # messages of each kind to encode; all are put into words
+_MOST_LEGAL = 50  # legal answers to try per question
 
 
 class RoundCheck:
-    """Whether every round of a match is opened, closed and paid for."""
+    """Checks whether every round of a match is opened, closed and paid."""
 
     def __init__(self, game: Game) -> None:
         self._game = game
-        self._closed = 0  # the number of the last round that was closed
-        self._open: int | None = None  # that of the round that is open
-        self._opened: set[int] = set()  # the seats that know of it
+        self._closed = 0  # the number of the last closed round
+        self._open: int | None = None  # the number of the open round
+        self._opened: set[int] = set()  # the seats that were told of it
         self._paid = [0.0] * game.seats
 
     def check(self, played: Playout) -> Found:
@@ -57,7 +57,7 @@ class RoundCheck:
         if not isinstance(event.news, self._game.vocabulary.closes):
             return
         if event.seat != EVERYONE and self._game.seats > 1:
-            # Whoever counts rounds takes each telling for one.
+            # Code that counts rounds would count one for each seat that is told.
             yield (
                 "closes",
                 f"`{event.news.kind}` is told to seat {event.seat + 1}, expected once to EVERYONE",
@@ -86,7 +86,7 @@ class RoundCheck:
             self._closed, expected = self._open, self._open + 1
         if type(number) is not int or number != expected:
             if repeats and self._open is None:
-                return  # `closes` says so
+                return  # `closes` reports it
             yield "opens", f"`{message.kind}` has the round {number!r}, expected {expected}"
         self._open = expected
         self._opened |= {*range(self._game.seats)} if seat == EVERYONE else {seat}
@@ -115,7 +115,7 @@ class RoundCheck:
             yield "payoffs", f"of `{news.kind}`: {in_words(error)}"
 
     def _is_paid(self, scores: tuple[int, ...], shown: tuple[int, ...]) -> Found:
-        """What the rounds brought must be the scores, or the points beside them (G14)."""
+        """Check that the rounds' payoffs add up to the scores, or to the points (G14)."""
         if self._open is None and tuple(self._paid) not in (scores, shown):
             paid = ", ".join(f"{gain:+g}" for gain in self._paid)
             had = ", ".join(f"{score:+g}" for score in scores)
@@ -134,7 +134,7 @@ class RoundCheck:
 
 
 class MessageCheck:
-    """Whether every question, answer and news of a match can be answered, sent and told."""
+    """Checks whether all questions, answers and news can be sent, answered and put into words."""
 
     def __init__(self, game: Game) -> None:
         self._game = game
@@ -181,7 +181,7 @@ class MessageCheck:
         yield from self._wire(news)
 
     def _private(self, event: TellSeat) -> Found:
-        """Whether the page can say to whom news were told."""
+        """Check that the page can say to whom news was told."""
         news, words = event.news, self._game.vocabulary
         if words.seats == 1:
             return
@@ -216,7 +216,7 @@ class MessageCheck:
                 yield "wire", f"the answer {shorten(value)} to `{question.kind}` arrives as another"
 
     def _wire(self, message: Ask | News) -> Found:
-        """Whether it arrives as it was sent, in both encodings."""
+        """Check that a message arrives as it was sent, in both encodings."""
         what = message.question if isinstance(message, Ask) else message
         self._sent[type(what)] += 1
         if self._sent[type(what)] > _EXAMPLES:
@@ -242,7 +242,7 @@ def _over(news: News) -> Over:
 
 
 def _legal(question: Question[Any]) -> Found:
-    """Whether there is a legal answer, and the question takes those that it lists."""
+    """Check that there is a legal answer, and that the question accepts those it lists."""
     legal: Any = question.choices
     if isinstance(legal, Range):
         if legal.min > legal.max:

@@ -1,12 +1,12 @@
-"""What a seat of a game is sent: sample messages for starters, and golden transcripts. Pure.
+"""Makes sample messages of a game for starters, and its golden transcripts. Pure.
 
-The samples for the test of a starter have every kind of question and news. They come from a match
-that is played here at random, so that they follow the rules: the first in which a seat is asked and
-told everything, or else the one with the most kinds.
+The samples for the test of a starter have every kind of question and news. They come from a random
+match, so that they follow the rules: the first match in which a seat is asked and told everything,
+or else the one with the most kinds.
 
-The vectors are for bots in any language and for the game's own tests: its schema, and a transcript
-of each house bot, of a short match in which it has the first seat. The same rules, bots and wire
-give the same bytes every time.
+The vectors are for bots in any language and for the game's own tests: the game's schema, and for
+each house bot the transcript of a short match with that bot in the first seat. The same rules, bots
+and wire give the same bytes every time.
 """
 
 from __future__ import annotations
@@ -31,15 +31,15 @@ from protocol.strategy import house_bots
 __all__ = ["is_vector", "samples", "vectors"]
 
 _OF_EACH = 2  # questions of each kind
-_MATCHES = 100  # tried at most; of most games one in a few has all kinds
+_MATCHES = 100  # to try; in most games one match in a few has all kinds
 _NAMES = ("ann", "ben", "cem", "dan", "eva", "fee", "gil", "hal", "ida", "jan")
 
 
 def samples(game: Game) -> list[ArenaMessage]:
-    """A `match`, `ask`s with every kind of question and news, and the `over` of that match."""
+    """Return a `match`, `ask`s with every kind of question and news, and the `over`."""
     all_kinds = len(game.vocabulary.questions) + len(game.vocabulary.news)
     best: list[ArenaMessage] = []
-    for seat in range(game.seats):  # most games ask and tell the first one everything
+    for seat in range(game.seats):  # in most games the first seat gets all kinds
         for number in range(1, _MATCHES + 1):
             chosen = list(_chosen(_conversation(game, number, seat)))
             if _kinds(chosen) > _kinds(best):
@@ -50,14 +50,14 @@ def samples(game: Game) -> list[ArenaMessage]:
 
 
 def _kinds(messages: Sequence[ArenaMessage]) -> int:
-    """How many kinds of questions and of news there are in messages."""
+    """Count the kinds of questions and of news in messages."""
     asked = {ask.question.kind for ask in messages if isinstance(ask, Ask)}
     told = {news.kind for told in messages if isinstance(told, Ask | Over) for news in told.news}
     return len(asked) + len(told)
 
 
 def _chosen(messages: Iterable[ArenaMessage]) -> Iterator[ArenaMessage]:
-    """The messages of one match, without further questions of a kind that tell nothing new."""
+    """Yield the messages of a match, leaving out repeated kinds of questions without new news."""
     kinds: Counter[str] = Counter()
     told: set[str] = set()
     for message in messages:
@@ -80,7 +80,7 @@ def _conversation(game: Game, number: int, seat: int) -> Iterator[ArenaMessage]:
 
 
 def vectors(game: Game) -> Mapping[str, str]:
-    """The files by their names; raises `UnknownBot` if the game has no house bots."""
+    """Return the files by name; raises `UnknownBot` if the game has no house bots."""
     bots = house_bots(game.name)
     if not bots:
         raise UnknownBot(f"expected a house bot of {game.name} to play with, got none")
@@ -92,12 +92,12 @@ def vectors(game: Game) -> Mapping[str, str]:
 
 
 def is_vector(game: Game, file: str) -> bool:
-    """Whether a file is named like one of `vectors`, also of a bot that there is no longer."""
+    """Whether a file is named like one of `vectors`, even for a bot that no longer exists."""
     return file == f"{game.name}.json" or fnmatchcase(file, f"{game.name}-*.jsonl")
 
 
 def _transcript(game: Game, order: list[str], bots: Mapping[str, type[Any]]) -> str:
-    """What the first seat says and hears when bots sit down in this order, again and again."""
+    """Return the first seat's transcript of a match with the bots of `order`, repeated, in turn."""
     names = [order[seat % len(order)] for seat in range(game.seats)]
     players = [f"{name}-{seat + 1}" for seat, name in enumerate(names)]
     strategies = [seeded(bots[n](), player) for n, player in zip(names, players, strict=True)]

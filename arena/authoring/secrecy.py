@@ -1,19 +1,19 @@
-"""Finds seats that are told what no rule gave them, by playing matches out.
+"""Finds leaks in played-out matches: seats that learn of cards which they must not know.
 
-Only the rules know who may see which card, so that a play-out cannot know all of it. What it can
-know without a false alarm is this:
+Only the rules know who may see which card, so that not every leak can be found. These are found,
+without false alarms:
 
-- A card that a seat holds, by `Game.hidden`, is shown to another seat while the round lasts.
-- Without its `cards`: two seats are shown the same card, each for itself and in other fields, as
-  a card on the table is not.
+- A card that a seat holds, by `Game.hidden`, is shown to another seat during the round.
+- If `Game.hidden` has no `cards`: two seats are shown the same card, each in private and in
+  different fields, which does not happen to a card on the table.
 - A card that one seat was shown is told to all, although that seat has not played since, and there
   is still something to decide in the round. If a seat plays cards by naming them, a card that it
   holds, by `Game.hidden`, and has not named counts as not played.
-- The card that one seat was shown is exchanged for one that nobody has seen. With the same answers
-  another seat is told or asked something else: it depends on a card that only the first may know.
+- A card that one seat was shown is exchanged for a card that nobody has seen. If another seat is
+  then told or asked something else after the same answers, it has learnt something of the card.
 
-A card is free once its holder has named it in an answer, once all were told of it, once news or a
-question of its `until` has handed it on or turned it up, and at the end of the round.
+A card is free once its holder has named it in an answer, once all were told of it, once a news or
+question type in `Game.hidden.until` has handed it on or turned it up, and at the end of the round.
 """
 
 from __future__ import annotations
@@ -50,16 +50,16 @@ class SecretCard(msgspec.Struct, frozen=True):
 
 
 def leaks(game: Game, played: Playout) -> Iterator[str]:
-    """What is wrong with who was shown which card in a match, in words."""
+    """Yield the leaks of a match that are visible without an exchange, in words."""
     watch = _RoundWatch(game)
     for event in played.events:
         yield from watch.note(event)
 
 
 def secret_cards(game: Game, played: Playout) -> Iterator[SecretCard]:
-    """One card of every seat, and of the dealer, that only its holder was shown, round by round.
+    """Yield, for each round, one card of every seat and of the dealer that only its holder saw.
 
-    It is so when something is asked; later its holder may have played it.
+    The card is secret at a moment when something is asked; its holder may play it later.
     """
     watch = _RoundWatch(game)
     secrets: dict[int, str] = {}
@@ -80,13 +80,13 @@ def secret_cards(game: Game, played: Playout) -> Iterator[SecretCard]:
 
 
 def exchanges(deals: Iterator[Any], secret: SecretCard, other: str) -> Iterator[Any]:
-    """The same deals, but for a secret card that is another one."""
+    """Yield the same deals, with the secret card exchanged for another."""
     for number, deal in enumerate(deals):
         yield _swapped(deal, secret.card, other) if number == secret.deal else deal
 
 
 def _swapped(deal: Any, one: str, other: str) -> Any:
-    """A deal in which two cards have changed places; one that is not in it is put in."""
+    """Return a deal with two cards exchanged; one of them may not be in it yet."""
     if isinstance(deal, str):
         return {one: other, other: one}.get(deal, deal)
     if isinstance(deal, list):
@@ -104,7 +104,7 @@ def _swapped(deal: Any, one: str, other: str) -> Any:
 def first_difference(
     game: Game, secret: SecretCard, before: Sequence[Event], after: Sequence[Event]
 ) -> str | None:
-    """What another seat learns of a secret card that was exchanged; None if it learns nothing."""
+    """Return what another seat learns of an exchanged secret card; None if it learns nothing."""
     pairs = zip(before[secret.start + 1 :], after[secret.start + 1 :], strict=False)
     for old, new in pairs:
         if type(old) is not type(new) or _is_end(game, old):
@@ -118,7 +118,7 @@ def first_difference(
         if old.seat == secret.holder or said == again:
             continue
         if old.seat == EVERYONE and game.seats > 1:
-            return None  # all may learn what the holder has done, or what the rules show
+            return None  # everybody may learn what the holder did, or what the rules reveal
         does = "asked" if isinstance(old, AskSeat) else "told"
         seat = 0 if old.seat == EVERYONE else old.seat
         return (
@@ -129,24 +129,24 @@ def first_difference(
 
 
 class _RoundWatch:
-    """Who was shown which card in the present round."""
+    """Keeps track of who was shown which card in the current round."""
 
     def __init__(self, game: Game) -> None:
         self._game = game
         self.deck: set[str] = set()
-        self.holder: dict[str, int] = {}  # by card, as the rules say
-        self.seen: set[str] = set()  # by any seat, since the deal
+        self.holder: dict[str, int] = {}  # the seat of each card, by `Game.hidden`
+        self.seen: set[str] = set()  # the cards shown to any seat since the deal
         self._free: set[str] = set()
         self._begin()
 
     def _begin(self) -> None:
-        """Begin a round; its cards may come from the same deal as those of the round before."""
-        # By card and by the field that it stood in: the seats that were shown it for themselves.
+        """Begin a round; its cards may come from the same deal as the previous round's."""
+        # By card and by the field that showed it: the seats to which it was shown in private.
         self._shown: dict[str, dict[str, set[int]]] = defaultdict(lambda: defaultdict(set))
         self._since: dict[str, int] = {}  # when a card was first shown
         self._played: dict[int, int] = {}  # when a seat last answered
         self._naming: set[int] = set()  # the seats that have answered with a card
-        self._suspects: list[str] = []  # wrong if there is still something to decide
+        self._suspects: list[str] = []  # leaks if there is still something to decide
         self._time = 0
 
     def note(self, event: Event) -> Iterator[str]:
@@ -172,7 +172,7 @@ class _RoundWatch:
             yield from tell(event)
 
     def secrets(self) -> dict[int, str]:
-        """By holder, a card that only it was shown, if there is one."""
+        """Return by holder a card that was shown to that holder only, if there is one."""
         found = {}
         for card, fields in self._shown.items():
             viewers = set().union(*fields.values())
@@ -182,7 +182,7 @@ class _RoundWatch:
 
     def _take(self, deal: Any) -> None:
         counts = Counter(strings_in(deal))
-        # A card that is twice in a deal cannot be followed.
+        # A card that occurs twice in a deal cannot be tracked.
         self.deck = {card for card, count in counts.items() if count == 1}
         self.seen.clear()
         self._free.clear()
@@ -198,7 +198,7 @@ class _RoundWatch:
         for field, card in self._cards(message):
             self.seen.add(card)
             if field == "legal":
-                continue  # it may list what nobody holds; an exchanged card tells whether it does
+                continue  # it may list cards that nobody holds; exchanges check it
             if type(message) in self._game.hidden.until:
                 self._free.add(card)
             if card in self._free:

@@ -1,11 +1,11 @@
-"""What `arena new` writes: a bot for one game in one language, with a test and the commands for it.
+"""Makes what `arena new` writes: a bot for one game in one language, a test, and commands.
 
 A starter consists of the session files of that language's example, unchanged, and of the templates
-in `bots/starters/<language>/`. They are filled from the game's vocabulary: its kinds of questions
-and news, their fields, and the legal answers. A library that is not installed with the language
-comes from `bots/vendor/`. All three folders are read as data: no bot is imported.
+in `bots/starters/<language>/`. They are filled in from the game's vocabulary: its kinds of
+questions and news, their fields, and the legal answers. A library that does not come with the
+language is copied from `bots/vendor/`. All three folders are read as data: no bot is imported.
 
-`arena new --lang other` writes sections of the manual, for a language with no starter.
+For a language without a starter, `arena new --lang other` writes sections of the manual.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class ShellCommand(msgspec.Struct, frozen=True):
 
 
 class Starter(msgspec.Struct, frozen=True):
-    """A bot to begin with: the texts of its files by name, and commands in their order of use."""
+    """A new bot: the texts of its files by name, and commands in the order of use."""
 
     files: Mapping[str, str]
     commands: tuple[ShellCommand, ...]
@@ -60,13 +60,13 @@ SAMPLES = "samples.jsonl"
 _COMMON = "common"  # the folder of templates for all languages
 _SUFFIX = "jinja"
 _TRAILING_SPACE = re.compile(r"[ \t]+$", re.MULTILINE)  # in a comment's empty line
-_LINES = "stdio:"  # stands before the command of a bot that speaks in lines
+_LINES = "stdio:"  # comes before the command of a bot that speaks in lines
 _LONGEST_NAME = 24
 _COMMAND = "COMMAND"  # only the author knows what starts the bot
 
 
 def templates(package: str, folder: str) -> Environment:
-    """The templates in a folder of a package, for programs."""
+    """Load the templates of programs in a folder of a package."""
     return Environment(
         loader=PackageLoader(package, folder),
         autoescape=False,  # programs, not HTML
@@ -81,7 +81,7 @@ _TEMPLATES = templates("bots", "starters")
 
 
 def starter(game: Game, language: Language, name: str) -> Starter:
-    """A bot for a game in a language; `plain_name` gives a good name."""
+    """Make a bot for a game in a language; `plain_name` gives a good name."""
     tools = LANGUAGES[language]
     commands = _commands(game, language, name)
     values = {"name": name, **_values(game, language, commands)}
@@ -100,7 +100,7 @@ def starter(game: Game, language: Language, name: str) -> Starter:
 
 
 def _below(folder: Traversable, name: str) -> Iterator[tuple[str, str]]:
-    """The texts of all files in a folder and below, by their names in the starter."""
+    """Yield the name in the starter and the text of each file in a folder and below."""
     for entry in folder.iterdir():
         if entry.is_dir():
             yield from _below(entry, f"{name}/{entry.name}")
@@ -109,7 +109,7 @@ def _below(folder: Traversable, name: str) -> Iterator[tuple[str, str]]:
 
 
 def plain_name(name: str) -> str:
-    """A name that `--bot` and a shell take without quotes: `my bot` becomes `my-bot`."""
+    """Make a name that `--bot` and a shell accept without quotes: `my bot` becomes `my-bot`."""
     plain = re.sub(r"[^\w-]+", "-", name, flags=re.ASCII)[:_LONGEST_NAME]
     return plain.strip("-") or "bot"
 
@@ -123,7 +123,7 @@ def _commands(game: Game, language: Language, name: str) -> tuple[ShellCommand, 
     else:
         play += with_bot(game, name, tools.start)
         connect = f"ARENA_NAME={name} ARENA_URL={ADDRESS} {tools.start}"
-    if tools.start.startswith(_LINES):  # it has no WebSocket; our client carries its lines
+    if tools.start.startswith(_LINES):  # without a WebSocket, our client carries the bot's lines
         connect = f"arena connect {_quoted(tools.start)} --name {name} --url {ADDRESS}"
     lines = {
         "build": tools.build,
@@ -137,19 +137,19 @@ def _commands(game: Game, language: Language, name: str) -> tuple[ShellCommand, 
 
 
 def rivals(game: Game) -> list[str]:
-    """House bots for the other seats, some of them several times; none if there are no bots."""
+    """Return house bots for the other seats, with repetitions; empty if the game has none."""
     return [*islice(cycle(house_bots(game.name)), game.seats - 1)]
 
 
 def with_bot(game: Game, name: str, command: str) -> list[str]:
-    """The bots of `arena play` with a command's bot: house bots beside it, or more of its kind."""
+    """Return the bots for `arena play`: a command's bot with house bots, or else with copies."""
     house = rivals(game)
     copies = [name] if house else [name, *(f"{name}-{n}" for n in range(2, game.seats + 1))]
     return [*house, *(f"--bot '{copy}={command}'" for copy in copies)]
 
 
 def _quoted(command: str) -> str:
-    """A command with our `stdio:` as one word for a shell; others as they are."""
+    """Quote a command with our `stdio:` as one word for a shell; others stay as they are."""
     return f"'{command}'" if command.startswith(_LINES) else command
 
 
@@ -179,18 +179,18 @@ def _values(
     }
 
 
-# ---- A language with no starter
+# ---- A language without a starter
 
 
 def other_language(game: Game, name: str, section: Callable[[str], str]) -> Starter:
-    """The game's page, the session in pseudocode and in lines, and the commands for such a bot.
+    """Collect the game's page, the session in pseudocode and in lines, and commands for the bot.
 
-    A game from outside has no page in our manual: it gets one from its description.
+    A game from another package has no page in our manual: its page is made from its description.
 
     Args:
-        game: what the bot plays.
-        name: of the bot.
-        section: gives a section of the protocol's manual by its heading.
+        game: the game that the bot plays.
+        name: the bot's name.
+        section: returns a section of the protocol's manual by its heading.
     """
     play = " ".join(["arena play", game.name, *with_bot(game, name, _COMMAND)])
     page = section(game.name) if game.package is None else _page(game)
@@ -210,7 +210,7 @@ def other_language(game: Game, name: str, section: Callable[[str], str]) -> Star
 
 
 def _page(game: Game) -> str:
-    """The rules in brief, and every question and news with its fields."""
+    """Write the rules in brief, and every question and news with its fields."""
     words = game.vocabulary
     lines = [f"# {words.title}", "", game.summary, "", f"Seats: {words.seats}."]
     for title, kinds in ("Questions", words.questions), ("News", words.news):

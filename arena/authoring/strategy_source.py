@@ -1,8 +1,8 @@
-"""The methods of a game's `PlayerStrategy`, read from its source, for a starter in Python.
+"""Reads the methods of a game's `PlayerStrategy` from its source, for a starter in Python.
 
-The source of the module that the game's entry point `arena.bots` names is parsed. A starter
-therefore has the present methods, with their docstrings and defaults. A module that is left out,
-as it cannot be loaded, is not read.
+It parses the source of the module that the game's entry point `arena.bots` names. So a starter
+always has the current methods, with their docstrings and defaults. A module that cannot be loaded
+is not read.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ _PLUMBING = frozenset({"decide", "hear", "reset"})  # messages to and from the o
 
 
 class Interface(msgspec.Struct, frozen=True):
-    """The methods of a bot that a student can replace, not indented, and the imports they need.
+    """The methods that a student can replace, without indentation, and the imports they need.
 
-    A game without a `PlayerStrategy` has one method, which answers every question at random.
+    For a game without a `PlayerStrategy`, it is one method that answers every question at random.
     """
 
     base: str
@@ -47,11 +47,11 @@ _AT_RANDOM = Interface(
 
 
 def interface(game: str) -> Interface:
-    """The interface of a game's strategies."""
+    """Read the interface of a game's strategies."""
     for loaded in house_modules(game):
         try:
             source = inspect.getsource(loaded)
-        except (OSError, TypeError):  # a package may come without its source
+        except (OSError, TypeError):  # a package may be installed without its source
             continue
         module = ast.parse(source)
         for node in module.body:
@@ -94,7 +94,7 @@ def _imports(module: ast.Module, name: str, needed: set[str]) -> Iterator[str]:
 
 
 def _method(source: str, method: ast.FunctionDef) -> str:
-    """A method's source without its annotations, which a student need not know."""
+    """Return a method's source without its annotations, which a student need not know."""
     names = [argument.arg for argument in method.args.args]
     first = f"def {method.name}({', '.join(names)}):"
     if len(first) > _WIDTH:

@@ -1,7 +1,7 @@
-"""The part of `arena check-game` that plays a game's own view: a match, as each viewer gets it.
+"""The part of `arena check-game` that runs a game's own view: a match, as each viewer sees it.
 
-Node runs the view beside the modules of the page, where it is installed. Elsewhere its exports are
-looked for in its text.
+If Node is installed, it runs the view with the modules of the page. Otherwise only the text of the
+view is searched for its exports.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ __all__ = ["broken_view"]
 
 _EXPORTS = ("start", "step", "describe", "Table", "Moves")
 _NODE_S = 60  # a match in three views takes a moment
-# States are frozen, as the page goes back to earlier ones. A fault ends the match for its viewer.
+# States are frozen, as the page returns to earlier ones. A fault ends the match for its viewer.
 _PLAY = """
 import { readFileSync } from "node:fs";
 const { path, exports, players, settings, rounds } = JSON.parse(readFileSync(0, "utf8"));
@@ -64,7 +64,7 @@ if (view && !missing.length) for (const { kind, seats, events } of rounds) {
 
 
 def broken_view(game: Game, seed: int) -> Iterator[tuple[str, str]]:
-    """What is wrong with the view of a game; nothing without one."""
+    """Yield what is wrong with the view of a game; nothing if it has none."""
     path = view_path(game)
     if path is None:
         return
@@ -78,7 +78,7 @@ def broken_view(game: Game, seed: int) -> Iterator[tuple[str, str]]:
 
 
 def _played(node: str, path: str, game: Game, seed: int) -> Iterator[str]:
-    """Play a match in node, in the views of spectator, seat and all; yields what was wrong."""
+    """Play a match in Node for a spectator, a seat and an all-seeing viewer; yield the faults."""
     record = random_record(game, game.vocabulary.read_settings(game.short), seed)
     told = [event for each in rounds_of(record) for event in each.events]
     views = View("public"), View("seat", (0,)), View("all")

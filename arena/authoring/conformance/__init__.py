@@ -3,9 +3,9 @@
 A scripted arena takes one bot through every `Step`, with the real rules, the real codec, the real
 order of messages, and house bots in the other seats. A step is `ok`, `FAILED`, `skipped` or
 `incomplete` (nothing was wrong, but time ran out). A failed step says what was sent, what was
-expected and what came, and has one `Hint`. The hint names the cause, whatever the step: a bot that
-crashes at a question has `CRASHED` in the first step that asks one. A bot that `arena check` has
-started is started again after a failed step, and the next steps go on.
+expected and what came, and has one `Hint`. The hint names the cause, not the step: a bot that
+crashes at a question gets `CRASHED` in the first step that asks a question. After a failed step,
+`arena check` restarts a bot that it has started, and goes on with the next step.
 
 | module | what it does |
 |---|---|
@@ -41,7 +41,7 @@ __all__ = [
 
 
 class Step(StrEnum):
-    """The steps in order, as in `checking.md`; `PLAY` and `LEGAL` come once for every game."""
+    """The steps in order, as in `checking.md`; `PLAY` and `LEGAL` are run once for every game."""
 
     STARTS = "starts"
     HELLO = "hello"
@@ -257,7 +257,7 @@ class StepOutcome(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def name(self) -> str:
-        """What people are shown, such as `play GAME`."""
+        """The step's name for people, such as `play GAME`."""
         return self.step if self.game is None else f"{self.step} {self.game}"
 
 
@@ -285,7 +285,7 @@ class ResourceUse(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class CheckReport(msgspec.Struct, frozen=True, kw_only=True):
-    """A whole check. It `passed` if a game was played and no step failed or is incomplete."""
+    """The result of a check; `passed` if a game was played and no step failed or is incomplete."""
 
     passed: bool
     name: str | None
@@ -297,7 +297,7 @@ class CheckReport(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class StepEnded(Exception):
-    """A step has not passed. What it carries are fields of `StepOutcome`."""
+    """A step did not pass. The attributes are fields of `StepOutcome`."""
 
     def __init__(self, status: StepStatus, about: str, **more: object) -> None:
         super().__init__(about)
@@ -305,7 +305,7 @@ class StepEnded(Exception):
 
 
 class StepFailed(StepEnded):
-    """A step found something wrong; `advice` is that of the hint unless the question has better."""
+    """A step found a fault; `advice` is the hint's, unless the question knows better."""
 
     def __init__(self, sent: str, expected: str, came: str, hint: Hint, stderr: str = "") -> None:
         super().__init__(StepStatus.FAILED, "")

@@ -1,11 +1,11 @@
-"""The bot of `arena check`: started or awaited, greeted, talked to, lost and ended.
+"""The bot that `arena check` tests: starts it or waits for it, talks to it, and ends it.
 
 As in an arena, every frame goes through the codec, and every message through `protocol.session`, in
 both directions: what is refused here would be refused there.
 
-A bot that connects by itself, with `--listen`, is awaited. Where another one would be started
-again, this one is told to come back. Anybody may connect then, such as a port scanner: once the bot
-has been here, a connection is its own only if its `hello` says so.
+With `--listen` the bot connects by itself. Where `arena check` would restart a bot, it asks this
+one to reconnect. As anybody may connect then, such as a port scanner, later connections count as
+the bot's only if their `hello` proves it.
 """
 
 from __future__ import annotations
@@ -70,41 +70,41 @@ from protocol.session import Session, State
 __all__ = ["CONNECTED_AGAIN", "BotUnderTest"]
 
 CONNECTED_AGAIN = "it connected again"
-"""How a bot ended that did not."""
+"""The finding for a bot that was to end but connected again."""
 
-_AWAITED_MS = 600_000  # for a bot that somebody starts by hand
-_LOOK_S = 0.25  # between two looks at the CPU time of a bot that is waited for
-# The check gives up a bot that neither says anything nor computes sooner than an arena does: its
+_AWAITED_MS = 600_000  # for a bot that a person starts by hand
+_LOOK_S = 0.25  # between two checks of a silent bot's CPU time
+# The check gives up a bot that neither sends nor computes earlier than an arena does, so that its
 # author learns of the fault within half a minute.
 _PATIENCE_MS = 16_000
-_LESS_PATIENCE_MS = 5_000  # once it has said nothing
-_BACK_MS = 10_000  # for it to connect again
-_AFTERMATH_S = 1.0  # a process that ends after its connection does so within that time
-_CLOSE_GOING = 1001  # RFC 6455: "going away"; some libraries close so at their end
-_KNOWN = frozenset({Hint.BATCH, Hint.MESSAGE_LIMIT})  # earlier steps have tried all else
+_LESS_PATIENCE_MS = 5_000  # after it was silent once
+_BACK_MS = 10_000  # for it to reconnect
+_AFTERMATH_S = 1.0  # a process that ends after its connection does so within this time
+_CLOSE_GOING = 1001  # RFC 6455: "going away"; sent by some libraries when they end
+_KNOWN = frozenset({Hint.BATCH, Hint.MESSAGE_LIMIT})  # earlier steps have tried everything else
 _LARGE_BYTES = 64 * 1024  # the lowest default limit of a known WebSocket library
-# Nothing comes: the bot's standard error may say why.
+# At these hints nothing came; the bot's standard error may say why.
 _SILENT = frozenset(
     {Hint.SILENT, Hint.NOT_READY, Hint.NO_HELLO, Hint.NOT_FLUSHED, Hint.NOT_CONNECTED}
 )
 
 
 class BotUnderTest:
-    """The bot that is checked.
+    """The bot under test, and the conversation with it.
 
     Args:
         program: how to start it; None for a bot that connects by itself.
-        name: its name if it is started here.
+        name: the bot's name if it is started here.
         on_frame: called with every frame: its sender, `arena`, `bot` or `--`, and its text.
-        on_wait: called with what somebody must do for the check to go on.
-        hidden: files and folders that it must not see.
+        on_wait: called with what a person must do for the check to go on.
+        hidden: files and folders that the bot must not see.
 
     Attributes:
         hello: its first `hello`; None before.
         practice, is_practice: the `practice` of the next `welcome`, and of the last one.
         sessions: the `session` of every `welcome`.
-        sent, came: the last message to it and from it, in one line, cut where it is long.
-        has_spoken: whether it has sent a message that counts since the last `welcome`.
+        sent, came: the last message to and from the bot, each in one line, shortened if long.
+        has_spoken: whether it has sent a message with an effect since the last `welcome`.
         peak: the most memory and processes seen so far, in any of its runs.
         cpu_ms: the CPU time of the runs that have ended.
     """
@@ -145,8 +145,8 @@ class BotUnderTest:
         self._session = Session()
         self._pending: deque[tuple[BotMessage, float, bytes]] = deque()
         self._sent_bytes = 0  # of the last frame
-        self._is_mute = False  # it has sent nothing since the last `over`
-        self._is_idle = False  # nothing has been sent to it since then
+        self._is_mute = False  # the bot has sent nothing since the last `over`
+        self._is_idle = False  # we have sent nothing since then
 
     @property
     def name(self) -> str:
@@ -154,7 +154,7 @@ class BotUnderTest:
 
     @property
     def is_here(self) -> bool:
-        """Whether it was welcomed, and not stopped since then. It may have left by itself."""
+        """Whether the bot was welcomed and not stopped since. It may have left on its own."""
         return self._wire is not None and self._session.state is State.OPEN
 
     @property
@@ -165,32 +165,32 @@ class BotUnderTest:
 
     @property
     def back_ms(self) -> float:
-        """For how long it is waited for when it has lost its connection."""
+        """How long to wait for the bot to reconnect."""
         return min(self.limits.grace_ms, _BACK_MS)
 
     @property
     def has_more(self) -> bool:
-        """Whether the last frame holds messages that were not looked at."""
+        """Whether the last frame has messages that were not processed yet."""
         return bool(self._pending)
 
     @property
     def is_metered(self) -> bool:
-        """Whether its limits are CPU time, as in an arena that has started it, not wall time."""
+        """Whether the bot's limits are CPU time, as for bots started by an arena, not wall time."""
         return self.launched is not None and self.launched.is_metered
 
     def used_ms(self) -> float:
-        """The CPU time of its process so far; 0 where it is not measured."""
+        """The CPU time of the bot's process so far; 0 if it is not measured."""
         return self.launched.cpu_ms() if self.launched and self.launched.is_metered else 0.0
 
     def waited_ms(self) -> float | None:
-        """For how long its process had no core so far; None where that is not measured."""
+        """How long the bot's process has waited for a core so far; None if it is not measured."""
         return None if self.launched is None else self.launched.waited_ms()
 
     def failure(self, expected: str, came: str, hint: Hint, stderr: str = "") -> StepFailed:
-        """The error to raise; `stderr` is the end of a crashed bot's standard error.
+        """Make the error to raise; `stderr` is the end of a crashed bot's standard error.
 
-        The hint of the step replaces a general one, unless the bot has failed this way before.
-        Crashes differ by their standard error: a known error is not caused by this step.
+        The step's hint replaces a generic one, unless the bot has failed the same way before.
+        Crashes are the same if their standard error is: then this step is not the cause.
         """
         if not stderr and hint in _SILENT:
             stderr = self._last_lines
@@ -204,13 +204,13 @@ class BotUnderTest:
 
     @property
     def _last_lines(self) -> str:
-        """The end of its standard error while it runs; empty if its process is not ours."""
+        """The end of the running bot's standard error; empty if its process is not ours."""
         return last_lines(self._launcher.tail(self._name))
 
-    # --- it is started, and ended ---
+    # --- start and end ---
 
     async def launch(self, name: str | None = None) -> None:
-        """Start its process, unless it connects by itself; under another name if one is given.
+        """Start the bot's process, under another name if given. Does nothing with `--listen`.
 
         Raises `StepFailed` if it cannot be executed, and `UsageError` if it can never work here.
         """
@@ -223,7 +223,7 @@ class BotUnderTest:
         self.endpoint.admits = None
         if self.program is None:
             return
-        while not self.endpoint.events.empty():  # of the previous process
+        while not self.endpoint.events.empty():  # drop the previous process's events
             self.endpoint.events.get_nowait()
         self._token = None if self.is_stdio else secrets.token_urlsafe(16)
         self._on_frame("--", "the program is started")
@@ -239,9 +239,9 @@ class BotUnderTest:
             self._wire = await self.endpoint.attach(self._name, pipes)
 
     async def arrive(self) -> None:
-        """Wait until it connects or writes its first line; raises `StepFailed` if it ends first.
+        """Wait until the bot connects or writes a first line; raises `StepFailed` if it ends first.
 
-        A bot that does not connect in time fails here, one that writes no line in time in `greet`.
+        A bot that does not connect in time fails here; one that writes no line fails in `greet`.
         """
         if self.is_stdio:
             await self._first_line()
@@ -256,7 +256,7 @@ class BotUnderTest:
 
     async def _first_line(self) -> None:
         expected = "a first line"
-        until = self._loop.time() + self.limits.hello_ms / 2000  # `greet` waits on
+        until = self._loop.time() + self.limits.hello_ms / 2000  # `greet` waits for the rest
         match event := await self.endpoint.next_event(until):
             case ProcessEnded(finding):
                 raise self.failure(expected, *blame_of_process(finding, Hint.DIED))
@@ -266,7 +266,7 @@ class BotUnderTest:
                 self.endpoint.events.put_nowait(event)  # `greet` judges it
 
     async def stop(self, code: int | None = None) -> None:
-        """End it. A bot that connects by itself is told to come back, without another `code`."""
+        """End the bot. Without `code`, a bot that connects by itself is asked to reconnect."""
         if self._wire is not None and self._wire.is_open:
             usual = CLOSE_RESTART if self.program is None else CLOSE_DONE
             self._wire.close(code or usual)
@@ -281,13 +281,13 @@ class BotUnderTest:
         await self._launcher.close()
         self.endpoint.close()
 
-    # --- it is greeted ---
+    # --- greeting ---
 
     async def greet(self) -> Hello:
-        """Wait for its `hello`; raises `StepFailed` if late, or wrong in anything but `resume`."""
+        """Wait for the bot's `hello`; `StepFailed` if it is late, or wrong except in `resume`."""
         hint = Hint.NOT_FLUSHED if self.is_stdio else Hint.NO_HELLO
         message, _ = await self.hear("`hello`", hint, self.limits.hello_ms)
-        if not isinstance(message, Hello):  # a message of an instructor
+        if not isinstance(message, Hello):  # such as an instructor's message
             raise self.failure("`hello`", self.came, Hint.NOT_HELLO)
         wrong = blame_of_hello(message, token=self._token, before=self.hello)
         is_ours = wrong is None and self.program is not None
@@ -301,7 +301,7 @@ class BotUnderTest:
         return message
 
     async def meet(self) -> Hello:
-        """Greet it, refuse another arena's session if it has one, and welcome it."""
+        """Receive the bot's `hello`, refuse a foreign session if it resumes one, and welcome it."""
         hello = await self.greet()
         if hello.resume is not None and not self.is_stdio:
             hello = await self.forget_session()
@@ -312,7 +312,7 @@ class BotUnderTest:
         return hello
 
     def _is_its_hello(self, frame: bytes, encoding: Encoding) -> bool:
-        """Whether a frame is a `hello` with the bot's name, or with one of its sessions."""
+        """Whether a frame is a `hello` with the bot's name or one of its sessions."""
         try:
             first, *_ = decode_from_bot(frame, encoding)
         except (ProtocolError, ValueError):
@@ -322,7 +322,7 @@ class BotUnderTest:
         return first.name == self.name or first.resume in self.sessions
 
     async def forget_session(self) -> Hello:
-        """Refuse its `resume`, and await a `hello` without one; raises `StepFailed` as `greet`."""
+        """Refuse the bot's `resume`, and wait for a `hello` without one; raises as `greet` does."""
         await self.refuse("session", "there is no such session any more")
         hint = Hint.SESSION_REFUSED
         await self.connect("it connects once more", hint, self.back_ms)
@@ -334,10 +334,10 @@ class BotUnderTest:
         return hello
 
     async def come_back(self, *, welcome: bool = True) -> Hello:
-        """Wait until it is back with its session, and welcome it; raises `StepFailed` if not."""
+        """Wait until the bot resumes its session, and welcome it; raises `StepFailed` if not."""
         await self.connect("it connects again", Hint.NOT_BACK, self.back_ms)
         hello = await self.greet()
-        # A bot that has said nothing since the last `welcome` may not have read it.
+        # A bot that has sent nothing since the last `welcome` may not have read it.
         if hello.resume not in self.sessions[-1 if self.has_spoken else -2 :]:
             hint = Hint.OLD_SESSION if hello.resume in self.sessions else Hint.NO_RESUME
             expected = "`hello` with `resume`, the session of the last `welcome`"
@@ -354,17 +354,17 @@ class BotUnderTest:
         await self.say(Welcome(VERSION, self.name, session, self.limits, self.practice))
 
     async def refuse(self, code: str, text: str) -> None:
-        """Refuse its `hello`, and close the connection."""
+        """Refuse the bot's `hello`, and close the connection."""
         await self.say(Refused(code, text))
         sent = self.sent
         self.end(CLOSE_REFUSED, code)
-        self.sent = sent  # a failure shows the refusal, not the close code
+        self.sent = sent  # a failed step shows the refusal, not the close code
 
     # --- messages ---
 
     @contextlib.contextmanager
     def perturbed(self, perturbation: Perturbation) -> Iterator[None]:
-        """Send messages in another way in a `with` block."""
+        """Send messages with a perturbation during a `with` block."""
         before, self._perturbation = self._perturbation, perturbation
         try:
             yield
@@ -372,7 +372,7 @@ class BotUnderTest:
             self._perturbation = before
 
     async def say(self, *messages: ArenaMessage, joined: bool = False) -> None:
-        """Send messages, each in a frame of its own or all in one."""
+        """Send messages, each in its own frame or all in one."""
         encoding = self.encoding
         frames = []
         for message in messages:
@@ -398,16 +398,15 @@ class BotUnderTest:
         even_repeated: bool = False,
         look: Callable[[], str | None] = lambda: None,
     ) -> tuple[BotMessage, float]:
-        """The next message that counts, and when it arrived, by the loop's clock in seconds.
+        """Return the next message with an effect, and its arrival on the loop's clock in seconds.
 
-        Raises `StepFailed` if something else comes, or nothing; `hint` is for the latter.
+        Raises `StepFailed` if something else comes, or nothing; `hint` is for nothing.
 
         Args:
             within_ms: how long an arena would wait at most.
-            late: the hint if it comes too late. It is waited for as long again, but no longer than
-                `hard_ms`.
-            even_repeated: whether to return a message that was said before and has no effect.
-            look: called now and then; a text says what the bot has done that makes it too late.
+            late: the hint for a late message, which is awaited as long again, up to `hard_ms`.
+            even_repeated: whether to return a repeated message, which has no effect.
+            look: called now and then; returns a text if the bot has used up its time, else None.
         """
         began, hard_ms = self._loop.time(), self.limits.hard_ms
         longest_ms = within_ms if late is None else within_ms + min(within_ms, hard_ms)
@@ -415,7 +414,7 @@ class BotUnderTest:
         if hint in (Hint.SILENT, Hint.NOT_READY):
             patience_ms = max(_PATIENCE_MS, hard_ms + 1_000)
             until_ms = min(longest_ms, _LESS_PATIENCE_MS if self._was_silent else patience_ms)
-        first: tuple[float, float] | None = None  # when it was looked at, and how busy it was then
+        first: tuple[float, float] | None = None  # time and busy time at the first check
         while True:
             look_at = min(began + until_ms / 1000, self._loop.time() + _LOOK_S)
             heard = await self._heard(expected, look_at, even_repeated=even_repeated)
@@ -426,10 +425,10 @@ class BotUnderTest:
                 return heard
             if late is not None and (found := look()) is not None:
                 raise self.failure(expected, found, late)
-            # A bot that has no core on a busy machine would compute, too.
+            # Time spent waiting for a core on a busy machine counts as computing.
             now, busy_ms = self._loop.time(), self.used_ms() + (self.waited_ms() or 0.0)
             since, before_ms = first = first or (now, busy_ms)
-            if busy_ms - before_ms > (now - since) * 1000 / 2:  # it computes
+            if busy_ms - before_ms > (now - since) * 1000 / 2:  # the bot computes
                 until_ms = longest_ms
             if now >= began + until_ms / 1000:
                 self._was_silent = True
@@ -437,7 +436,7 @@ class BotUnderTest:
                 raise self.failure(expected, came, hint)
 
     async def quiet(self, within_s: float) -> None:
-        """Wait; raises `StepFailed` if the bot leaves or says something meanwhile."""
+        """Wait; raises `StepFailed` if the bot leaves or sends something meanwhile."""
         expected = "nothing, until it is asked"
         heard = await self._heard(expected, self._loop.time() + within_s)
         if heard is not None:
@@ -446,7 +445,7 @@ class BotUnderTest:
     async def _heard(
         self, expected: str, until: float, *, even_repeated: bool = False
     ) -> tuple[BotMessage, float] | None:
-        """As `hear`, but None if nothing comes `until` then, by the loop's clock in seconds."""
+        """Do as `hear`, but return None if nothing comes before `until`, on the loop's clock."""
         while True:
             while self._pending:
                 message, arrived, part = self._pending.popleft()
@@ -458,7 +457,7 @@ class BotUnderTest:
             await self._take(event, expected)
 
     def _counts(self, message: BotMessage, expected: str) -> bool:
-        """Whether a message has an effect, as `Session.note` says."""
+        """Whether a message has an effect according to `Session.note`; raises at a fault."""
         try:
             counts = self._session.note(message)
         except OutOfTurn as error:
@@ -496,7 +495,7 @@ class BotUnderTest:
             case ProcessEnded(finding):
                 raise await self._departed(expected, Hint.LEFT, finding)
             case Opened(wire) if self.program is None:
-                wire.cut()  # somebody else's
+                wire.cut()  # not from the bot
             case Opened():
                 came = "another connection, while the first one is open"
                 raise self.failure(expected, came, Hint.ONE_CONNECTION)
@@ -504,7 +503,7 @@ class BotUnderTest:
     # --- connections ---
 
     async def connect(self, expected: str, hint: Hint, within_ms: float) -> None:
-        """Wait for a new connection, and ignore the old one; raises `StepFailed` if none comes."""
+        """Wait for a new connection, ignoring the old one; raises `StepFailed` if none comes."""
         self._wire = None
         self._session.disconnected()
         self._pending.clear()
@@ -527,22 +526,22 @@ class BotUnderTest:
             stranger.cut()
 
     def cut(self) -> None:
-        """Drop its connection without a close frame."""
+        """Drop the bot's connection without a close frame."""
         self._on_frame("--", "the connection is cut")
         if self._wire is not None:
             self._wire.cut()
 
     def end(self, code: int, reason: str = "") -> None:
-        """Close its connection with a code, or its standard input."""
+        """Close the bot's connection with a code, or its standard input."""
         self.sent = "its input ends" if self.is_stdio else f"closed with {code}"
         self._on_frame("--", self.sent)
         if self._wire is not None:
             self._wire.close(code, reason)
 
     async def exited(self, within_s: float) -> Finding | str | None:
-        """Wait until its process ends, and return how; None if it goes on.
+        """Wait until the bot's process ends, and return how; None if it runs on.
 
-        A text stands for a bot that connected again, or that connects by itself and only closed.
+        A text is returned if the bot reconnected, or has no process here and closed its connection.
         """
         until, closed = self._loop.time() + within_s, None
         while (event := await self.endpoint.next_event(until)) is not None:
@@ -558,7 +557,7 @@ class BotUnderTest:
     async def _departed(
         self, expected: str, hint: Hint, finding: Finding | None = None
     ) -> StepFailed:
-        """The error to raise when the connection is lost. Waits a moment for its process to end."""
+        """Make the error for a lost connection, after a short wait for the process to end."""
         code = None if self._wire is None else self._wire.close_code
         reason = "" if self._wire is None else one_line(self._wire.close_reason.strip())
         parting = f"it closed the connection with {code}{f' ({reason})' if reason else ''}"
@@ -584,7 +583,7 @@ class BotUnderTest:
                 hint = Hint.MESSAGE_LIMIT
             # protocol/messages.md: a bot that has crashed closes with 1011 and a reason.
             elif code == CLOSE_CRASHED and reason and self._perturbation.blame not in _KNOWN:
-                # The bot's own reason is better than a guess of the step.
+                # The bot's own reason is better than the step's guess.
                 self._failed.add((Hint.CRASHED, said))
                 return StepFailed(self.sent, expected, came, Hint.CRASHED, said)
         if hint is Hint.LEFT and self._left_at_over(code, finding):
@@ -592,7 +591,7 @@ class BotUnderTest:
         return self.failure(expected, came, hint, said)
 
     def _left_at_over(self, code: int | None, finding: Finding | None) -> bool:
-        """Whether it left as a program that takes `over` for the end: in order, without a word."""
+        """Whether the bot left in order and silently after `over`, as if that ended the session."""
         blame = self._perturbation.blame
         is_orderly = code in (None, CLOSE_DONE, _CLOSE_GOING)
         if code is None and finding is None:
@@ -602,7 +601,7 @@ class BotUnderTest:
 
 
 def _is_utf8() -> bool:
-    """Whether programs that go by the locale, as Java does, read their environment as UTF-8."""
+    """Whether programs that follow the locale, such as Java, read the environment as UTF-8."""
     named = (os.environ.get(key) for key in ("LC_ALL", "LC_CTYPE", "LANG"))
     locale = next(filter(None, named), "")
     return sys.platform == "linux" and "utf" in locale.lower()

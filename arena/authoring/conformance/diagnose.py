@@ -1,4 +1,4 @@
-"""What is wrong with a message of the bot in `arena check`, and which hint fits; pure functions."""
+"""Finds what is wrong with a bot's message in `arena check`, and the hint that fits. Pure."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ __all__ = [
     "readable",
 ]
 
-_LINE = 300  # characters of a frame that are shown
-_CLIENT, _UNUSABLE = "arena: ", 2  # what our client says of a FILE.py that it cannot use
+_LINE = 300  # characters shown of a frame
+_CLIENT, _UNUSABLE = "arena: ", 2  # our client's prefix and exit status for an unusable FILE.py
 _LAST_LINES = 5  # Java, Perl and Ruby print the cause above the stack
 
-# These only say how something went wrong; a step that has provoked it knows why.
+# These hints only say how something went wrong; the step that provoked it knows why.
 GENERIC = frozenset(
     {
         Hint.SILENT,
@@ -50,12 +50,12 @@ GENERIC = frozenset(
 
 
 def in_a_line(frame: bytes) -> str:
-    """A frame in one line, cut where it is long."""
+    """Show a frame in one line, shortened if it is long."""
     return one_line(frame.decode(errors="replace"), _LINE)
 
 
 def readable(frame: bytes, encoding: Encoding) -> bytes:
-    """A frame as JSON, for people; an unreadable one stays as it is."""
+    """Convert a frame to JSON for people; an unreadable frame stays as it is."""
     if encoding is Encoding.JSON:
         return frame
     try:
@@ -65,7 +65,7 @@ def readable(frame: bytes, encoding: Encoding) -> bytes:
 
 
 def messages_of(frame: bytes, count: int) -> Sequence[bytes]:
-    """The `count` messages of a JSON frame, each as it came."""
+    """Split a JSON frame into its `count` messages, each as it came."""
     if frame.lstrip()[:1] != b"[":
         return [frame]
     parts = msgspec.json.decode(frame, type=list[msgspec.Raw])
@@ -74,7 +74,7 @@ def messages_of(frame: bytes, count: int) -> Sequence[bytes]:
 
 
 def blame_of_frame(error: ProtocolError, frame: bytes, *, is_stdio: bool) -> Hint:
-    """The hint for a frame that cannot be read."""
+    """Return the hint for a frame that cannot be read."""
     text = str(error)
     if isinstance(error, Oversize):
         return Hint.OVERSIZE
@@ -92,7 +92,7 @@ def blame_of_frame(error: ProtocolError, frame: bytes, *, is_stdio: bool) -> Hin
 def blame_of_hello(
     hello: Hello, *, token: str | None, before: Hello | None
 ) -> tuple[str, Hint] | None:
-    """What a `hello` that follows `before` should have said, and the hint; None if it is right."""
+    """Return what a `hello` after `before` should have said, and the hint; None if it is right."""
     if hello.protocol != VERSION:
         return f'"protocol":{VERSION}', Hint.VERSION
     if unknown := [game for game in hello.games if game not in VOCABULARIES]:
@@ -105,10 +105,10 @@ def blame_of_hello(
 
 
 def is_garbled(said: str, name: str, *, is_utf8: bool) -> bool:
-    """Whether `said` is the name in ARENA_NAME with its letters beyond ASCII lost or garbled.
+    """Whether `said` is the name in ARENA_NAME with lost or garbled non-ASCII letters.
 
-    A name of the bot's own choice is fine. Where the environment is not in UTF-8, many programs
-    cannot read such letters, and question marks in their place are fine.
+    A name that the bot has chosen itself is fine. If the environment is not UTF-8, many programs
+    cannot read such letters, so question marks in their place are fine.
     """
     if said == name or _plain(said) != _plain(name):
         return False
@@ -124,14 +124,14 @@ def _plain(name: str) -> str:
 
 
 def blame_of_turn(message: BotMessage) -> Hint:
-    """The hint for a message that may not be sent now."""
+    """Return the hint for a message that may not be sent now."""
     return Hint.WRONG_ASK if isinstance(message, Answer) else Hint.OUT_OF_TURN
 
 
 def blame_of_answer(question: Question[Any], value: object) -> Hint:
-    """The hint for an illegal answer: a wrong type, such as 4.0 or "4" for 4, or another answer.
+    """Return the hint for an illegal answer: a wrong type, such as 4.0 or "4" for 4, or another.
 
-    One that `legal` does not list, and whose fault the question knows, has a hint of its own.
+    If `legal` does not list the answers and the question can name the fault, the hint is its own.
     """
     if not question.mistypes(value):
         return Hint.ILLEGAL if question.fault(value) is None else Hint.FAULT
@@ -139,7 +139,7 @@ def blame_of_answer(question: Question[Any], value: object) -> Hint:
 
 
 def blame_of_process(finding: Finding, usual: Hint) -> tuple[str, Hint, str]:
-    """How a process ended in words, the hint, and the end of its standard error."""
+    """Return how a process ended in words, the hint, and the end of its standard error."""
     hint = {Ending.MEMORY: Hint.MEMORY, Ending.PROCESSES: Hint.PROCESSES}
     said = last_lines(finding.stderr or "")
     is_ours = said.rpartition("\n")[2].startswith(_CLIENT)
@@ -149,6 +149,6 @@ def blame_of_process(finding: Finding, usual: Hint) -> tuple[str, Hint, str]:
 
 
 def last_lines(stderr: str) -> str:
-    """The last five lines of standard error that are not empty."""
+    """Return the last five non-empty lines of standard error."""
     lines = [line.rstrip() for line in stderr.splitlines() if line.strip()]
     return "\n".join(lines[-_LAST_LINES:])

@@ -1,9 +1,9 @@
 """The matches of `arena check`: the real rules, the bot in one seat, strategies in the others.
 
-A `CheckMatch` says what to send next, and takes what came. The cards come from a seed and the
-seats' nonces, as in an arena, so that a bot may check the commitment. A `CheckSession` plays such
-matches with the bot: `play` any number at once, each to its end; the other methods make single
-moves, for steps in which something happens between the moves.
+A `CheckMatch` gives the next message to send, and takes the bot's answer. The cards come from a
+seed and the seats' nonces, as in an arena, so that a bot may check the commitment. A `CheckSession`
+plays such matches with the bot: `play` plays any number at once to their ends, the other methods
+make single moves, for steps in which something happens between the moves.
 """
 
 from __future__ import annotations
@@ -47,15 +47,15 @@ from protocol.vocabulary import News, Question
 
 __all__ = ["CheckMatch", "CheckSession", "against_house", "house"]
 
-_TRIES = 10_000  # the rarest first deal that is wanted is one in 1,250; half a second at most
-_SETTLE_S = 0.05  # a bot that fails at the last message of a step fails within that time
+_TRIES = 10_000  # the rarest first deal needed has odds of 1 in 1,250; takes half a second at most
+_SETTLE_S = 0.05  # a bot that fails at a step's last message fails within this time
 _TYPES = frozenset({Hint.NUMBERS, Hint.STRINGS})
 
 Watch = Callable[[Question[Any]], None]
 
 
 def house(game: str, number: int, rng: random.Random) -> tuple[str, Strategy]:
-    """A house bot's name and strategy, or `AnyLegal`; raises `UnknownBot` if it cannot load one."""
+    """Return a house bot's name and strategy, or `AnyLegal`; `UnknownBot` if it does not load."""
     bots = _bots(game)
     if not bots:
         return "chance", AnyLegal(rng)
@@ -65,7 +65,7 @@ def house(game: str, number: int, rng: random.Random) -> tuple[str, Strategy]:
 
 @cache
 def _bots(game: str) -> tuple[tuple[str, type[Any]], ...]:
-    # Cached: finding them takes longer than many a match.
+    # Cached: finding the bots takes longer than some matches.
     return tuple((name, find(game, name)) for name in house_bots(game))
 
 
@@ -75,13 +75,13 @@ class CheckMatch:
     Args:
         number: the number of the match in this check, a part of its id.
         variation: its settings, opponents and first deal.
-        name: the bot's.
-        run: what the match's id begins with.
+        name: the bot's name.
+        run: the beginning of the match's id.
 
     Attributes:
         id: the match's id for the bot's seat.
         ask: the question that the bot has not answered yet, if any.
-        asked, rounds: how many questions there were, and how many rounds are over.
+        asked, rounds: the number of questions asked, and of finished rounds.
         clock: the bot's time for the match, as in an arena.
     """
 
@@ -120,12 +120,12 @@ class CheckMatch:
 
     @property
     def is_over(self) -> bool:
-        """Whether nothing more is asked."""
+        """Whether the match is over."""
         return self._match is not None and self._match.termination is not None
 
     @property
     def invitation(self) -> messages.Match:
-        """The match's invitation, the same every time."""
+        """The match's invitation, the same at every call."""
         return messages.Match(
             match=self.id,
             game=self.game.name,
@@ -137,7 +137,7 @@ class CheckMatch:
         )
 
     def begin(self, nonce: str) -> None:
-        """Deal, with the nonce of the bot's first `ready`; later ones do nothing."""
+        """Deal with the nonce of the bot's first `ready`; does nothing at later ones."""
         if self._match is not None:
             return
         for _ in range(_TRIES):
@@ -155,7 +155,7 @@ class CheckMatch:
         self._match = MatchState(self.game, self.settings, seed=self._seed, nonces=self._nonces)
 
     def next(self) -> Ask | Over:
-        """The bot's next question, or `over`; raises `ArenaError` if a house bot fails."""
+        """Return the bot's next question or `over`; raises `ArenaError` if a house bot fails."""
         match = self._running
         while True:
             for tell in match.take_news():
@@ -175,7 +175,7 @@ class CheckMatch:
         news, self._news = tuple(self._news), []
         if pending is None:
             assert match.termination is not None, "there is no question left"
-            # The text of an offence is for the offender alone, which is another seat.
+            # Only the offender, here another seat, may read the text of an offence.
             ended = ending_for(match.termination, [self.seat])
             reveal = Reveal(self._seed.hex(), self._nonces)
             return Over(self.id, news, match.scores, ended, reveal)
@@ -185,14 +185,14 @@ class CheckMatch:
         return self.ask
 
     def take(self, value: object) -> None:
-        """Take the answer; an illegal one raises `IllegalAnswer`, and the question stays open."""
+        """Take the answer; raises `IllegalAnswer` if illegal, and the question then stays open."""
         assert self.ask is not None, "an answer follows a question"
         legal = self.ask.question.check(value)
         self.ask = None
         self._running.answer(legal)
 
     def past(self, first: int) -> list[Past]:
-        """The bot's questions and answers from number `first` + 1 on."""
+        """Return the bot's questions and answers after number `first`."""
         told = list(self._running.history_for(self.seat))
         return [
             Past(self.id, ask_id(self.id, number), question, news, answer)
@@ -226,13 +226,13 @@ class CheckSession:
 
     Attributes:
         times_ms: the wall time of every measured decision.
-        bank_ms, wall_bank_ms: the most that one match took out of the bank, and out of that of
-            clock time.
+        bank_ms, wall_bank_ms: the most that one match took out of the bank of CPU time, and of
+            wall time.
         played: the games that were played without a fault.
-        run: what the ids of the matches begin with.
+        run: the beginning of the matches' ids.
         until: when the check should be over, in seconds of the loop's clock.
-        progress: how far the running step is, in words.
-        reads_arrays: whether the bot has read frames that hold arrays.
+        progress: the progress of the running step, in words.
+        reads_arrays: whether the bot can read frames that hold arrays.
     """
 
     def __init__(
@@ -255,14 +255,14 @@ class CheckSession:
 
     @property
     def games(self) -> tuple[str, ...]:
-        """The games that the bot offers, or those of them that are wanted."""
+        """The games that the bot offers, limited to those to check."""
         if self.bot.hello is not None:
             self._offered = tuple(dict.fromkeys(self.bot.hello.games))
         return tuple(game for game in self._offered if not self.wanted or game in self.wanted)
 
     @property
     def handy(self) -> str:
-        """The game whose short matches have the fewest decisions."""
+        """The offered game whose short matches have the fewest decisions."""
         return min(self.games, key=_decisions)
 
     @property
@@ -273,30 +273,30 @@ class CheckSession:
 
     @property
     def now(self) -> float:
-        """The time by the loop's clock, in seconds."""
+        """The time on the loop's clock, in seconds."""
         return self._loop.time()
 
     def short_match(self, game: str | None = None) -> CheckMatch:
-        """A short match, by default of the game with the shortest ones."""
+        """Make a short match, by default of the game with the shortest matches."""
         game = game or self.handy
         return self.match(game, against_house(game_named(game).short))
 
     def match(self, game: str, variation: Variation, seat: int | None = None) -> CheckMatch:
-        """A new match. Without a `seat` the bot sits in another one each time."""
+        """Make a new match. Without `seat`, the bot's seat changes from match to match."""
         self._matches += 1
         bot, rules, number = self.bot, game_named(game), self._matches
         seat = number % rules.seats if seat is None else seat
         return CheckMatch(number, rules, variation, seat, bot.name, bot.limits, self._rng, self.run)
 
     async def fresh(self, name: str | None = None) -> None:
-        """Start the bot again, under another name if one is given, and welcome it."""
+        """Restart the bot, under another name if given, and welcome it."""
         await self.bot.stop()
         await self.bot.launch(name)
         await self.bot.arrive()
         await self.bot.meet()
 
     async def settle(self, seconds: float = _SETTLE_S) -> None:
-        """Wait so long; raises `StepFailed` if the bot leaves or says something meanwhile."""
+        """Wait `seconds`; raises `StepFailed` if the bot leaves or sends something meanwhile."""
         await self.bot.quiet(seconds)
 
     async def play(
@@ -309,13 +309,13 @@ class CheckSession:
         until: float | None = None,
         watch: Watch = lambda question: None,
     ) -> None:
-        """Play matches, all at once, to their ends; raises `StepFailed` if the bot does wrong.
+        """Play matches to their ends, all at once; raises `StepFailed` at a fault of the bot.
 
         Args:
             joined: whether to send all waiting messages in one frame.
             measured: whether to charge the time of decisions; only for a single match.
-            lenient: whether only the types of answers matter.
-            until: when to break off, in seconds of the loop's clock.
+            lenient: whether to check only the types of answers.
+            until: when to stop early, in seconds of the loop's clock.
             watch: called with every question that was answered.
         """
         await self.invite(matches, joined=joined)
@@ -360,13 +360,13 @@ class CheckSession:
             waiting.pop(message.match).begin(message.nonce)
 
     async def begin_match(self, game: str | None = None) -> CheckMatch:
-        """A short match for which the bot is ready."""
+        """Invite the bot to a short match, and return it when the bot is ready."""
         match = self.short_match(game)
         await self.invite([match])
         return match
 
     async def invite_again(self, match: CheckMatch) -> None:
-        """Repeat an invitation, and wait for another `ready`; a late answer may come first."""
+        """Repeat an invitation, and wait for `ready` again; a late answer may come before it."""
         await self.bot.say(match.invitation)
         expected = f"`ready` for {match.id}, again"
         while True:
@@ -376,7 +376,7 @@ class CheckSession:
             if isinstance(message, Ready) and message.match == match.id:
                 return
             if isinstance(message, Answer) and match.ask and match.ask.ask == message.ask:
-                # A bot that does not know whether its answer arrived may send it again.
+                # A bot may repeat its answer if it does not know whether the first arrived.
                 self.judge(match, message.value)
 
     async def ask(self, match: CheckMatch) -> Ask | None:
@@ -390,11 +390,11 @@ class CheckSession:
         self.judge(match, await self.value(match))
 
     async def value(self, match: CheckMatch) -> object:
-        """Wait for the answer to the open question, and leave the question open."""
+        """Return the answer to the open question, but leave the question open."""
         return (await self._answer({match.id: match}))[1]
 
     async def move(self, match: CheckMatch) -> bool:
-        """Ask and judge the answer; False if there was nothing to ask, and it is over."""
+        """Ask the next question and judge the answer; False if the match is over instead."""
         if is_asked := await self.ask(match) is not None:
             await self.answer(match)
         return is_asked
@@ -404,13 +404,13 @@ class CheckSession:
             pass
 
     async def void(self, match: CheckMatch, text: str) -> None:
-        """End a match without a result."""
+        """Make a match void, and tell the bot."""
         await self.bot.say(match.end(Ending.VOID, None, text))
 
     def judge(self, match: CheckMatch, value: object, *, lenient: bool = False) -> None:
         """Take an answer; raises `StepFailed` if it is not legal.
 
-        A lenient judge objects only to a wrong type, and puts a legal answer in place of others.
+        If `lenient`, only a wrong type fails, and a legal answer replaces any other illegal one.
         """
         assert match.ask is not None, "an answer follows a question"
         question = match.ask.question
@@ -436,7 +436,7 @@ class CheckSession:
     ) -> tuple[CheckMatch, object, Callable[[float], None]]:
         """Wait for the bot's next answer in any of these matches, as long as an arena would.
 
-        Also returns what charges the decision, given when it was asked.
+        Returns the match, the answer, and a function that charges the decision from its start time.
         """
         asks = [match.ask.ask for match in going.values() if match.ask is not None]
         expected = f"an answer to {', '.join(asks[:3])}"
@@ -444,7 +444,7 @@ class CheckSession:
         core_wait = CoreWait(bot.waited_ms() or 0.0, began)
         count = max(1, len(asks))
         hard_ms = bot.limits.hard_ms * count
-        # A bot with metered CPU time may sleep.
+        # A bot charged by CPU time may sleep without cost.
         one_ms = bot.limits.wall_ms if bot.is_metered else bot.limits.hard_ms
 
         def late() -> str | None:
@@ -476,7 +476,7 @@ class CheckSession:
     def _charge(
         self, clock: SeatClock, took_ms: float, used_ms: float | None, idle_ms: float
     ) -> None:
-        """Charge a decision as an arena does: CPU time where it is measured, else wall time."""
+        """Charge a decision as an arena does: CPU time if it is measured, else wall time."""
         limits = self.bot.limits
         self.times_ms.append(took_ms)
         clock.wall_bank_ms -= idle_ms
@@ -502,7 +502,7 @@ class CheckSession:
 
 
 def against_house(settings: Mapping[str, object]) -> Variation:
-    """A match with these settings, with house bots in the other seats."""
+    """Make the variation with these settings and house bots in the other seats."""
     return Variation(lambda seat: settings, chooses=None)
 
 

@@ -29,8 +29,8 @@ from arena.sandbox.process_usage import MIB
 
 __all__ = ["quantile", "run"]
 
-_STEP_S = 180.0  # so that nothing hangs; a fast bot needs far less for any step
-_TOTAL_S = 900.0  # after that only the steps at the end begin
+_STEP_S = 180.0  # so that no step hangs; a fast bot needs far less
+_TOTAL_S = 900.0  # afterwards only the final steps are started
 _TICK_S = 1.0
 
 _PER_GAME = (Step.PLAY, Step.LEGAL)
@@ -58,10 +58,10 @@ async def run(
     Args:
         games: which of its games to check; empty for all.
         rounds: how many to play of each game.
-        seed: what seeds and opponents are drawn from.
-        address: where the bot can connect; port 0 is a free one.
-        chosen: the steps to run; with `play` if one of them needs a match that was played.
-        on_progress: called once a second with a line about the step that runs.
+        seed: the seed of the matches' seeds and opponents.
+        address: where the bot can connect; port 0 picks a free port.
+        chosen: the steps to run; must include `play` if one of them needs a played match.
+        on_progress: called once a second with a line about the running step.
 
     Raises:
         UsageError: the bot's command can never work here.
@@ -79,7 +79,7 @@ async def run(
             planned = msgspec.structs.replace(planned, number=len(done) + 1)
             async with _progress(check, planned, on_progress):
                 done.append(await _done(check, planned, done))
-            if planned.step is Step.STARTS:  # somebody may have had to start it
+            if planned.step is Step.STARTS:  # a person may have had to start the bot
                 check.until = check.now + _TOTAL_S
             on_step(done[-1])
             name = bot.hello.name if bot.hello else name
@@ -97,7 +97,7 @@ async def run(
 
 
 def _plan(check: CheckSession, chosen: Container[Step]) -> Iterator[StepOutcome]:
-    """The chosen steps, in order. It is lazy because the games are known only after `hello`."""
+    """Yield the chosen steps in order; lazily, as the games are known only after `hello`."""
     for step in filter(chosen.__contains__, STEPS):
         for game in check.games if step in _PER_GAME else (None,):
             yield StepOutcome(number=0, step=step, game=game, status=StepStatus.OK)
@@ -107,7 +107,7 @@ def _plan(check: CheckSession, chosen: Container[Step]) -> Iterator[StepOutcome]
 async def _progress(
     check: CheckSession, planned: StepOutcome, told: Callable[[str], None]
 ) -> AsyncIterator[None]:
-    """Report once a second which step runs, and for how long."""
+    """Report once a second which step is running, and for how long."""
     check.progress = ""
 
     async def tick() -> None:
@@ -128,7 +128,7 @@ async def _progress(
 async def _done(
     check: CheckSession, planned: StepOutcome, done: Sequence[StepOutcome]
 ) -> StepOutcome:
-    """Run a step; returns its outcome."""
+    """Run a step, and return its outcome."""
     began = check.now
     bot, step = check.bot, planned.step
     came: dict[str, Any] = {}
@@ -149,14 +149,14 @@ async def _done(
         came = vars(ended)
         if isinstance(ended, StepFailed):
             await bot.stop()
-    except TimeoutError:  # each decision was within its own limit
+    except TimeoutError:  # although each decision was within its own limit
         came = {"status": StepStatus.INCOMPLETE, "about": f"not done within {_STEP_S:,.0f} s"}
         await bot.stop()
     return msgspec.structs.replace(planned, took_ms=round((check.now - began) * 1000, 1), **came)
 
 
 def _raise_if_pointless(step: Step, check: CheckSession, done: Sequence[StepOutcome]) -> None:
-    """Raise `StepEnded` if a step cannot find anything out, or time is up."""
+    """Raise `StepEnded` if a step would find out nothing, or time is up."""
     bot = check.bot
     for first in done:
         if first.status is StepStatus.FAILED and first.step in _FROM_THE_START:
@@ -190,7 +190,7 @@ def _resources(check: CheckSession, bot: BotUnderTest) -> ResourceUse:
 
 
 def quantile(times: Sequence[float], share: float) -> float | None:
-    """A quantile of sorted times, in ms; None if there are no times."""
+    """Return a quantile of sorted times, in ms; None if there are no times."""
     if not times:
         return None
     return round(times[min(len(times) - 1, int(share * len(times)))], 3)

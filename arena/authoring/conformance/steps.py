@@ -1,8 +1,8 @@
-"""The steps of `arena check`, in their order: what the arena says and does, and what it waits for.
+"""The steps of `arena check`, in order: what the arena sends and does, and what it expects.
 
-`STEPS` has them by name: each is a match or two with one perturbation of the wire. A step may
+`STEPS` maps names to steps; most are a match or two with one perturbation of the wire. A step may
 return a line for people about what was done. It raises `StepFailed`, or `StepEnded` with another
-status.
+status. The docstring of a step says what the bot must do.
 """
 
 from __future__ import annotations
@@ -39,24 +39,24 @@ from protocol.vocabulary import Legal, Question, Range, shorten
 
 __all__ = ["STEPS", "PerturbedStep", "many", "reordered", "reversed_keys", "with_more_fields"]
 
-_PLAY_S = 60.0  # a bot that decides within its limits could take an hour
+_PLAY_S = 60.0  # within its limits a bot could take an hour
 _LEGAL_S = 30.0
-_MOST_MATCHES = 60  # played to see a rare shape of `legal`
-_ROUNDS = 10  # of a match of a game without variations
+_MOST_MATCHES = 60  # to see a rare shape of `legal`
+_ROUNDS = 10  # per match of a game without variations
 _AT_ONCE = 64  # matches
-_TABLES_S = 60.0  # a slow bot gets as many matches as it can play in that time
+_TABLES_S = 60.0  # a slow bot gets as many matches as it can play in this time
 _QUESTIONS = 12  # in most short matches
-_REFUSALS = 20  # a random choice of two is the same 20 times once in a million
-_LINGER_S = 0.2  # for a bot that leaves at `over`
+_REFUSALS = 20  # a random choice of two repeats 20 times once in a million
+_LINGER_S = 0.2  # time to notice a bot that leaves at `over`
 _FOREIGN = "Čapek — 李 ♠"
 _FOREIGN_NAME = "Čapek-李"
 _ARRAY_BYTES = 128 * 1024  # the largest array that an arena sends
-_UNUSED = 1_000_000  # match numbers from here on are never played
+_UNUSED = 1_000_000  # matches with numbers from here on are never played
 _END_S = 2.0  # protocol/session.md: the bot ends within 2 seconds
 _PONG_S = 1.0
 _LATE_S = 3.0  # enough for a JVM to start and to try
 _SLOW_QUESTIONS = 2
-_CUTS = 4  # a race in a library may show at one cut in some
+_CUTS = 4  # a race in a library may show only at some cuts
 _NO_CONNECTION = "a bot on stdio has no connection that could be lost"
 
 _SPARE = {"later": {"version": 2, "list": [1, None, "x"]}, "spare": None}
@@ -70,7 +70,7 @@ async def starts(check: CheckSession) -> str:
 
 
 async def hello(check: CheckSession) -> str:
-    """Its first message is a `hello`, with a game that is to be checked."""
+    """The bot's first message is a `hello`, with a game that is to be checked."""
     said = await check.bot.meet()
     if not check.games:
         wanted = " or ".join(check.wanted)
@@ -82,7 +82,7 @@ async def hello(check: CheckSession) -> str:
 
 
 async def encoding(check: CheckSession) -> str:
-    """Numbers in its answers are whole, and it reads what any JSON library reads."""
+    """The bot answers with whole numbers, and reads everything a JSON library can read."""
     bot = check.bot
     for game in check.games:
         await check.play([check.short_match(game)], lenient=True)
@@ -103,7 +103,7 @@ async def encoding(check: CheckSession) -> str:
 
 
 async def unknown_fields(check: CheckSession) -> None:
-    """It ignores fields that it does not know, from `welcome` to `over`."""
+    """The bot ignores unknown fields, from `welcome` to `over`."""
     if check.bot.program is not None:
         await check.fresh()
     for game in check.games:
@@ -112,7 +112,7 @@ async def unknown_fields(check: CheckSession) -> None:
 
 
 async def play(check: CheckSession, game: str) -> str:
-    """It plays rounds by the real rules, against house bots."""
+    """The bot plays rounds by the real rules, against house bots."""
     rules = game_named(game)
     seats = rules.seats
     until = min(check.now + _PLAY_S, check.until)
@@ -135,11 +135,10 @@ async def play(check: CheckSession, game: str) -> str:
 
 
 async def legal(check: CheckSession, game: str) -> str:
-    """It answers every shape that `legal` can have.
+    """The bot answers every shape that `legal` can have.
 
-    Only questions that the real rules bring about are asked: a strategy may know the rules and need
-    not read `legal`. Rare shapes come up by the game's variations: its settings, opponents and
-    first deals.
+    Only questions that arise by the real rules are asked, as a strategy may know the rules and not
+    read `legal`. The game's variations (settings, opponents and first deals) bring up rare shapes.
     """
     rules = game_named(game)
     shapes = rules.vocabulary.legal_shapes
@@ -161,21 +160,21 @@ async def legal(check: CheckSession, game: str) -> str:
         return f"{len(shapes)} shape{'' if len(shapes) == 1 else 's'}"
     names = tuple(shape.name for shape in missing)
     text = f"did not come up in {matches} match{'' if matches == 1 else 'es'}: {', '.join(names)}"
-    if check.now < until:  # the bot's own play may never lead there
+    if check.now < until:  # the bot's own play may never reach the missing shapes
         return text
     text = f"{text}: no time for more"
     raise StepEnded(StepStatus.INCOMPLETE, text, missing=names)
 
 
 async def batch(check: CheckSession) -> str:
-    """It reads frames that hold arrays."""
+    """The bot reads frames that hold arrays."""
     if not check.hello.batch:
         raise StepEnded(StepStatus.SKIPPED, "its `hello` does not say `batch`")
     await check.play([check.short_match()], joined=True)
     first, second = check.short_match(), check.short_match()
     await check.invite([first], joined=True)
     await check.move(first)
-    # The arena can join these two even for a bot with one table.
+    # The arena may send these two in one array even to a bot with one table.
     gone = first.end(Ending.VOID, None, "it ends here")
     await check.invite([second], [gone], joined=True)
     await check.finish(second)
@@ -190,10 +189,10 @@ async def batch(check: CheckSession) -> str:
 
 
 def many(match: CheckMatch) -> list[ArenaMessage]:
-    """Invitations, each with its `over`, that fill one array together with the match's invitation.
+    """Make invitations, each with its `over`, to fill one array with the match's invitation.
 
-    Matches that end before they begin are how a bot with one table can be sent so much at once: by
-    the rules no single message comes near that size.
+    Matches that end before they begin are the only way to send a bot with one table so much at
+    once: by the rules, no single message comes near that size.
     """
     invitation = match.invitation
     nothing = (0,) * len(invitation.seats)
@@ -211,7 +210,7 @@ def many(match: CheckMatch) -> list[ArenaMessage]:
 
 
 async def tables(check: CheckSession) -> str:
-    """It plays several matches at once, of all its games in turn."""
+    """The bot plays several matches at once, of all its games in turn."""
     said = check.hello
     if said.tables < 2:
         raise StepEnded(StepStatus.SKIPPED, "its `hello` does not say `tables`")
@@ -226,7 +225,7 @@ async def tables(check: CheckSession) -> str:
 
 
 async def repeated_question(check: CheckSession) -> None:
-    """It answers a `match` and an `ask` that come again."""
+    """The bot answers a repeated `match` and a repeated `ask`."""
     match = await check.begin_match()
     await check.invite_again(match)
     while ask := await check.ask(match):
@@ -237,13 +236,13 @@ async def repeated_question(check: CheckSession) -> None:
 
 
 async def lost_connection(check: CheckSession) -> None:
-    """It comes back after cuts in the middle of a question, and after one behind its answer."""
+    """The bot reconnects after cuts in the middle of a question, and after one after its answer."""
     bot, forgets = check.bot, Perturbation(Hint.FORGETS)
     match = await check.begin_match()
     more = await check.move(match)
     for _ in range(_CUTS):
         # The question and the end of the connection arrive together: some bots then read the
-        # question and never notice the end.
+        # question but never notice the end.
         with bot.perturbed(Perturbation(delivery=Delivery.AND_CUT)):
             if match.ask is not None:
                 await bot.say(match.ask)
@@ -271,7 +270,7 @@ async def lost_connection(check: CheckSession) -> None:
 
 
 async def lost_session(check: CheckSession) -> None:
-    """It begins a new session after the arena has restarted without the old one."""
+    """The bot begins a new session after the arena has restarted and lost the old one."""
     bot = check.bot
     match = await check.begin_match()
     await check.ask(match)
@@ -286,7 +285,7 @@ async def lost_session(check: CheckSession) -> None:
 
 
 async def fragmented_frame(check: CheckSession) -> None:
-    """It reads messages in three fragments, and answers the pings between them."""
+    """The bot reads messages in three fragments, and answers the pings between them."""
     bot = check.bot
     before = bot.endpoint.pongs
     match = await check.begin_match()
@@ -301,7 +300,7 @@ async def fragmented_frame(check: CheckSession) -> None:
 
 
 async def slow_link(check: CheckSession) -> None:
-    """It reads frames that come late and in small pieces."""
+    """The bot reads frames that come late and in small pieces."""
     match = await check.begin_match()
     for _ in range(_SLOW_QUESTIONS):
         if not await check.move(match):
@@ -312,7 +311,7 @@ async def slow_link(check: CheckSession) -> None:
 
 
 async def refusal(check: CheckSession) -> None:
-    """In practice mode it answers again when an answer was refused."""
+    """In practice mode, the bot answers again when its answer was refused."""
     bot = check.bot
     if not bot.is_practice:
         if bot.program is None:
@@ -326,10 +325,10 @@ async def refusal(check: CheckSession) -> None:
 
 
 async def _refuse(check: CheckSession, match: CheckMatch, ask: Ask) -> None:
-    """Refuse a legal answer until another one comes, if there is another.
+    """Refuse a legal answer until a different one comes, if there is one.
 
-    A bot that picks at random may pick the same answer again, and one that takes the first or the
-    last of `legal` would always do so. Therefore its order changes each time.
+    A bot that picks at random may repeat its answer, and one that takes the first or the last of
+    `legal` would always repeat it. So the order of `legal` changes each time.
     """
     question = ask.question
     refused = await check.value(match)
@@ -346,7 +345,7 @@ async def _refuse(check: CheckSession, match: CheckMatch, ask: Ask) -> None:
 
 
 def reordered(question: Question[Any], value: object, *, first: bool) -> Legal:
-    """The legal answers, with `value` in the first or the last place."""
+    """Return the legal answers with `value` in the first or the last place."""
     legal = question.choices
     if isinstance(legal, Range):
         return legal
@@ -355,13 +354,13 @@ def reordered(question: Question[Any], value: object, *, first: bool) -> Legal:
     except IllegalAnswer:
         return legal
     others = tuple(choice for choice in legal if choice != given)
-    if len(others) == len(legal):  # it is legal, but not listed
+    if len(others) == len(legal):  # `value` is legal, but not listed
         return legal
     return (given, *others) if first else (*others, given)
 
 
 async def over(check: CheckSession) -> None:
-    """It stays connected after every kind of end."""
+    """The bot stays connected after every kind of end of a match."""
     bot, game = check.bot, check.handy
     scores = (0,) * game_named(game).seats
     gone = Termination(Ending.VOID, None, "it was over while you were away")
@@ -375,21 +374,21 @@ async def over(check: CheckSession) -> None:
             seat = (match.seat + 1) % len(scores) if others else None
             ending = match.end(kind if others else Ending.VOID, seat, "stopped")
             await bot.say(ending)
-            await bot.say(ending)  # as after a reconnect
+            await bot.say(ending)  # repeated, as after a reconnect
         await check.settle(_LINGER_S)
     await check.play([check.short_match(game)])
     await check.settle()
 
 
 async def close(check: CheckSession) -> str:
-    """It ends in good order when the arena closes."""
+    """The bot ends in good order when the arena closes."""
     check.bot.end(CLOSE_DONE)
     expected = f"it ends with exit status 0 within {_END_S:.0f} s"
     return await _ending(check.bot, expected, Hint.STAYS, lambda status: status == 0)
 
 
 async def refused_hello(check: CheckSession) -> str:
-    """It ends with another exit status than 0 when its `hello` is refused."""
+    """The bot ends with an exit status other than 0 when its `hello` is refused."""
     bot = check.bot
     await bot.stop()
     await bot.launch()
@@ -403,7 +402,7 @@ async def refused_hello(check: CheckSession) -> str:
 async def _ending(
     bot: BotUnderTest, expected: str, stays: Hint, is_right: Callable[[int | None], bool]
 ) -> str:
-    """How it has ended; raises `StepFailed` if that is wrong, or it has not."""
+    """Return how the bot ended; raises `StepFailed` if it ended wrong or not at all."""
     how = await bot.exited(_END_S)
     if how is None or how == CONNECTED_AGAIN:
         raise bot.failure(expected, how or "it goes on", stays)
@@ -415,7 +414,7 @@ async def _ending(
 
 
 async def late_arena(check: CheckSession) -> str:
-    """It waits for an arena that is not up yet."""
+    """The bot waits for an arena that is not up yet."""
     bot = check.bot
     await bot.stop()
     bot.endpoint.pause()
@@ -434,7 +433,7 @@ async def late_arena(check: CheckSession) -> str:
 
 
 def reversed_keys(message: dict[str, Any]) -> dict[str, Any]:
-    """The message with all keys in the opposite order."""
+    """Return the message with all keys in reverse order."""
 
     def turned(value: Any) -> Any:
         if isinstance(value, dict):
@@ -445,7 +444,7 @@ def reversed_keys(message: dict[str, Any]) -> dict[str, Any]:
 
 
 def with_more_fields(message: dict[str, Any]) -> dict[str, Any]:
-    """The message with unknown fields in every map, except in `legal`, whose maps are answers."""
+    """Return the message with unknown fields in every map, except in `legal`, which has answers."""
 
     def widened(value: Any) -> Any:
         if isinstance(value, dict):
@@ -461,10 +460,10 @@ def with_more_fields(message: dict[str, Any]) -> dict[str, Any]:
 
 
 class PerturbedStep(NamedTuple):
-    """A step: what is done, with the name of a game if it comes for each, and how the wire is.
+    """A step: its coroutine, which takes a game if it runs for each, and its perturbation.
 
-    `on_stdio` is why a bot that speaks in lines skips it, `is_started` whether one that is not
-    started here does.
+    `on_stdio` is why bots that speak in lines skip it. `is_started` says whether only bots that are
+    started here can run it.
     """
 
     run: Callable[..., Awaitable[str | None]]

@@ -1,7 +1,7 @@
-"""The connections of `arena check`: those of an arena, perturbed: slow, fragmented, lost, reworded.
+"""The connections of `arena check`: an arena's, but slow, fragmented, cut or reworded.
 
-A `CheckEndpoint` stands in the place of an arena's gateway. It puts all that happens, on every
-connection, as an `Event` into one queue, in order. `BotUnderTest` makes sense of the events.
+A `CheckEndpoint` replaces an arena's gateway. It puts everything that happens on any connection as
+an `Event` into one queue, in order. `BotUnderTest` interprets the events.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ __all__ = [
 
 _BUFFER_BYTES = 256 * 1024
 _LINK_S = 0.15  # the longest delay that an arena credits to a link
-_PIECE_S = 0.002  # long enough that most reads return a single piece
+_PIECE_S = 0.002  # pause after a piece, so that most reads return a single one
 _MOST_PIECES = 40
 _PING = b"card arena"
 
@@ -59,13 +59,13 @@ class Delivery(Enum):
     AT_ONCE = auto()  # as an arena writes
     FRAGMENTS = auto()  # with a ping between two fragments
     SLOWLY = auto()  # late, and in small pieces
-    AND_CUT = auto()  # the end of the connection comes with it, where the system can do that
+    AND_CUT = auto()  # together with the end of the connection, if the system supports that
 
 
 class Perturbation(NamedTuple):
-    """How the wire differs from an arena's, and the hint for what has no more precise one.
+    """How the wire differs from an arena's; `blame` is the hint if no more precise one fits.
 
-    `dress` changes the form of a message, not what it means; `is_spaced` gives JSON line breaks.
+    `dress` changes the form of a message, not its meaning; `is_spaced` adds line breaks to JSON.
     """
 
     blame: Hint | None = None
@@ -74,7 +74,7 @@ class Perturbation(NamedTuple):
     is_spaced: bool = False
 
     def encoded(self, message: ArenaMessage, encoding: Encoding) -> bytes:
-        """The frame of a message."""
+        """Encode a message as a frame."""
         if self.dress is None:
             return encode(message, encoding)
         dressed = self.dress(msgspec.json.decode(encode(message, Encoding.JSON)))
@@ -100,7 +100,7 @@ class FrameReceived(NamedTuple):
 
 
 class Broke(NamedTuple):
-    """The data is no WebSocket, too large, or a flood."""
+    """The bot's data is not a WebSocket's, too large, or too much at once."""
 
     wire: Wire
     error: ProtocolError
@@ -113,7 +113,7 @@ class Disconnected(NamedTuple):
 
 
 class ProcessEnded(NamedTuple):
-    """A process has ended, or was ended for its memory or processes."""
+    """A process has ended, or was ended for exceeding its limit of memory or processes."""
 
     finding: Finding
 
@@ -122,7 +122,7 @@ Event: TypeAlias = Opened | FrameReceived | Broke | Disconnected | ProcessEnded
 
 
 class CheckSocket(Connection):
-    """A WebSocket that tells its endpoint when it is open, and can write a frame in other ways."""
+    """A WebSocket that reports to its endpoint when it opens, and can write perturbed frames."""
 
     _held: list[bytes] | None = None
 
@@ -151,7 +151,7 @@ class CheckSocket(Connection):
             self._write(Frame(Opcode.CONT, end).serialize(mask=False))
 
     async def _write_slowly(self, frame: bytes) -> None:
-        # Pongs wait: between the pieces of a frame they would become a part of it.
+        # Hold pongs back: written between the pieces of a frame, they would corrupt it.
         self._held = []
         try:
             await _in_pieces(frame, super()._write)
@@ -167,13 +167,13 @@ class CheckSocket(Connection):
             self._held.append(bytes(data))
 
     def _cork(self) -> None:
-        """Let the kernel hold back data until the close, so that both go out together."""
+        """Make the kernel hold back data until the close, so that both go out together."""
         if self._transport is not None and (cork := getattr(socket, "TCP_CORK", None)):
             self._transport.get_extra_info("socket").setsockopt(socket.IPPROTO_TCP, cork, 1)
 
 
 class CheckPipe(Pipe):
-    """Standard input and output of a program, which have no fragments."""
+    """A program's standard input and output; lines cannot be fragmented."""
 
     async def deliver(self, frame: bytes, encoding: Encoding, how: Delivery) -> None:
         if how is Delivery.SLOWLY:
@@ -186,7 +186,7 @@ Line: TypeAlias = CheckSocket | CheckPipe
 
 
 async def _in_pieces(data: bytes, write: Callable[[bytes], None]) -> None:
-    """Write data late, and in small pieces."""
+    """Write data late and in small pieces."""
     await asyncio.sleep(_LINK_S)
     for piece in pieces(data):
         write(piece)
@@ -194,7 +194,7 @@ async def _in_pieces(data: bytes, write: Callable[[bytes], None]) -> None:
 
 
 def pieces(data: bytes) -> Iterator[bytes]:
-    """Data in small pieces, split also within a frame's header and a character of several bytes."""
+    """Split data into small pieces, even within a frame's header and a multi-byte character."""
     size = max(7, -(-len(data) // _MOST_PIECES))
     cuts = {0, 1, 2, *range(2, len(data), size), len(data)}
     wide = next((at for at in reversed(range(len(data))) if data[at] >= 0xC0), None)
@@ -205,20 +205,20 @@ def pieces(data: bytes) -> Iterator[bytes]:
 
 
 def fragments(payload: bytes) -> tuple[bytes, bytes, bytes]:
-    """A payload in three parts; the first ends within a character of several bytes, if it can."""
+    """Split a payload in three; the first part ends within a multi-byte character if possible."""
     first = next((at for at, byte in enumerate(payload) if byte > 127), 0) + 1
     second = (first + len(payload) + 1) // 2
     return payload[:first], payload[first:second], payload[second:]
 
 
 class CheckEndpoint(ConnectionOwner):
-    """Where the bot connects, and the queue of all that happens there; `open` sets `url`.
+    """Accepts the bot's connections, and queues their events; `open` sets `url`.
 
     Attributes:
-        context: of its WebSockets.
+        context: the context of its WebSockets.
         pongs: how many pings were answered.
-        admits: whether a first frame is the bot's; None while every connection is taken for it.
-        strangers: the connections that have not said so yet, of which nothing else is told.
+        admits: tells whether a first frame is the bot's; None while every connection is accepted.
+        strangers: connections without an admitted first frame yet; they cause no events.
     """
 
     def __init__(self, limits: Limits) -> None:
@@ -228,7 +228,7 @@ class CheckEndpoint(ConnectionOwner):
         self.admits: Callable[[bytes, Encoding], bool] | None = None
         self.strangers: set[Wire] = set()
         self._address = "", 0
-        # `BotUnderTest.greet` has the real deadline, and says what is wrong before the cut.
+        # `BotUnderTest.greet` applies the real deadline, and reports the fault before this one.
         self._limits = msgspec.structs.replace(limits, hello_ms=2 * limits.hello_ms)
         self._timers = Timers(asyncio.get_running_loop())
         self._listeners = Listeners()
@@ -237,7 +237,7 @@ class CheckEndpoint(ConnectionOwner):
         self._wires: set[Wire] = set()
 
     async def open(self, host: str, port: int) -> None:
-        """Listen at an address, port 0 for a free one; raises `Unreachable` if it cannot."""
+        """Listen at an address (port 0: any free port); raises `Unreachable` if that fails."""
         port = await self._listeners.open(lambda: CheckSocket(self.context), host, port)
         self._address = host, port
         shown = f"[{host}]" if ":" in host else host
@@ -248,7 +248,7 @@ class CheckEndpoint(ConnectionOwner):
         self._listeners.close()
 
     async def listen_again(self) -> None:
-        """Listen at the same address as before; raises `Unreachable` if it was taken meanwhile."""
+        """Listen at the previous address again; raises `Unreachable` if it is now in use."""
         self._listeners = Listeners()
         await self.open(*self._address)
 
@@ -258,7 +258,7 @@ class CheckEndpoint(ConnectionOwner):
         return lines
 
     async def next_event(self, until: float) -> Event | None:
-        """The next event, or None if there is none `until` then, by the loop's clock in seconds."""
+        """Return the next event, or None if none comes before `until`, on the loop's clock."""
         try:
             async with asyncio.timeout_at(until):
                 return await self.events.get()
@@ -276,7 +276,7 @@ class CheckEndpoint(ConnectionOwner):
         else:
             self.strangers.add(wire)
 
-    # --- what the connections tell: `ConnectionOwner` ---
+    # --- called by the connections: `ConnectionOwner` ---
 
     def connected(self, connection: Wire) -> None:
         self._wires.add(connection)
