@@ -171,6 +171,8 @@ class Vocabulary(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         name: in lower case, with underscores.
         title: the name for people.
         alias: a short name that commands and `decks=` accept too, or the name again.
+        seats: how many seats a match has.
+        settings: the class of its settings, with a default for each.
         opens: the questions and news that may open a round for some seat, which is the first that
             this seat learns of it; each has its number, from 1, in a field `round`.
         closes: the news that ends a round, told once in every round.

@@ -99,7 +99,7 @@ def _columns(cls: Kind) -> Iterator[str]:
 
 
 def _camel(kind: str) -> str:
-    """Camel case: `hand_over` is `handOver`, `_hand_over` is `HandOver`, reserved `pass` is `pass_`."""
+    """Camel case: `handOver` of `hand_over`, `HandOver` of `_hand_over`; `pass_` if reserved."""
     camel = re.sub(r"_(\w)", lambda after: after[1].upper(), kind)
     return f"{camel}_" if camel in _RESERVED else camel
 

@@ -217,7 +217,7 @@ class Tally:
 
     def add(self, cell: Cell, done: float) -> None:
         self.asked[cell] += 1
-        self.done[cell] += done  # a sum of floats is a float
+        self.done[cell] += done  # type: ignore[assignment]  # a sum of floats is a float
 
     def count(self, cell: Cell) -> tuple[int, int]:
         """How often the bot did something, and how often it could have done it."""

@@ -131,7 +131,12 @@ class Purse(msgspec.Struct, frozen=True):
 
 
 class Trial(msgspec.Struct, frozen=True):
-    """How many matches are played for some purpose, and the settings that differ."""
+    """How many matches are played for some purpose, and the settings that differ.
+
+    Attributes:
+        settings: those that are not the defaults.
+        matches: how many are played.
+    """
 
     settings: Mapping[str, object] = {}
     matches: int = 1
@@ -174,7 +179,8 @@ class Choice(msgspec.Struct, frozen=True):
     Attributes:
         setting: its name.
         label: its name on the page.
-        least, most: its bounds for people, who do not play matches of a thousand rounds.
+        least: the least value for people.
+        most: the greatest: people do not play matches of a thousand rounds.
         is_offered: whether it is shown; the bounds hold in any case.
     """
 
@@ -267,6 +273,7 @@ class Game(msgspec.Struct, frozen=True, kw_only=True):
     Functions take the settings first. Fields with a default may be left out.
 
     Attributes:
+        vocabulary: its words, `VOCABULARY` of `protocol/<game>.py`.
         about: the aim of the game, in a few words.
         summary: the rules in a paragraph, for a person who sits down to play.
         rules: the generator.
@@ -278,8 +285,9 @@ class Game(msgspec.Struct, frozen=True, kw_only=True):
         for_people: settings for a match that takes a person some minutes.
         choices: which of these settings a person may choose.
         variations: matches in which every shape of `legal` comes up.
-        cross, demo, bench: what `arena cross`, `arena demo` and benchmarks play by default; for a
-            game without a unit `arena cross` plays many matches.
+        cross: what `arena cross` plays by default: many matches in a game without a unit.
+        demo: what `arena demo` plays.
+        bench: what benchmarks play.
         unit: what is sampled, if it is less than a match.
         is_count: whether scores count units won (G15); they are shown without a sign.
         points: the name of the points beside the scores, if there are any (G14).

@@ -1,7 +1,8 @@
 """Writes all vectors and all that is generated from the types, or with `--check` says what is stale.
 
 `python -m tests.tools.vectors [--check]` goes through the golden transcripts
-(`tests/tools/transcripts.py`), the cards and the matches in `protocol/vectors/`, and then what
+(`tests/tools/transcripts.py`), the cards and the matches in `protocol/vectors/`, the page
+`arena/games/fields.md`, and then what
 `python -m protocol.schema` writes, as the pages show transcripts. Games from outside have no part
 in it: `arena vectors` is for them.
 """
@@ -9,9 +10,13 @@ in it: `arena vectors` is for them.
 from __future__ import annotations
 
 import argparse
+import ast
+import inspect
 import json
+import re
 import sys
 from collections.abc import Iterator
+from importlib import import_module
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -23,6 +28,7 @@ from arena.games.shuffle import Stream, commitment, match_key
 from arena.records.document import MatchDocument, read, sealed
 from arena.records.verify import check
 from protocol.schema import __main__ as schema
+from protocol.schema.docstrings import of_class
 from tests.support.sample_database import play
 from tests.support.scenes import DEALT
 from tests.support.scenes.scene import DealtVector
@@ -30,7 +36,11 @@ from tests.tools import transcripts
 
 __all__ = ["cards", "main", "matches"]
 
-FOLDER = Path(__file__).parents[2] / "protocol" / "vectors"
+ROOT = Path(__file__).parents[2]
+FOLDER = ROOT / "protocol" / "vectors"
+
+_PAGE = ROOT / "arena" / "games" / "fields.md"
+_FIELDS = re.compile(r"^(<!-- fields: (\S+) -->)$.*?^(<!-- end -->)$", re.DOTALL | re.MULTILINE)
 
 _PLAYERS = ("ann", "Zoë", "cem", "dee", "eva", "fay", "gus", "hal", "ida", "jon")
 _STARTED_AT = 1763739440.0  # the first match is a second later
@@ -88,6 +98,27 @@ def matches(kept: bytes) -> bytes:
     return b"".join(line + b"\n" for line in lines)
 
 
+def fields_page(kept: str) -> str:
+    """The page of a game's fields, with its tables as the classes and their docstrings have them."""
+    return _FIELDS.sub(lambda found: f"{found[1]}\n\n{_fields(found[2])}\n\n{found[3]}", kept)
+
+
+def _fields(name: str) -> str:
+    module, _, cls = name.rpartition(".")
+    struct = getattr(import_module(module), cls)
+    words = of_class(struct)
+    rows = ["| field | type | default | what it is |", "|---|---|---|---|"]
+    [made] = ast.parse(inspect.getsource(struct)).body
+    assert isinstance(made, ast.ClassDef)
+    for line in made.body:
+        if isinstance(line, ast.AnnAssign):
+            field, kind = ast.unparse(line.target), ast.unparse(line.annotation)
+            default = "" if line.value is None else f"`{ast.unparse(line.value)}`"
+            cells = (f"`{field}`", f"`{kind}`", default, words.of(field))
+            rows.append(f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |")
+    return "\n".join(rows)
+
+
 def _fits(line: bytes) -> bool:
     document = read(line)
     return isinstance(document, MatchDocument) and not check(document).reasons
@@ -114,14 +145,15 @@ def _match(game: str, number: int) -> bytes:
 
 
 def _stale() -> Iterator[tuple[Path, bytes]]:
-    """The files of cards and matches that are out of date, with what they should hold."""
-    for name, make in (
-        ("cards.json", lambda kept: cards(kept.decode()).encode()),
-        ("matches.jsonl", matches),
+    """The files that are out of date, with what they should hold."""
+    for path, make in (
+        (FOLDER / "cards.json", lambda kept: cards(kept.decode()).encode()),
+        (FOLDER / "matches.jsonl", matches),
+        (_PAGE, lambda kept: fields_page(kept.decode()).encode()),
     ):
-        kept = (FOLDER / name).read_bytes()
+        kept = path.read_bytes()
         if (text := make(kept)) != kept:
-            yield FOLDER / name, text
+            yield path, text
 
 
 def main(words: list[str]) -> int:
