@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Protocol
 
 import msgspec
 
-from arena.referee.transport import Gate
 from protocol.errors import ArenaError
 
 if TYPE_CHECKING:  # commands that only name a bus load none of it
@@ -66,7 +65,7 @@ class AnyLauncher(Protocol):
         """The end of what a bot wrote to stderr; empty once it has ended."""
 
 
-class HostedBot(Gate, Protocol):
+class HostedBot(Protocol):
     """A bot on a host, where a `LaunchedBot` runs here; the host has the gate to its cores.
 
     Attributes:
@@ -90,6 +89,10 @@ class HostedBot(Gate, Protocol):
     def cpu_ms(self) -> float: ...
 
     def waited_ms(self) -> float | None: ...
+
+    def enter(self, who: object, begin: Callable[[], None], used_ms: object = None) -> None: ...
+
+    def leave(self, who: object) -> None: ...
 
 
 class HostOverview(Protocol):
