@@ -1,4 +1,4 @@
 """Competitions on a live arena: configuration, scheduler, stages and the commands of instructors.
 
-It drives the server and the storage, and knows the page by a Protocol alone.
+It drives the server and the storage, and knows the page only as a Protocol.
 """

@@ -1,8 +1,8 @@
 """The commands of an instructor while the arena runs: pause, resume, void, remove and so on.
 
-The instructor's token has been checked before a command gets here. Everything that is done is
-written to the database with who did it and when. A command that cannot be carried out changes
-nothing and is answered with one line.
+The instructor's token is checked before a command gets here. Every act is written to the database,
+with the person and the time. A command that cannot be carried out changes nothing and is answered
+with one line.
 """
 
 from __future__ import annotations
@@ -34,16 +34,16 @@ from protocol.messages import VERSION, Action, Done, Ending, Instruct, Verdict
 
 __all__ = ["AdminCommands"]
 
-_FLUSH_S = 1.0  # a disk takes milliseconds; nobody else is served meanwhile
+_FLUSH_S = 1.0  # a disk takes milliseconds; nobody else is served while a flush waits
 _AWAY = (Ending.ABSENT, Ending.DISCONNECT)
-_PLAYED = (Action.VOID, Action.REMOVE, Action.START)  # they change what is played
+_PLAYED = (Action.VOID, Action.REMOVE, Action.START)  # actions that change what is played
 _DONE = {Action.PAUSE: "paused", Action.RESUME: "resumed", Action.STOP: "stopped"}
 
 
 class AdminCommands:
     """Carries out an instructor's commands on a running arena.
 
-    `wall` is the time of day in Unix seconds; `lines` returns the latest of the arena's log.
+    `wall` returns the time of day in Unix seconds; `lines` returns the latest lines of the log.
     """
 
     def __init__(
@@ -64,7 +64,7 @@ class AdminCommands:
         self._lines = lines
 
     def __call__(self, message: Instruct, who: str) -> Done | Awaitable[Done]:
-        """Carry out a command, now or awaited; after a `UsageError` nothing has changed."""
+        """Carry out a command, now or when awaited; after a `UsageError` nothing has changed."""
         if message.action in _PLAYED or (message.action is Action.UNLIST and message.from_running):
             self._arena.storage.check()
         match message.action:
@@ -104,7 +104,7 @@ class AdminCommands:
                 return self._drain(message, who)
 
     def _done(self, text: str, **more: Any) -> Done:
-        """An answer with the progress of what is on; `more` are further fields of it."""
+        """Make an answer with the progress of all competitions; `more` are further fields."""
         on = tuple(competition.progress for competition in self._arena.competitions)
         return Done(text, on, **more)
 
@@ -127,13 +127,13 @@ class AdminCommands:
             name, form=message.form, matches=message.matches, settings=message.settings
         )
         self._store.acted(self._act(message, who, competition.id, f"started by {who}"))
-        await asyncio.sleep(0)  # then it is among those that are on
+        await asyncio.sleep(0)  # after this, it is among the running competitions
         away = competition.plan.not_there
         without = f"; not there: {', '.join(away)}" if away else ""
         return self._done(f"started: {competition.id}{without}")
 
     async def _import(self, message: Instruct, text: str, who: str) -> Done:
-        # A class takes a while.
+        # In a thread, as a whole class takes a while.
         done = await asyncio.to_thread(lambda: self._roster.take(class_in(text, "roster")))
         await self._arena.read_roster()
         old = done.changed + done.same
@@ -154,13 +154,13 @@ class AdminCommands:
         return self._done(f"{old} is {new} now")
 
     async def _unlist(self, message: Instruct, who: str) -> Done:
-        """Take somebody off the roster and, with `from_running`, out of all that is on."""
+        """Take a person off the roster, and with `from_running` out of running competitions."""
         is_struck = bool(message.from_running)
         name = self._unused(message.bot, is_struck=is_struck)
         if is_struck:
             on = {each.id: each for each in self._on}
             for bot, where in await asyncio.to_thread(self._roster.taking_part, name):
-                if where in on and on[where].is_in(bot):  # else it is out already
+                if where in on and on[where].is_in(bot):  # otherwise it is out already
                     removal = Instruct(VERSION, "", Action.REMOVE, bot=bot)
                     on[where].remove(bot, self._act(removal, who, where, f"removed by {who}"))
         old = await asyncio.to_thread(self._roster.remove, name, who, from_running=is_struck)
@@ -168,8 +168,8 @@ class AdminCommands:
         return self._done(f"{old} is on the roster no longer")
 
     def _unused(self, given: str | None, *, is_struck: bool = False) -> str:
-        """The name on the roster that is given; `UsageError` if something needs it, unless that is
-        struck as well.
+        """Return the given name on the roster; raises `UsageError` if something needs it, unless
+        `is_struck`.
         """
         name = _given(given, "a name on the roster")
         use = None if is_struck else self._arena.here.use_of(name)
@@ -205,7 +205,7 @@ class AdminCommands:
         return f"{done}: {_ids(chosen)}"
 
     def _stop(self, message: Instruct, who: str, chosen: Sequence[Competition]) -> str:
-        """Stop competitions; returns what counts again by that, in words."""
+        """Stop competitions; return in words which matches count again by that."""
         reopened = [each for each in chosen if each.ledger.is_reopened]
         if message.unplayed is None and reopened:
             left = "; ".join(each.unplayed for each in reopened)
@@ -216,7 +216,7 @@ class AdminCommands:
                 f"it was made void, got {_ids(chosen)}"
             )
         if message.unplayed is Unplayed.BEFORE:
-            self._flush()  # what was taken back is read
+            self._flush()  # the matches that were taken back are then read
         text, restored = f"stopped by {who}", list[MatchRow]()
         for competition in chosen:
             unplayed = message.unplayed if competition in reopened else None
@@ -243,18 +243,18 @@ class AdminCommands:
         return self._void_afterwards(message, match, who, text)
 
     def _void_afterwards(self, message: Instruct, match: str, who: str, text: str) -> str:
-        """Void a match of a finished competition, which goes on for it."""
-        self._flush()  # it may have ended just now
+        """Void a match of a finished competition, which then goes on for that match."""
+        self._flush()  # the match may have ended just now
         played = self._store.played(match)
         if not played.counts:
             raise UsageError(f"expected a match that counts, {match} is void already")
         row = self._store.competition(played.competition)
         _check_finished(row)
         act = self._act(message, who, row.id, text)
-        if row.plan.form is Form.LADDER:  # which has no pairings to be played again
+        if row.plan.form is Form.LADDER:  # a ladder has no pairings to play again
             self._store.taken_back(row.id, match, act)
             return f"{match} is void; {row.id}, which is over, is rated without it"
-        # Raises `NotInstalled` before anything is changed.
+        # This raises `NotInstalled` before anything is changed.
         competition = self._arena.competition(self._arena.ledger_of(row))
         again = self._act(message, who, row.id, f"goes on for {match}")
         competition.void(match, act, msgspec.structs.replace(again, what=REOPENED))
@@ -268,7 +268,7 @@ class AdminCommands:
         return f"{match} is void; {row.id} goes on for it"
 
     async def _list_away(self, message: Instruct, since: float) -> Done:
-        """List the verdicts of a time on bots that were away, and which can be taken back."""
+        """List the verdicts of a period on absent bots, and whether they can be taken back."""
         until = self._wall() if message.until is None else message.until
 
         def read() -> list[tuple[float, Verdict, MatchRow]]:
@@ -312,7 +312,7 @@ class AdminCommands:
                     refusal=refusal(match),
                 )
             )
-            await asyncio.sleep(0)  # a large schedule is looked at for each
+            await asyncio.sleep(0)  # let others run, as each check may run a large schedule
         text = f"{len(verdicts)} verdict{'s' * (len(verdicts) != 1)} of that time"
         return self._done(text, verdicts=tuple(verdicts))
 
@@ -343,13 +343,13 @@ class AdminCommands:
         return self._done(f"{name} is removed from {_ids(chosen)}")
 
     def _over(self, text: str | None) -> CompetitionRow | None:
-        """The competition that `text` names, if it is over; one that is on comes first."""
+        """Return the competition named `text` if it is over; running ones have precedence."""
         on = self._arena.competitions
         if text is None or any(text in (each.id, each.plan.run) for each in on):
             return None
         try:
             row = self._store.find(text)
-        except UsageError:  # `_chosen` says what there is
+        except UsageError:  # `_chosen` then says what there is
             return None
         return row if row.state.is_over else None
 
@@ -374,13 +374,13 @@ class AdminCommands:
             return bot
 
         await self._store.flushed()
-        bot = await asyncio.to_thread(spelling)  # reads all of its results
+        bot = await asyncio.to_thread(spelling)  # in a thread, as it reads all results
         respelled = msgspec.structs.replace(message, bot=bot)
         self._store.acted(self._act(respelled, who, over.id, f"removed by {who}"))
         return self._done(f"{bot} is removed from {over.id}, which is over")
 
     def _flush(self) -> None:
-        """Wait until all is in the database, but not for long, as matches wait meanwhile."""
+        """Wait until everything is in the database, but not for long, as matches wait for it."""
         try:
             self._store.flush(_FLUSH_S)
         except TimeoutError:
@@ -390,11 +390,11 @@ class AdminCommands:
 
     @property
     def _on(self) -> Sequence[Competition]:
-        """The competitions that are on; the host has one for a moment after its end."""
+        """The running competitions; after its end, one stays in the arena's list for a moment."""
         return [each for each in self._arena.competitions if not each.is_over]
 
     def _chosen(self, text: str | None) -> Sequence[Competition]:
-        """The competitions of that id or name, or all of them without one."""
+        """Return the running competitions with that id or name, or all of them for None."""
         on = self._on
         chosen = [each for each in on if text is None or text in (each.id, each.plan.run)]
         if text is not None and not chosen and "-" in text:  # the beginning of an id
@@ -424,7 +424,7 @@ def _given(value: str | None, what: str) -> str:
 
 
 def _check_finished(row: CompetitionRow) -> None:
-    """Raise `UsageError` unless a competition that is over can go on."""
+    """Raise `UsageError` if a competition that is over cannot go on."""
     if row.state is not CompetitionState.FINISHED:
         raise UsageError(
             "expected a match of a competition that goes on or is finished, "
@@ -433,7 +433,7 @@ def _check_finished(row: CompetitionRow) -> None:
 
 
 def _restored(match: MatchRow) -> str:
-    """A match that counts again, and who is out by it."""
+    """Name a match that counts again, and who is out by it."""
     out = ", ".join(match.players[seat] for seat in match.result.out)
     return f"{match.id}{f' ({out} is out by {match.result.termination.kind.value})' if out else ''}"
 

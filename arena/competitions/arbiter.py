@@ -1,10 +1,10 @@
-"""The arbiter of a competition: opens its matches, records their results, and rules on forfeits.
+"""The arbiter of a competition opens its matches, records their results, and rules on forfeits.
 
-The stages say when a match is opened (`stage_runner.py`, `ladder_runner.py`). The arbiter carries
+The stages decide when a match is opened (`stage_runner.py`, `ladder_runner.py`). The arbiter passes
 pairings to the referee and results to the ledger, and knows who may play and who is away. A match
 that needs processes waits for its seats (`seating.py`). The referee rules in matches. The arbiter
-rules where there is no match: a bot that is absent, cannot be started, or has offended between
-matches, loses by forfeit (J2).
+rules where there is no match: a bot loses by forfeit if it is absent, cannot be started, or has
+offended between matches (J2).
 """
 
 from __future__ import annotations
@@ -50,10 +50,10 @@ class EndedMatch(msgspec.Struct, frozen=True):
     """How the match of a pairing has ended.
 
     Attributes:
-        id: empty if it was never opened: then there is nothing to record.
-        verdict: on who has ended it by an offence; None if nobody has.
+        id: empty if the match was never opened; then there is nothing to record.
+        verdict: on the bot that ended it by an offence; None if no bot did.
         others: on further bots that are out by it.
-        lasted_s: how long it was played.
+        lasted_s: how long it was played, in seconds.
     """
 
     id: str
@@ -65,7 +65,7 @@ class EndedMatch(msgspec.Struct, frozen=True):
 
     @property
     def is_fault(self) -> bool:
-        """Whether it is void by the arena, a host, or bots that were away (J5, J9)."""
+        """Whether it is void because of the arena, a host, or bots that were away (J5, J9)."""
         return self.result.termination.text.endswith(UNCOUNTED)
 
 
@@ -75,15 +75,15 @@ OnMatchOver: TypeAlias = Callable[[EndedMatch], None]
 class Arbiter:
     """The matches of one competition.
 
-    It begins with a pause if it was interrupted in one. If it is not attended, a match that is void
-    three times ends it, as there is no instructor to ask (J5). If it `is_resumed`, an earlier arena
-    has begun it. `wall` is the time of day in Unix seconds. Without `submitted` no submissions are
-    taken.
+    It begins paused if it was interrupted in a pause. If it is not attended, a match that is void
+    three times ends it, as there is no instructor to ask (J5). `is_resumed` means that an earlier
+    arena began it. `wall` returns the time of day in Unix seconds. Without `submitted`, the arena
+    takes no submissions.
 
     Attributes:
         is_paused: whether the instructor has paused it.
-        is_held: whether the arena opens nothing, as results do not reach the disk.
-        bots: who may play in it.
+        is_held: whether no match is opened because results do not reach the disk.
+        bots: the bots that may play in it.
         findings: offences between matches; each costs its bot the next match.
     """
 
@@ -118,13 +118,13 @@ class Arbiter:
         self.workload = Workload(self._rules.decisions(self._settings))
         self._loop = asyncio.get_running_loop()
         self._began_at = self._loop.time()
-        # Why bots are away, as far as that was known when it was noticed.
+        # Why bots are away, as far as it was known when they left.
         self._restarted = (
             ": it has not played since the arena was started again at "
             f"{time_of(self.wall(), '%H:%M:%S')}"
         )
         self._causes = dict.fromkeys(self.plan.players if is_resumed else (), self._restarted)
-        # By number of the pairing: what is played, and what waits for its seats.
+        # By number of the pairing: matches that are played, and those that wait for their seats.
         self._tables: dict[int, LiveMatch] = {}
         self._wanted: dict[int, WantedSeats] = {}
         self._excused: set[str] = set()  # house bots whose offence made a match void
@@ -132,31 +132,31 @@ class Arbiter:
 
     @property
     def tables(self) -> tuple[LiveMatch, ...]:
-        """The matches that are played."""
+        """The matches that are being played."""
         return tuple(self._tables.values())
 
     @property
     def is_halted(self) -> bool:
-        """Whether no match may be opened, and nobody is absent."""
+        """Whether no match may be opened; then no bot can be absent either."""
         return self.is_paused or self.is_held
 
     @property
     def playing(self) -> int:
-        """How many matches are played, with those that wait for their seats."""
+        """How many matches are being played or wait for their seats."""
         return len(self._tables) + len(self._wanted)
 
     @property
     def decisions(self) -> Iterator[int]:
-        """How many decisions have been made in each match that is being played."""
+        """The number of decisions so far in each match that is being played."""
         return (table.decisions for table in self._tables.values())
 
     def awaited(self, name: str) -> float:
-        """How many seconds the matches of a bot wait that is away; a house bot is started again.
+        """Return how many seconds the matches of an absent bot wait; restart a house bot.
 
-        That of a bot which was lost in a match, or is silent, begins when its time for that is over
-        (J9): else it would be chance whether other matches of its wait. Of a bot that has not come
-        back to an arena which was started again, nobody knows whether it is silent. What is played
-        again after the end waits for ever, as nobody had to stay for it (K5).
+        For a bot that was lost in a match or is silent, they begin when its time for that is over
+        (J9). Otherwise it would be chance whether its other matches wait. After a restart of the
+        arena, a bot that has not come back gets that time too, as it may be silent. Matches that
+        are played again after the end wait for ever, as nobody had to stay for them (K5).
         """
         if name not in self.plan.house:
             player = self.gateway.players.get(name)
@@ -177,7 +177,7 @@ class Arbiter:
         return max(self.plan.wait_s, WAIT_S)
 
     async def launch_house_bots(self, pairings: Sequence[Pairing]) -> None:
-        """Start the house bots of unplayed pairings, or raise `ArenaError` if one cannot start."""
+        """Start the house bots of unplayed pairings; raises `ArenaError` if one cannot start."""
         for pairing in pairings:
             for name in pairing.players:
                 if name in self.plan.house and self.ledger.known(pairing) is None:
@@ -186,13 +186,13 @@ class Arbiter:
     # --- matches ---
 
     def open(self, pairing: Pairing, on_over: OnMatchOver) -> None:
-        """Open a pairing's match, at once or when its seats are there."""
+        """Open a pairing's match, at once or when its seats are free."""
         names, game = pairing.players, self.plan.game
         for name in names:
             self._causes.pop(name, None)
         bots = [SeatBot(name, self.bots.submission(name), game) for name in names]
         versions = self.bots.versions(names)
-        if self.plan.form is Form.LADDER:  # whose players are not known when it begins
+        if self.plan.form is Form.LADDER:  # its players are not known when it begins
             for bot, version in zip(bots, versions or names, strict=True):
                 self.gateway.players.spellings.add(bot.name)
                 if bot.submission is not None and version:
@@ -210,7 +210,7 @@ class Arbiter:
         versions: Sequence[str],
         on_over: OnMatchOver,
     ) -> None:
-        """Open a match as soon as its seats are there."""
+        """Open a match as soon as its seats are free."""
         match = self._new_id(pairing)
         here = [bot.name for bot in bots if bot.submission is None]
 
@@ -239,7 +239,7 @@ class Arbiter:
         self._seating.want(wanted)
 
     def cancel(self, pairing: Pairing, why: str) -> None:
-        """End the match of a pairing as void, if it is open."""
+        """Void the match of a pairing, if it is open."""
         table = self._tables.get(pairing.number)
         if table is not None:
             self.gateway.referee.void(table, why)
@@ -247,20 +247,20 @@ class Arbiter:
             self._seating.fail(self._wanted[pairing.number], why)
 
     def void_all(self, why: str) -> None:
-        """End all matches as void."""
+        """Void all matches."""
         for table in self.tables:
             self.gateway.referee.void(table, why)
         self.withdraw(why)
 
     def withdraw(self, why: str, only: Callable[[WantedSeats], bool] = lambda wanted: True) -> None:
-        """Open none of the matches that wait for their seats; their pairings wait again."""
+        """Cancel the matches that wait for their seats; their pairings wait again."""
         for number, wanted in tuple(self._wanted.items()):
-            # What came of one before may have given this one back, and opened its pairing anew.
+            # Failing an earlier one may have given this one back and opened its pairing anew.
             if self._wanted.get(number) is wanted and only(wanted):
                 self._seating.fail(wanted, why)
 
     def withdraw_replaced(self) -> None:
-        """Open no match of a version that is not in play any more."""
+        """Cancel waiting matches of versions that are no longer in play."""
         self.withdraw(
             "another version is in play",
             lambda wanted: any(
@@ -269,9 +269,9 @@ class Arbiter:
         )
 
     def removed(self, name: str, finding: Finding) -> None:
-        """End the matches of a bot that the instructor has removed: one by that, the others void.
+        """End the matches of a removed bot: one by its removal, the others as void.
 
-        A bot that is out plays no more (J3), so only one of its matches may say so.
+        A bot that is out plays no more (J3), so only one match can put it out.
         """
         playing = [table for table in self.tables if name in table.names]
         players = (table.chairs[table.names.index(name)].player for table in playing)
@@ -287,7 +287,7 @@ class Arbiter:
         on_over: OnMatchOver,
         wanted: WantedSeats | None,
     ) -> None:
-        """Open a match whose seats are all there."""
+        """Open a match whose seats are all taken."""
         try:
             table = self.gateway.referee.open(
                 self._rules,
@@ -310,11 +310,11 @@ class Arbiter:
         self._tables[pairing.number] = table
 
     def _new_id(self, pairing: Pairing) -> str:
-        """An id for a match that the referee does not open."""
+        """Make an id for a match that the referee does not open."""
         return f"{self.ledger.id}-{pairing.number}-{secrets.token_hex(2)}"
 
     def note(self, pairing: Pairing, ended: EndedMatch) -> Result:
-        """Record a match that has ended, if it was opened; its result without the record."""
+        """Record an ended match if it was opened; return its result without the record."""
         result = ended.result
         if not ended.id:
             return Result(result.scores, result.points, result.termination)
@@ -333,12 +333,12 @@ class Arbiter:
         if left is None:
             self.ledger.acted(self._flag(text))
         else:
-            self.ledger.flag(self._flag(text))  # an arena that was stopped may have done so
+            self.ledger.flag(self._flag(text))  # once only: an earlier arena may have done it
         look = "see the log, then" if left is None else "to have it played again,"
         self.tell(f"{text} and waits for the instructor: {look} `arena resume {self.ledger.id}`")
 
     def flag_left(self, pairing: Pairing) -> None:
-        """Tell the instructor if bots left a match of a ladder again (J9). Nothing waits for it."""
+        """Tell the instructor if bots left a ladder's match again (J9); nothing waits for that."""
         text = self.ledger.left_again(pairing)
         if text is not None and self.ledger.flag(self._flag(text)):
             self.tell(text)
@@ -346,7 +346,7 @@ class Arbiter:
     # --- rulings ---
 
     def is_excused(self, name: str) -> bool:
-        """Whether a house bot's offence has already made its match void; true once per offence."""
+        """Return whether a house bot's offence has voided its match; True once per offence."""
         is_excused = name in self._excused
         self._excused.discard(name)
         return is_excused
@@ -355,7 +355,7 @@ class Arbiter:
         """Rule that a bot forfeits its match, as it is absent or has offended before (J2).
 
         The bots in the seats `also` do not come either, and are out as well. A house bot never
-        forfeits: the match is void.
+        forfeits: the match is void instead.
         """
         name = pairing.players[seat]
         also = tuple(late for late in also if pairing.players[late] not in self.plan.house)
@@ -369,7 +369,7 @@ class Arbiter:
         result = self._note(pairing, ended)
         for verdict in () if ended.verdict is None else (ended.verdict, *ended.others):
             if not self.bots.is_out(verdict.bot):
-                self.findings.pop(verdict.bot, None)  # it has paid for that
+                self.findings.pop(verdict.bot, None)  # this forfeit was the price of its offence
             self.listener.verdict_given(verdict)
         return result
 
@@ -381,7 +381,7 @@ class Arbiter:
         finding: Finding,
         versions: Sequence[str],
     ) -> EndedMatch:
-        """A match that ends by a finding before it is opened; a house bot makes it void (J5)."""
+        """End a match by a finding before it is opened; void if by a house bot (J5)."""
         match = MatchState(
             self._rules,
             self._settings,
@@ -440,12 +440,12 @@ class Arbiter:
         if wanted is not None:
             self._seating.give_back(wanted, table.id)
         for player in (chair.player for chair in table.chairs):
-            if player.loss is not None:  # its session may be over in a moment
+            if player.loss is not None:  # note it now, as the session may be over in a moment
                 self._causes[player.name] = self._cause(player)
         seat = result.termination.seat
         # An offence of a house bot in a final's free seat is a fault of the arena (J5).
         if seat is not None and pairing.players[seat] in self.plan.house:
-            if not is_process(table.chairs[seat].player.name):  # else the one here is well
+            if not is_process(table.chairs[seat].player.name):  # a pool's process, not the bot here
                 self._excused.add(pairing.players[seat])
             void = Termination(Ending.VOID, None, FAULT)
             record = msgspec.structs.replace(result.record, termination=void)
@@ -477,7 +477,7 @@ class Arbiter:
         )
 
     def _cause(self, player: BotSession) -> str:
-        """Why a bot that was here does not come, as far as that is known."""
+        """Return why a bot that was here does not come, as far as that is known."""
         if player.loss is not None:
             table = f" in match {player.loss.match}" if player.loss.match else ""
             lost_at = self.wall() - (self._loop.time() - player.loss.since)
@@ -488,7 +488,7 @@ class Arbiter:
         return ""
 
     def _verdict(self, match: str, pairing: Pairing, seat: int, finding: Finding) -> Verdict:
-        """The verdict on a bot whose match ends before it was asked anything (J2, J4)."""
+        """Make the verdict on a bot whose match ends before it was asked anything (J2, J4)."""
         limits, name = self.plan.limits, pairing.players[seat]
         event = finding.event or f"{match}.{seat}"
         return Verdict(
@@ -511,7 +511,7 @@ class Arbiter:
         )
 
     def _flag(self, text: str, match: str | None = None, bot: str | None = None) -> Act:
-        """A note in the database of what the instructor should look at."""
+        """Make an act that asks the instructor to look at something."""
         return Act(
             competition=self.ledger.id,
             at=self.wall(),

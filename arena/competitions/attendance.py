@@ -1,4 +1,4 @@
-"""Which bots have come to a run, whether it starts, and what people are told while it waits (K5).
+"""Decides which bots have come to a run and whether it starts, and reports while it waits (K5).
 
 Pure: the connected bots, the versions in play, the roster and the time are arguments.
 """
@@ -20,7 +20,7 @@ __all__ = ["SHOWN", "Attendance", "MissingVersions", "Upcoming", "Wait", "attend
 
 
 class MissingVersions(msgspec.Struct, frozen=True):
-    """How many bots of a run may still be handed in, if they take longer than the time left."""
+    """How many of a run's bots have no version yet, if checking them would take too long."""
 
     count: int
     needed_s: float
@@ -29,12 +29,12 @@ class MissingVersions(msgspec.Struct, frozen=True):
 class Upcoming(msgspec.Struct, frozen=True):
     """A run that is to be played, at its time, or with `null` as soon as enough bots are there.
 
-    To a run that waits now `come` of the `expected` bots have come, and it starts with `least` of
-    them; its `own` house bots are counted in neither. Once enough are there it starts by
-    `starts_by`, and sooner if nobody else comes. `missing` are some of the bots of the roster, or
-    of the named ones, that have not come. At `until` the run is skipped. Of those that have come,
-    `submitted` play by their submissions, `null` where none are taken; it waits for the check of
-    what the `undecided` owners handed in before its time.
+    If it is waiting now, `come` of the `expected` bots have come, and it starts with `least` of
+    them; its `own` house bots are in neither number. Once enough are there, it starts by
+    `starts_by`, or sooner if nobody else comes. `missing` are some of the roster's bots, or of the
+    named ones, that have not come. At `until` the run is skipped. `submitted` of those that have
+    come play by their submissions; it is `null` if the run takes none. The run waits for the check
+    of submissions that the `undecided` owners handed in before its time.
     """
 
     run: str
@@ -55,16 +55,16 @@ class Upcoming(msgspec.Struct, frozen=True):
 
 SHOWN = 8  # names of missing bots in a line
 _LISTED = 100  # names of missing bots, or of owners, in the lobby's document
-_SAY_S = 10.0  # between two lines about who is missing
+_SAY_S = 10.0  # between two lines about missing bots
 
 
 class Attendance(msgspec.Struct, frozen=True):
-    """Who has come to a run, and whether it can start (K5).
+    """The bots that have come to a run, and whether it can start (K5).
 
     Attributes:
-        players: who takes part if it starts now, by the names under which they are here.
-        submitted: those of the players that play by their submissions.
-        missing: names of the roster, or named by the run, that have not come.
+        players: the bots that take part if it starts now, by their names here.
+        submitted: the players that play by their submissions.
+        missing: names on the roster, or named by the run, that have not come.
     """
 
     run: PlannedRun
@@ -75,7 +75,7 @@ class Attendance(msgspec.Struct, frozen=True):
 
     @property
     def here(self) -> str:
-        """How many have come, of how many if that is known, and by what."""
+        """How many have come, out of how many if known, and in which way."""
         of = f" of {self.come + len(self.missing)}" if self.missing else ""
         if self.run.take is Take.SUBMITTED:
             return f"{self.come}{of} submitted"
@@ -92,15 +92,15 @@ class Attendance(msgspec.Struct, frozen=True):
     def least(self) -> int:
         """How many must have come before it starts.
 
-        The run says how many, its own house bots among them. If it does not, it starts
+        The run may say how many; its own house bots are included in that. Otherwise it starts
 
-        - of the roster, or of named bots that are to be submitted, and without a time with
-          everybody, but a ladder is open for those who come later;
-        - with other named bots and without a time with one of them, as their matches wait for the
-          others;
-        - otherwise with as many as the game has seats.
+        - with everybody, if it has no time and takes the roster, or named bots that submit; but a
+          ladder starts earlier, as it is open for latecomers;
+        - with one bot, if it has no time and takes other named bots, as their matches wait for the
+          rest;
+        - in all other cases, with as many as the game has seats.
 
-        At least one of the roster or of the named bots must be there, and as many of the roster as
+        At least one of the roster or of the named bots must be there, and of the roster as many as
         the form needs.
         """
         run, expected = self.run, self.come + len(self.missing)
@@ -120,9 +120,9 @@ class Attendance(msgspec.Struct, frozen=True):
         return self.come >= self.least
 
     def out_of_reach(self, closed: str) -> str:
-        """Why as many as it needs cannot come any more; empty while they can.
+        """Return why not enough bots can come any more; empty while they can.
 
-        `closed` says why nothing can be handed in any more.
+        `closed` is the reason why nothing can be submitted any more.
         """
         on_roster = self.come + len(self.missing)
         if self.run.who is Participants.ROSTER and 0 < on_roster < self.least:
@@ -140,14 +140,14 @@ class Attendance(msgspec.Struct, frozen=True):
 def attendance(
     run: PlannedRun, here: Sequence[str], roster: Sequence[str], versions: Collection[str] = ()
 ) -> Attendance:
-    """Which of the bots that are to play a run have come to it (K5).
+    """Find which of the bots of a run have come to it (K5).
 
-    A bot whose owner has a version in play has come if the run takes submissions; where it takes
-    either, a connected bot of its owner's comes first, be it `ann` or `ann/two`. Where the run has
-    a list of names, `ann/two` stands for `ann`; else it is a bot of its own.
+    If the run takes submissions, a bot whose owner has a version in play has come. If it takes
+    either, a connected bot of the owner, `ann` or `ann/two`, has precedence. If the run has a list
+    of names, `ann/two` stands for `ann`; otherwise it is a bot of its own.
 
-    `here` are the connected bots that play its game, `roster` are all names on the roster,
-    `versions` the owners of versions that are in play in it.
+    `here` are the connected bots that play its game, `roster` are all names on the roster, and
+    `versions` are the owners of versions that are in play in it.
     """
     if run.take is Take.CONNECTED:
         versions = ()
@@ -169,11 +169,11 @@ def attendance(
 
 
 def _came(here: Sequence[str], names: Sequence[str]) -> dict[str, str]:
-    """The bot that has come for each of these names, by name.
+    """Return the bot that has come for each of these names, by name.
 
     It is the bot of that name, or one whose name looks like it, or the first one below it, as
-    `ann/two` is below `ann`. A bot stands for one name at most, and for its own if that is among
-    them.
+    `ann/two` is below `ann`. A bot stands for at most one name; if its own name is among them, for
+    that.
     """
     known = set(names)
     likes: dict[str, list[str]] = {}
@@ -182,7 +182,7 @@ def _came(here: Sequence[str], names: Sequence[str]) -> dict[str, str]:
     came = {name: name for name in here if name in known}
 
     def stands(bot: str, spelling: str) -> bool:
-        """Have a bot stand for a name that looks like `spelling`, if one is left."""
+        """Let a bot stand for a name that looks like `spelling`, if there is one left."""
         similar = [spelling] if spelling in known else likes.get(alike(spelling), [])
         name = next((name for name in similar if name not in came), None)
         if name is not None:
@@ -202,10 +202,10 @@ class Wait:
     Attributes:
         moment: when it was due; None if it has no time.
         end: until when it waits; None without a time.
-        came: who has come, at the last look.
-        starts_by: when it starts at the latest, once enough have come; None until then.
+        came: the attendance at the last look.
+        starts_by: when it starts at the latest; None until enough have come.
         undecided: the owners of submissions that arrived in time and are not checked yet.
-        closed: why nothing can be handed in any more; empty while something can.
+        closed: why nothing can be submitted any more; empty while something can.
     """
 
     def __init__(self, run: PlannedRun, moment: datetime | None) -> None:
@@ -241,7 +241,7 @@ class Wait:
         return self.end is not None and now >= self.end
 
     def left_s(self, now: datetime) -> float:
-        """How many seconds to wait at most until `line` or `is_over` may have changed."""
+        """Return the most seconds to wait until `line` or `is_over` may have changed."""
         if self.moment is None or self.end is None:
             return _SAY_S
         passed_s = (now - self.moment).total_seconds()
@@ -249,7 +249,7 @@ class Wait:
 
     @property
     def text(self) -> str:
-        """Whom it waits for, in a line."""
+        """A line on the bots that it waits for."""
         run, came, until = self.came.run, self.came, ""
         if run.at is not None and self.end is not None:
             # Summer time may begin or end between `moment` and then.
@@ -273,10 +273,10 @@ class Wait:
         return f"{run.name} waits{until}: {came.here}, it starts {starts}{missing}"
 
     def line(self, now: datetime) -> str:
-        """The `text`, if it should be told now, else an empty string.
+        """Return `text` if it should be told now, else an empty string.
 
-        A run with a time has its line every minute. A run without one has its line when it begins
-        to wait, and whenever other bots are missing.
+        A run with a time has its line every minute. A run without a time has it when it begins to
+        wait, and whenever the missing bots change.
         """
         news = (*self.came.missing, *self.undecided)
         if self.moment is not None:

@@ -1,10 +1,10 @@
-"""The bots that an arena has launched, as processes with names.
+"""Supervises the bots that an arena has launched, as processes with names.
 
-Each gets a token of its own, has `start_ms` of CPU time to say `hello`, and leaves nothing behind
-when it has ended. What it plays and what an offence costs it is decided elsewhere.
+Each bot gets a token of its own, has `start_ms` of CPU time to say `hello`, and leaves nothing
+behind when it ends. Other modules decide what it plays and what an offence costs it.
 
-The processes of a pool (`process_name`) take no name that a bot could have. Those of submissions
-have no tokens, as they are known by their pipes.
+The processes of a pool (`process_name`) use names that no bot can have. Processes of submissions
+have no tokens, as their pipes identify them.
 """
 
 from __future__ import annotations
@@ -38,17 +38,17 @@ from protocol.messages import Ending, Limits, Mechanism
 
 __all__ = ["BotSupervisor", "SupervisedBot", "program_of"]
 
-_LEAST_LOOK_S = 0.05  # between two looks at a bot that starts
+_LEAST_LOOK_S = 0.05  # between two checks of a bot that is starting
 _CORES = os.cpu_count() or 1
 _DISMISSED = "nobody needs it any more"
-_STDERR_BYTES = 64 * 1024  # of a match, its end
+_STDERR_BYTES = 64 * 1024  # the end of stderr that is kept for a match
 
 OnOffence: TypeAlias = Callable[[str, Finding], None]
 StartedBot: TypeAlias = LaunchedBot | HostedBot
 
 
 def program_of(bot: RelaunchSpec) -> Program:
-    """The program of a bot that is no house bot."""
+    """Return the program of a bot that is not a house bot."""
     folder = None if bot.folder is None else Path(bot.folder)
     return Program(bot.words, stdio=bot.stdio, folder=folder)
 
@@ -57,8 +57,8 @@ class SupervisedBot:
     """A launched bot, from before its process starts until after its end.
 
     Attributes:
-        finding: why it ended or is ended, if not on purpose; the first cause counts.
-        lost: that its host was lost, in words; empty if not.
+        finding: why it ended or is being ended, if not on purpose; the first cause counts.
+        lost: a text if its host was lost; else empty.
         gone: done when its processes have ended.
     """
 
@@ -85,7 +85,7 @@ class SupervisedBot:
         return self.launched is None or self.launched.is_metered
 
     def attach(self, session: BotSession, gate: ComputeGate) -> None:
-        """Have the questions of its session wait for a core: at this gate, or on its host."""
+        """Let the questions of its session wait for a core: at this gate, or on its host."""
         if isinstance(self.launched, LaunchedBot):
             session.gate = BotGate(gate, self.launched, self._loop.time)
         elif self.launched is not None:
@@ -106,19 +106,19 @@ class SupervisedBot:
         return 0.0 if self.launched is None else self.launched.waited_ms()
 
     def tail(self) -> str:
-        """The last of what it wrote to stderr."""
+        """Return the end of its stderr."""
         return self.launcher.tail(self._name)
 
     @property
     def first_look_s(self) -> float:
-        """For how long after its launch nothing can be wrong with its start."""
+        """The seconds after its launch in which its start cannot have failed yet."""
         return max(_LEAST_LOOK_S, self._limits.start_ms / 1000 / _CORES)
 
     def start_left_s(self, on_wall_s: float) -> tuple[float, str]:
-        """When to look at its start again, and why it has failed if that is not later.
+        """Return the seconds until the next check of its start, and why it has failed if negative.
 
-        `on_wall_s` is how long ago it was launched. It is charged CPU time, and the cap on the wall
-        grows by the time for which it had no core, as in a match (J7).
+        `on_wall_s` is how long ago it was launched. It is charged CPU time. The cap on wall-clock
+        time grows by the time for which it had no core, as in a match (J7).
         """
         self._core_wait.look(self.waited_ms() or 0.0, on_wall_s)
         cap_ms = start_cap_ms(self._limits) + self._core_wait.total_ms
@@ -130,7 +130,7 @@ class SupervisedBot:
         cpu_left_s = (self._limits.start_ms - self.cpu_ms()) / 1000
         if cpu_left_s < 0:
             return cpu_left_s, f"within {self._limits.start_ms:,} ms of CPU"
-        # With all cores at work it uses the time that is left so many times as fast.
+        # If it uses all cores, its remaining CPU time passes this many times as fast.
         return max(_LEAST_LOOK_S, min(wall_left_s, cpu_left_s / _CORES)), ""
 
 
@@ -138,15 +138,15 @@ class BotSupervisor:
     """Launches bots, waits until they connect, and stops them.
 
     Args:
-        hidden: the arena's files, which they must not see.
+        hidden: the arena's files, which bots must not see.
         url: returns the address of the arena for bots on this machine.
         on_offence: called when a bot does not say hello in time, or its process ends before it has
             connected or after it has left.
         on_change: called when a process has ended.
 
     Attributes:
-        ended: why each bot ended that was not stopped on purpose, by name.
-        is_closing: whether the arena closes: then it is no news if a process ends.
+        ended: by name, why each bot ended that was not stopped on purpose.
+        is_closing: whether the arena is closing; then the end of a process is not reported.
     """
 
     def __init__(
@@ -170,7 +170,7 @@ class BotSupervisor:
         self._on_change = on_change
         self._launcher = Launcher(limits, hidden, self.found)
         self._ours: dict[str, SupervisedBot] = {}
-        self._specs: dict[str, RelaunchSpec] = {}  # also of those that have ended
+        self._specs: dict[str, RelaunchSpec] = {}  # also of bots that have ended
         self._stopping = BackgroundTasks()
         self._processes = itertools.count(1)
         self.is_closing = False
@@ -180,11 +180,11 @@ class BotSupervisor:
         return name in self._ours
 
     def __iter__(self) -> Iterator[str]:
-        """The names, without those of processes of submissions."""
+        """Yield the names of the bots, without processes of pools."""
         return (name for name in self._ours if not is_process(name))
 
     def relaunch_specs(self, names: Sequence[str]) -> tuple[RelaunchSpec, ...]:
-        """How the bots of these names that were launched can be launched again."""
+        """Return how to launch these bots again, for those that were launched here."""
         return tuple(self._specs[name] for name in names if name in self._ours)
 
     async def launch(
@@ -199,18 +199,18 @@ class BotSupervisor:
     async def launch_program(self, program: Program, name: str) -> None:
         """Start a bot's program, as a process that connects or speaks over its pipes.
 
-        It is called `name` whatever it calls itself. If it ends by itself, `ended` says how.
+        The bot is called `name`, whatever it calls itself. If it ends by itself, `ended` says why.
 
         Raises:
-            UsageError: the program cannot be shown what it names.
-            ArenaError: the name is taken, or it cannot be started on this machine.
+            UsageError: the program names files that it cannot be shown.
+            ArenaError: the name is taken, or the program cannot be started on this machine.
         """
         here = self._gateway.players.like(name)
         other = spelled(name, self) if here is None else here.name
         if here is not None or other in self._ours:
             got = f"{name!r}" if other == name else f"{name!r}, and {other!r} is here"
             raise ArenaError(f"expected a name that no bot has, got {got}")
-        self.ended.pop(name, None)  # of its last process
+        self.ended.pop(name, None)  # from an earlier process
         self._specs[name] = RelaunchSpec(
             name=name,
             words=program.words,
@@ -224,8 +224,8 @@ class BotSupervisor:
     async def launch_process(self, name: str, program: Program) -> SupervisedBot:
         """Start a process of a pool on this machine.
 
-        Its name is a `process_key`. It speaks over its pipes, or connects with a token as others
-        do, which takes a network. Raises what `launch_program` raises.
+        `name` is a `process_key`. The process speaks over its pipes, or connects with a token like
+        other bots, which takes a network. Raises what `launch_program` raises.
         """
 
         def begin(tail: StderrTail) -> Awaitable[LaunchedBot]:
@@ -237,18 +237,18 @@ class BotSupervisor:
     async def launch_by(
         self, launcher: AnyLauncher, name: str, begin: Callable[[StderrTail], Awaitable[StartedBot]]
     ) -> SupervisedBot:
-        """Have a launcher `begin` a process of a pool; raises what that raises."""
+        """Let a launcher `begin` a process of a pool; raises what that raises."""
         assert is_process(name), "others take a name"
         ours = self._ours[name] = SupervisedBot(name, launcher, self.limits)
         await self._start(ours, name, begin(StderrTail(_STDERR_BYTES)))
         return ours
 
     def process_key(self, name: str) -> str:
-        """A name for the next process of a bot, unique among those of all pools."""
+        """Return a name for the next process of a bot, unique among all pools."""
         return process_name(name, next(self._processes))
 
     def lost(self, name: str, why: str) -> None:
-        """A host is lost with a bot on it: its match is void, and nobody is to blame (J5)."""
+        """Void the match of a bot whose host is lost, without blame for anybody (J5)."""
         player = self._gateway.players.get(name)
         tables = {} if player is None else {chair.table for chair in player.chairs.values()}
         for table in tables:
@@ -258,7 +258,7 @@ class BotSupervisor:
         self.dismiss(name)
 
     def _way_in(self, name: str) -> tuple[str, str]:
-        """Where a bot connects, and the token of its `hello`."""
+        """Return where a bot connects, and the token for its `hello`."""
         token = secrets.token_urlsafe(16)
         self._admission.expect(name, token, self._ours[name])
         return self._url(), token
@@ -286,16 +286,16 @@ class BotSupervisor:
                 raise
 
     async def launch_house_bot(self, game: str, name: str, bot: str, tables: int = 1) -> None:
-        """Start a house bot when nothing is left of an earlier one; raises as `launch_program`."""
+        """Start a house bot once an earlier one is gone; raises what `launch_program` raises."""
         if name in self._ours:
-            return  # it is starting or here
-        while name in self._gateway.players:  # an earlier one, which is leaving
+            return  # it is starting or here already
+        while name in self._gateway.players:  # an earlier bot of that name is leaving
             await self._wait_for_change()
-        await self._launcher.stop(name)  # until nothing of it is left
+        await self._launcher.stop(name)  # waits until its processes have ended
         await self.launch((game, bot), name, tables=tables)
 
     def dismiss(self, name: str) -> None:
-        """Stop a bot that nobody needs any more."""
+        """Stop a bot that is no longer needed."""
         if name in self._ours:
             kind, mechanism = Ending.DISCONNECT, Mechanism.SESSION
             self.stop(name, Finding(kind=kind, text=_DISMISSED, mechanism=mechanism))
@@ -309,19 +309,19 @@ class BotSupervisor:
         task.add_done_callback(lambda _: self._stopped(name))
 
     async def arrived(self, name: str) -> BotSession | None:
-        """Wait for the `hello` of a bot that was launched; None if it ends before."""
+        """Wait for the `hello` of a launched bot; return None if it ends before."""
         while name in self._ours and name not in self._gateway.players:
             await self._wait_for_change()
         return self._gateway.players.get(name)
 
     async def gone(self, name: str) -> None:
-        """Wait until nothing is left of a bot that ends: then it can be started again."""
+        """Wait until a bot has ended completely, so that it can be started again."""
         while name in self._ours or name in self._gateway.players:
             await self._wait_for_change()
         await self._launcher.stop(name)
 
     def offended(self, name: str, finding: Finding) -> None:
-        """Stop the process of a bot that is gone for good, if it has one."""
+        """Stop the process of a bot that is out for good, if it has one."""
         is_known = finding.kind is Ending.CRASH or finding.text == _DISMISSED
         if name in self._ours and not is_known:
             got = f"; got {finding.got}" if finding.got else ""
@@ -332,7 +332,7 @@ class BotSupervisor:
         await self._launcher.close()
 
     def found(self, name: str, finding: Finding) -> None:
-        """A process has ended by itself, or was ended at one of its limits."""
+        """Handle a process that has ended by itself, or was ended at one of its limits."""
         if self.is_closing:
             return
         pipe = self._ours[name].pipe if name in self._ours else None
@@ -347,7 +347,7 @@ class BotSupervisor:
         ours = self._forget(name)
         if name in self._gateway.players:
             self._gateway.dismiss(name, finding)
-        else:  # it never connected, or had left before
+        else:  # the bot never connected, or had left before
             enforced = "time" if ours is None else ours.enforced
             self._on_offence(name, msgspec.structs.replace(finding, enforced=enforced))
         self._on_change()
@@ -360,14 +360,14 @@ class BotSupervisor:
             self.ended.setdefault(name, text)
 
     def no_hello(self, name: str, within: str) -> str:
-        """That a launched bot has not said `hello`, and what may be the reason."""
+        """Say that a launched bot has not said `hello`, and what the reason may be."""
         ours = self._ours.get(name)
         if ours is None or ours.launched is None or ours.launched.pipes is None:
             return f"did not say hello with its ARENA_TOKEN {within}"
         return f"did not say hello {within}; did it flush its output?"
 
     def _look_at_start(self, name: str, ours: SupervisedBot, since: float) -> None:
-        """See whether a bot has said `hello`, until it has or is too late."""
+        """Check again and again whether a bot has said `hello`, until it has or is too late."""
         is_here = name in self._gateway.players
         if is_here or ours.is_stopping or self._ours.get(name) is not ours:
             return
@@ -385,9 +385,9 @@ class BotSupervisor:
         self._on_offence(name, finding)
 
     def _arena_s(self, ours: SupervisedBot) -> float:
-        """The loop's clock without the time in which the arena, or a bot's host, stood still (J7).
+        """Return the loop's time without stalls of the arena, or of the bot's host (J7).
 
-        That of a bot on a host is when it was read last.
+        For a bot on a host, this is the time of its last reading.
         """
         now = self._loop.time()
         lag = ours.lag or self._gateway.referee.lag
@@ -399,7 +399,7 @@ class BotSupervisor:
             self._on_change()
 
     def _forget(self, name: str) -> SupervisedBot | None:
-        # A process reserves no name: what its own looks like may be a bot's.
+        # A process reserves no name: its public name may look like a bot's.
         self._admission.forget(name, keeps_name=is_process(name))
         ours = self._ours.pop(name, None)
         if ours is not None and not ours.gone.done():

@@ -1,8 +1,8 @@
-"""Who is here, and for whom: connected and launched bots, their names, and whose matches they play.
+"""The bots that are here, connected or launched: their names, and whose matches they play.
 
-Competitions share the tables of their bots: a bot that is free is offered to all of them, those
-first that need it most. House bots that are here for one competition, and people at the page, play
-in no other one.
+Competitions share the tables of their bots: a free bot is offered to all of them, first to those
+that need it most. House bots that are here for one competition, and people at the page, play in no
+other competition.
 """
 
 from __future__ import annotations
@@ -38,11 +38,11 @@ _ORDER = {Form.ELIMINATION: 0, Form.LADDER: 2}
 
 
 def in_turn(competitions: Iterable[Competition]) -> list[Competition]:
-    """The order in which competitions are offered a bot that is free.
+    """Return the order in which competitions are offered a free bot.
 
-    Eliminations come first, as a stage waits for all its matches, and ladders last, as they have no
-    end. Among the others those come first that have few tables for what is left to decide, so that
-    all move on at their own pace.
+    Eliminations come first, as a stage waits for all its matches. Ladders come last, as they have
+    no end. Among the others, those with few tables for their remaining decisions come first, so
+    that all advance at their own pace.
     """
 
     def turn(competition: Competition) -> tuple[int, float]:
@@ -60,16 +60,16 @@ class PeoplePlaying(Protocol):
         """Their names, which do not take part in competitions."""
 
     def is_non_competing(self, name: str) -> bool:
-        """Whether this is one of the `non_competing` names."""
+        """Return whether this is one of the `non_competing` names."""
 
     def record(self, match: str) -> object | None:
-        """A recent match that was played at the page, else None."""
+        """Return a recent match that was played at the page, else None."""
 
     def changed(self) -> None:
-        """Told when a bot or a person has come or gone."""
+        """Called when a bot or a person has come or gone."""
 
     def competition_started(self, competition: Competition) -> None:
-        """Told when a competition begins, whose bots stop playing with people."""
+        """Called when a competition begins; its bots stop playing with people."""
 
 
 class HostPage(EntrancePage, Protocol):
@@ -77,21 +77,21 @@ class HostPage(EntrancePage, Protocol):
 
     @property
     def people(self) -> PeoplePlaying:
-        """The people who play at it."""
+        """The people who play at the page."""
 
     def match_finished(self, ledger: Ledger, match: str, pairing: Pairing, result: Result) -> None:
-        """Told when a match has ended and is recorded."""
+        """Called when a match has ended and is recorded."""
 
     async def close(self) -> None:
-        """Stop its tasks and processes."""
+        """Stop the page's tasks and processes."""
 
 
 class BotsHere(Listener):
-    """All bots of an arena; it listens to all of its competitions.
+    """All bots of an arena; the listener of all its competitions.
 
     Attributes:
-        competitions: those that are on.
-        page: None without one.
+        competitions: those that are running.
+        page: None if there is none.
     """
 
     def __init__(
@@ -104,7 +104,7 @@ class BotsHere(Listener):
         self._supervisor = supervisor
         self._seating = seating
         self._listener = listener
-        self._freed: dict[str, None] = {}  # to be offered in the next turn of the loop
+        self._freed: dict[str, None] = {}  # bots to offer in the next turn of the loop
         self._forgiven: set[str] = set()  # launched bots that are being started again
         self._scarcity = Scarcity(NO_PROGRAM)
         self._tasks = BackgroundTasks()
@@ -113,16 +113,16 @@ class BotsHere(Listener):
         """Start no more bots."""
         self._tasks.cancel()
 
-    # --- who plays a game ---
+    # --- the players of a game ---
 
     def names(self, game: str) -> tuple[str, ...]:
-        """The connected bots that play a game, may compete and do not leave, as they came."""
+        """Return the connected bots that play a game, may compete and stay, in order of arrival."""
         others = self.temporary_house_bots
         here = (bot for bot in self._players.of_game(game) if bot.takes_matches)
         return tuple(bot.name for bot in here if bot.name not in others)
 
     def count(self, game: str) -> int:
-        """How many `names` there are, in a time that does not grow with them."""
+        """Return how many `names` there are, in a time that does not grow with their number."""
         others = (self._players.get(name) for name in self.temporary_house_bots)
         return self._players.count(game) - sum(
             bot is not None and bot.takes_matches and game in bot.games for bot in others
@@ -133,17 +133,17 @@ class BotsHere(Listener):
         self._players.see(game, names)
 
     def has_new(self, game: str) -> bool:
-        """Whether one of the `names` was not among those that `saw` was given last."""
+        """Return whether some of the `names` were not in the last call of `saw`."""
         return not self.temporary_house_bots.issuperset(self._players.unseen(game))
 
     def is_awaiting(self, game: str) -> bool:
-        """Whether a bot that plays a game has lost its connection and may come back."""
+        """Return whether a bot that plays a game has lost its connection and may come back."""
         bots = self._players.of_game(game)
         return any(bot.connection is None and not bot.leaving for bot in bots)
 
     @property
     def non_competing(self) -> Collection[str]:
-        """The names in no competition: of people, and of the house bots that play with them."""
+        """The names that never compete: people, and the house bots that play with them."""
         return () if self.page is None else self.page.people.non_competing
 
     def is_non_competing(self, name: str) -> bool:
@@ -151,7 +151,7 @@ class BotsHere(Listener):
 
     @property
     def temporary_house_bots(self) -> set[str]:
-        """The names of people, and of house bots that are here for one competition or people."""
+        """The names of people, and of house bots here for one competition or for people."""
         return self.house_bots_elsewhere(())
 
     def house_bots_elsewhere(self, own: Collection[str]) -> set[str]:
@@ -165,15 +165,15 @@ class BotsHere(Listener):
 
     @property
     def taken(self) -> set[str]:
-        """The names of all bots that are here, start or take part in something, and of people."""
+        """The names of all bots that are here, starting or taking part, and of people."""
         return {*self._players, *self._others()}
 
     def is_taken(self, name: str) -> bool:
-        """Whether one of the names that are `taken` looks like this one."""
+        """Return whether one of the `taken` names looks like this one."""
         return self._players.like(name) is not None or alike(name) in map(alike, self._others())
 
     def _others(self) -> tuple[str, ...]:
-        """The names that are taken besides those of connected bots."""
+        """Return the taken names other than those of connected bots."""
         playing = (
             name
             for running in self.competitions
@@ -182,16 +182,16 @@ class BotsHere(Listener):
         return (*self._supervisor, *playing, *self.non_competing)
 
     def keep_spellings(self, names: Iterable[str]) -> None:
-        """Have names that have played keep their spelling as long as this arena runs."""
+        """Keep the spelling of names that have played, as long as this arena runs."""
         for name in names:
             self._players.spellings.add(name)
 
     def spelled(self, name: str) -> str:
-        """The spelling of the bot whose name looks like this one."""
+        """Return the spelling of the bot whose name looks like this one."""
         return self._players.spellings.of(name)
 
     def use_of(self, name: str) -> str | None:
-        """What the bots of the owner `name` do here now, in words; None if none is here."""
+        """Say what the bots of the owner `name` do here now; None if none is here."""
         key = alike(name)
         for player in self._players.values():
             if alike(owner_of(player.name)) == key:
@@ -217,9 +217,9 @@ class BotsHere(Listener):
     # --- the launched bots of competitions ---
 
     async def start(self, competition: Competition) -> None:
-        """Start the bots of a competition that do not run and are not out.
+        """Start the bots of a competition that are neither running nor out.
 
-        If one cannot be started, the instructor is told.
+        Tell the instructor if one cannot be started.
         """
         for bot in competition.plan.bots:
             await self._start(competition, bot)
@@ -234,7 +234,7 @@ class BotsHere(Listener):
         await self._supervisor.launch_house_bot(game, name, bot)
 
     def dismiss(self, competition: Competition) -> None:
-        """Stop the house bots that only this competition needed, which is over."""
+        """Stop the house bots that only this competition, which is over, needed."""
         needed = self._needed_house_bots()
         for name in competition.arbiter.bots.temporary_house_bots:
             if name not in self._supervisor:
@@ -243,9 +243,9 @@ class BotsHere(Listener):
                 self._supervisor.dismiss(name)
 
     def _ruled(self, verdict: Verdict) -> None:
-        """Stop a bot that is out of its last competition, or start one again that is forgiven.
+        """Stop a bot that is out of its last competition, or restart one that is forgiven.
 
-        If it has offended on a host, nothing has happened to its process here.
+        After an offence on a host, its process here is left alone.
         """
         name = verdict.bot
         player = self._players.get(name)
@@ -276,10 +276,10 @@ class BotsHere(Listener):
             self.told(f"{bot.name}: {error}")
 
     def _start_again(self, competition: Competition, bot: RelaunchSpec) -> None:
-        """Start a forgiven bot again; one that hangs is stopped first, after its last match."""
+        """Start a forgiven bot again; one that hangs is first stopped, after its last match."""
         name = bot.name
         self._forgiven.add(name)
-        if name not in self._supervisor:  # nobody else may get its name meanwhile
+        if name not in self._supervisor:  # reserve its name meanwhile
             self._gateway.admission.expect(name, secrets.token_urlsafe(16))
         elif (player := self._players.get(name)) is not None:
             player.leaving = True  # it gets no new matches
@@ -298,15 +298,15 @@ class BotsHere(Listener):
     # --- shared tables ---
 
     def freed(self, names: Sequence[str]) -> None:
-        """Offer these bots to all competitions, after their own one has counted the match."""
+        """Offer these bots to all competitions, once their own one has counted the match."""
         if not self._freed:
             asyncio.get_running_loop().call_soon(self._seat)
         self._freed.update(dict.fromkeys(names))
 
     def share(self, competition: str, name: str) -> float:
-        """The part of a bot's tables that a competition may use while it, or another, is spreading.
+        """Return the part of a bot's tables that a competition may use while one is spreading.
 
-        It is the part of the decisions that are left in it, so that all competitions go on at the
+        It is the competition's part of the remaining decisions, so that all competitions keep the
         pace at which they began. Afterwards `in_turn` is enough. An elimination may use all tables.
         """
         on = self.competitions
@@ -328,7 +328,7 @@ class BotsHere(Listener):
 
     def _seat(self) -> None:
         names, self._freed = tuple(self._freed), {}
-        # A forgiven bot that hangs goes on until its last match has ended.
+        # A forgiven bot that hangs is stopped when its last match has ended.
         for name in self._forgiven.intersection(names):
             player = self._players.get(name)
             if player is not None and not player.chairs:
@@ -337,10 +337,10 @@ class BotsHere(Listener):
         for competition in in_turn(self.competitions):
             competition.stage.seat(names)
 
-    # --- what is told ---
+    # --- as the competitions' listener ---
 
     def verdict_given(self, verdict: Verdict) -> None:
-        """Tell that a bot is out, and stop its process."""
+        """Report that a bot is out, and stop its process."""
         # An offence in a match with a person has no consequences.
         if self.page is not None and self.page.people.record(verdict.match) is not None:
             return

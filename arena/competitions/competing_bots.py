@@ -1,6 +1,6 @@
-"""Who may play in a competition: connected bots, submissions in play, and bots on hosts.
+"""Decides who may play in a competition: connected bots, submissions in play, and bots on hosts.
 
-Predicates, which change nothing.
+These are queries, which change nothing.
 """
 
 from __future__ import annotations
@@ -22,9 +22,10 @@ __all__ = ["CompetingBots"]
 
 
 class CompetingBots:
-    """Who may play in one competition, and how many matches at once.
+    """The bots that may play in one competition, and how many matches at once.
 
-    Without `submitted` no submissions are taken. `findings` are offences between matches, by bot.
+    Without `submitted`, the arena takes no submissions. `findings` are offences between matches, by
+    bot.
 
     Attributes:
         guests: house bots that were started to play in it.
@@ -49,18 +50,18 @@ class CompetingBots:
         self._submitted = submitted
         self._findings = findings
         self._wall = wall
-        self._on_hosts: int | None = None  # how many bots hosts can start, once it was counted
+        self._on_hosts: int | None = None  # how many bots hosts can start; None if not counted yet
 
     @property
     def temporary_house_bots(self) -> tuple[str, ...]:
-        """House bots that are here for this competition only, some in free seats of a final."""
+        """House bots that are here for this competition only, some for free seats of a final."""
         return (*self._plan.house, *self.guests)
 
     def submission(self, name: str) -> int | None:
-        """The submission that plays as a bot in its next match; None if the bot has to be here.
+        """Return the submission that plays as a bot in its next match; None if none does.
 
-        On a ladder it stands back while a bot of its owner's is here, or may come back, if the run
-        takes either.
+        On a ladder that takes either, a submission does not play while a bot of its owner is here
+        or may come back.
         """
         plan = self._plan
         if plan.form is not Form.LADDER:
@@ -72,7 +73,7 @@ class CompetingBots:
         return self._submitted.in_play(plan.game).get(name)
 
     def climbing_submissions(self) -> Sequence[str]:
-        """The bots of a ladder that are played from submissions now."""
+        """Return the bots that currently play on a ladder by their submissions."""
         if self._submitted is None or self._plan.take is Take.CONNECTED:
             return ()
         owners = self._submitted.in_play(self._plan.game)
@@ -80,10 +81,10 @@ class CompetingBots:
 
     @property
     def launched_at_once(self) -> int:
-        """How many matches are opened at once of a bot that needs no table here for them.
+        """How many matches a bot has open at once if it needs no table here for them.
 
-        All bots together have then as many as are played at once, so that none of those has to wait
-        for the next match. A bot that meets itself needs two.
+        All bots together then have as many open as are played at once, so that a free place never
+        waits for a match. A bot that meets itself needs two.
         """
         plan, at_once = self._plan, self._seating.at_once
         is_ladder = plan.form is Form.LADDER
@@ -100,39 +101,39 @@ class CompetingBots:
     def restless(self) -> Collection[str]:
         """Submitted bots that compute out of turn.
 
-        Each has one match at a time: they are slow, and others would wait for their places.
+        Each plays one match at a time, as they are slow and others would wait for their places.
         """
         return () if self._plan.with_itself else self._seating.restless
 
     @property
     def has_hosts(self) -> bool:
-        """Whether there are hosts that run bots."""
+        """Whether there are hosts that can run bots."""
         hosts = self._seating.hosts
         return hosts is not None and hosts.at_once > 0
 
     def is_on_hosts(self, name: str) -> bool:
-        """Whether hosts can start a bot that was launched here, and is well."""
+        """Return whether hosts can start a bot that was launched here, and is well."""
         return self.has_hosts and name not in self._findings and self.is_portable(name)
 
     def are_on_hosts(self, names: Iterable[str]) -> bool:
-        """Whether hosts can start all bots of a match, so that it takes no table here."""
+        """Return whether hosts can start all bots of a match, so that it needs no table here."""
         return self.has_hosts and all(
             self.submission(name) is not None or self.is_on_hosts(name) for name in names
         )
 
     def is_portable(self, name: str) -> bool:
-        """Whether a bot was launched here and can be started on hosts, if there are any."""
+        """Return whether a bot was launched here and can be started on hosts, if there are any."""
         player, hosts = self.player(name), self._seating.hosts
         is_ours = player is not None and player.process is not None
         return is_ours and hosts is not None and hosts.is_portable(name, self._plan.game)
 
     def room_changed(self) -> None:
-        """Bots or hosts have come or gone."""
+        """Note that bots or hosts have come or gone."""
         self._on_hosts = None
 
     def player(self, name: str) -> BotSession | None:
-        """The bot of that name, if it is here and can be given new matches; None if it is played
-        from a submission.
+        """Return the bot of that name if it can be given new matches here; None if its submission
+        plays instead.
         """
         if self.submission(name) is not None:
             return None
@@ -142,7 +143,7 @@ class CompetingBots:
         return None if self._listener.is_non_competing(name) else player
 
     def plays(self) -> list[BotSession]:
-        """All bots that are here and climb a ladder, without people and others' house bots."""
+        """Return all connected bots on a ladder, without people and others' house bots."""
         others = self._listener.house_bots_elsewhere(self.temporary_house_bots)
         players = self._players.of_game(self._plan.game)
         return [
@@ -152,7 +153,7 @@ class CompetingBots:
         ]
 
     def climbs(self, name: str) -> bool:
-        """Whether a bot is one of those that `plays` returns, or is played from a submission."""
+        """Return whether a bot is among those of `plays`, or plays by a submission."""
         if self.submission(name) is not None:
             return True
         if not self._may_climb(name):
@@ -161,19 +162,19 @@ class CompetingBots:
         return self.player(name) is not None and name not in others
 
     def is_out(self, *names: str) -> bool:
-        """Whether one of them has been eliminated (J3)."""
+        """Return whether one of them has been eliminated (J3)."""
         return not self._ledger.book.out.keys().isdisjoint(names)
 
     def is_barred(self, name: str) -> bool:
-        """Whether a bot or its owner has been eliminated."""
+        """Return whether a bot or its owner has been eliminated."""
         return self.is_out(name, owner_of(name))
 
     def rests_s(self, owner: str) -> float:
-        """How many seconds all bots of an owner still rest after its offences (J3)."""
+        """Return for how many seconds an owner's bots still rest after its offences (J3)."""
         return self._ledger.book.pauses.left_s(owner, self._wall())
 
     def versions(self, names: Sequence[str]) -> tuple[str, ...]:
-        """By seat, which version of its bot plays; empty where no submissions are taken."""
+        """Return which version of its bot plays in each seat; empty without submissions."""
         if self._submitted is None or self._plan.take is Take.CONNECTED:
             return ()
         versions = []
@@ -192,5 +193,5 @@ class CompetingBots:
         return (*(bot.name for bot in self._plan.bots), *self._plan.house)
 
     def _may_climb(self, name: str) -> bool:
-        """Whether a bot that is here may climb a ladder, which may take submissions only."""
+        """Return whether a connected bot may play on a ladder, which may take submissions only."""
         return self._plan.take is not Take.SUBMITTED or name in self._own_bots

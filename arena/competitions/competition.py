@@ -1,9 +1,9 @@
 """A competition while it is played: its stages in turn, the instructor's commands, and its report.
 
-The schedule says who plays whom (`arena/formats/schedule.py`). A stage opens the matches that can
-be opened (`stage_runner.py`), the arbiter has them played (`arbiter.py`), and the ledger has the
-results (`ledger.py`). A slow bot delays only its own matches. A competition that was interrupted
-begins like a new one, but with results in its ledger.
+The schedule decides who plays whom (`arena/formats/schedule.py`). A stage opens the possible
+matches (`stage_runner.py`), the arbiter runs them (`arbiter.py`), and the ledger keeps the results
+(`ledger.py`). A slow bot delays only its own matches. An interrupted competition begins like a new
+one, but with results in its ledger.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class Competition:
     """One competition while it is played.
 
     Attributes:
-        stage: the one that is played.
+        stage: the current one.
         scheduled: how many matches have been drawn so far.
         started_at: when it was begun, in Unix seconds; the scheduler corrects it after an
             interruption.
@@ -63,8 +63,8 @@ class Competition:
         self._stopped_by: Act | None = None
         self._is_stopped = False
         self._is_closed = False
-        self.ledger.on_rated = self._reopen  # an owner may rest no longer
-        self._first = 1  # the number of the present stage's first pairing
+        self.ledger.on_rated = self._reopen  # an owner's rest may be over now
+        self._first = 1  # the number of the current stage's first pairing
 
     @property
     def title(self) -> str:
@@ -75,7 +75,7 @@ class Competition:
         """How many of the scheduled matches have been played or never will be."""
         if self.stage is not self._nothing:
             return self._settled + self.stage.settled
-        # Before its first stage it has what an earlier arena has played.
+        # Before its first stage, these are the matches that an earlier arena has played.
         return max(self._settled, 0 if self.plan.form is Form.LADDER else self.ledger.played)
 
     @property
@@ -86,9 +86,9 @@ class Competition:
 
     @property
     def left(self) -> Left | None:
-        """What is left of it; None on a ladder, in a pause, and before a match has ended.
+        """What is left to play; None on a ladder, in a pause, and before a match has ended.
 
-        None also while all that is left waits for bots that may never come.
+        It is also None while everything left waits for bots that may never come.
         """
         if self.arbiter.is_halted or self.plan.form is Form.LADDER or self.only_waits:
             return None
@@ -98,7 +98,7 @@ class Competition:
 
     @property
     def rest(self) -> float:
-        """Roughly how many decisions are left in what is scheduled."""
+        """Roughly how many decisions are left in the scheduled matches."""
         if self.plan.form is Form.LADDER:
             return 0.0
         return self.arbiter.workload.rest(self.stage.playing, self.stage.waiting)
@@ -107,20 +107,20 @@ class Competition:
     def is_spreading(self) -> bool:
         """Whether its first matches are still on; until then `tables_at_once` allows few."""
         is_spreading = self.stage.progress < 1.0
-        return is_spreading and not self.only_waits  # else it would keep tables for weeks
+        return is_spreading and not self.only_waits  # otherwise it would keep tables for weeks
 
     @property
     def submitted(self) -> Sequence[str]:
-        """The bots that are played from submissions, of a ladder those that are just now."""
+        """The bots that play by submissions; on a ladder, those that currently do."""
         if self.plan.form is Form.LADDER:
             return self.arbiter.bots.climbing_submissions()
         return tuple(self.plan.versions)
 
     def leaving_costs(self, name: str) -> str:
-        """What it costs a bot to leave now, in a line; empty if it costs nothing (J10)."""
+        """Return a line on what leaving now costs a bot; empty if it costs nothing (J10)."""
         is_played = isinstance(self.stage, RunningStage) and self.is_in(name)
         if not is_played or self.arbiter.bots.submission(name) is not None:
-            return ""  # else it is not the connected bot that plays
+            return ""  # it does not play here, or its submission does
         waiting = len(self.stage.waiting_for(name))
         what = "1 match waits" if waiting == 1 else f"{waiting} matches wait"
         if not waiting and (self.plan.form is Form.ELIMINATION or self.plan.settle):
@@ -134,7 +134,7 @@ class Competition:
 
     @property
     def progress(self) -> Progress:
-        left = None if self.plan.settle else self.left  # nobody knows what is drawn later
+        left = None if self.plan.settle else self.left  # later draws are not known yet
         return Progress(
             competition=self.id,
             run=self.plan.run,
@@ -150,9 +150,9 @@ class Competition:
 
     @property
     def unplayed(self) -> str:
-        """What a competition that was over waits for, and how the instructor ends that; else empty.
+        """What a reopened competition waits for, and how to end that, in a line; else empty.
 
-        A line for people.
+        A competition is reopened if a match was made void after its end.
         """
         if not self.ledger.is_reopened:
             return ""
@@ -167,8 +167,8 @@ class Competition:
         )
 
     async def run(self) -> CompetitionReport:
-        """Play it to its end. It raises `ArenaError` if a match was void three times (J5) and there
-        is no instructor to ask, if results cannot be stored, or if those in the database do not fit
+        """Play it to its end. Raises `ArenaError` if a match was void three times (J5) and there is
+        no instructor to ask, if results cannot be stored, or if those in the database do not fit
         the schedule.
         """
         self._began = self._loop.time()
@@ -184,11 +184,11 @@ class Competition:
         return self.report(ranking)
 
     def report(self, ranking: Ranking = ()) -> CompetitionReport:
-        """How it stands; with the ranking of an elimination that is over."""
+        """Report its current state; `ranking` is that of an elimination that is over."""
         return self.ledger.report(ranking, self.state, self._loop.time() - self._began)
 
     def changed(self, names: Sequence[str]) -> None:
-        """Open the matches that can be opened now that these bots have come or gone."""
+        """Open the matches that are possible now that these bots have come or gone."""
         plays = self._climbs if self.plan.form is Form.LADDER else self._names.__contains__
         mine = [name for name in names if plays(name)]
         self.arbiter.bots.room_changed()
@@ -196,22 +196,22 @@ class Competition:
             self.stage.seat(mine)
 
     def look_anew(self) -> None:
-        """Hosts have come or gone or have room again, or other versions are in play."""
+        """Open matches after hosts or their room have changed, or versions in play."""
         self.arbiter.bots.room_changed()
         self.stage.look_anew()
 
     def offended(self, name: str, finding: Finding) -> None:
-        """Eliminate a bot that is gone for good, also if that ended no match here (J3).
+        """Eliminate a bot that is gone for good, even if that ended no match here (J3).
 
         Leaving between matches is no offence: a bot that comes back in time may go on. On a ladder,
-        and in what is played again after the end, only offences in a match count.
+        and in matches that are played again after the end, only offences in a match count.
         """
         if finding.kind is Ending.DISCONNECT or self.plan.form is Form.LADDER:
             return
         if self.ledger.is_reopened and finding.kind is not Ending.REMOVED:
-            return  # nobody had to stay for it
+            return  # nobody had to stay for these matches
         if self.arbiter.bots.submission(name) is not None:
-            return  # a bot of that name that has nothing to do with it has left
+            return  # a connected bot of that name, which does not play here, has left
         if self.arbiter.is_excused(name):
             return
         if name in self.plan.house:
@@ -223,11 +223,11 @@ class Competition:
             self.stage.offended(name)
             rests = self.plan.form is Form.ELIMINATION and name not in self.ledger.book.out
             if is_new and rests:
-                # It does not play just now: its next match has to know, also after a power cut.
+                # It is not playing now; its next match has to know, even after a power cut.
                 self.ledger.note_offence(name, finding, self._wall())
 
     def is_in(self, name: str) -> bool:
-        """Whether a bot takes part and has neither been eliminated nor removed."""
+        """Return whether a bot takes part and has neither been eliminated nor removed."""
         if name in self.ledger.book.out or name in self.ledger.book.removed:
             return False
         return name in self._names or (
@@ -238,7 +238,7 @@ class Competition:
     # --- the instructor's commands ---
 
     def pause(self, act: Act) -> None:
-        """Open no more matches; those that are being played go on."""
+        """Open no more matches; matches that are being played go on."""
         if self.arbiter.is_paused:
             raise UsageError(f"expected a competition that goes on, {self.id} is paused")
         self.ledger.state_changed(CompetitionState.PAUSED, act)
@@ -246,7 +246,7 @@ class Competition:
         self._halt("its competition is paused")
 
     def resume(self, act: Act) -> None:
-        """Go on, also with matches that were void too often."""
+        """Go on, and retry matches that were void too often."""
         self.ledger.state_changed(CompetitionState.RUNNING, act)
         self.arbiter.is_paused = False
         self._go_on(retries=True)
@@ -261,14 +261,14 @@ class Competition:
             self._halt("results do not reach the disk")
 
     def stop(self, act: Act, unplayed: Unplayed | None = None) -> tuple[MatchRow, ...]:
-        """End it now: what is being played is void, and the standings stay as they are.
+        """End it now: matches that are being played are void, and the standings stay.
 
-        Of one that was over, `unplayed` says what becomes of results that were taken back and not
-        played again. Returns those that count as before; if nothing is missing, it is finished.
+        If it was reopened, `unplayed` decides about results that were taken back and not played
+        again. Returns those that count as before; if none is missing, the competition is finished.
         """
         restored: tuple[MatchRow, ...] = ()
         if unplayed is Unplayed.BEFORE:
-            self.arbiter.is_paused = True  # nothing is opened any more
+            self.arbiter.is_paused = True  # opens no more matches
             self.arbiter.void_all(act.text)
             restored = self.ledger.restore(act)
             self._reopen()
@@ -289,9 +289,9 @@ class Competition:
         self.ledger.check_back(match, self._first)
 
     def void(self, match: str, act: Act, reopened: Act | None = None) -> None:
-        """Make a match void, to be played again; `UsageError` if there is none, or too late.
+        """Void a match, so that it is played again; `UsageError` if there is none, or too late.
 
-        With the act `reopened` it was over, and is to go on for that match.
+        With the act `reopened`, the competition was over and goes on for that match.
         """
         table = self.table(match)
         if table is not None:
@@ -307,7 +307,7 @@ class Competition:
         self._reopen()
 
     def remove(self, name: str, act: Act) -> None:
-        """Remove a bot, like an offender; raises `UsageError` if it does not take part now."""
+        """Remove a bot like an offender; raises `UsageError` if it does not take part now."""
         if not self.is_in(name) or name in self.plan.house:
             raise UsageError(f"expected a bot that is in {self.id}, got {name!r}")
         self.ledger.acted(act)
@@ -320,7 +320,7 @@ class Competition:
 
     @property
     def only_waits(self) -> bool:
-        """Whether it was over, and no match is played again just now."""
+        """Whether it was reopened, and none of its matches is being played now."""
         return self.ledger.is_reopened and not self.arbiter.playing
 
     @property
@@ -328,7 +328,7 @@ class Competition:
         return max(expected_matches(self.plan) or 0, self.scheduled)
 
     def _climbs(self, name: str) -> bool:
-        """Whether a bot that has come or gone climbs a ladder, or its owner's version does."""
+        """Return whether the ladder has a bot that has come or gone, or its owner's version."""
         return (
             self.arbiter.bots.climbs(name)
             or self.arbiter.bots.submission(owner_of(name)) is not None
@@ -362,7 +362,7 @@ class Competition:
         return stages.ranking or ()
 
     def _follow(self, stages: OpenStages, outcomes: Mapping[int, Outcome]) -> Sequence[Pairing]:
-        """The pairings that are drawn by these outcomes while others are being played (K6)."""
+        """Return the pairings drawn by these outcomes while others are being played (K6)."""
         pairings = stages.follow(outcomes)
         self.scheduled += len(pairings)
         if stages.oldest:

@@ -4,9 +4,9 @@ A file has the tables `[serve]`, `[limits]`, `[bus]`, `[games.<game>]`, `[submis
 and `[[run]]`, all of them optional. Their fields are those of the structs here, of `Limits`,
 `SubmissionSettings`, `PlannedRun` and the games' settings; `class.example.toml` beside this module
 shows them all. Every field is checked by its exact type: `true` and `4.0` are not 4. An error is a
-line that says where it is, such as `run[0].matches`, what was expected and what came. Paths are
-relative to the file's own folder, so that it means the same wherever the arena is started. Flags
-win over the file; that is done in `arena/cli`.
+line with the place, such as `run[0].matches`, and what was expected and got. Paths are relative to
+the file's own folder, so that it means the same wherever the arena is started. Flags override the
+file, in `arena/cli`.
 """
 
 from __future__ import annotations
@@ -49,17 +49,17 @@ _NO_COMPARISONS = (
     "expected it left out: the arena compares no versions, `arena compare` does it at home"
 )
 
-_ENTRY = re.compile(r"(run|bot)\[(\d+)\](?:\.(\w+))?")  # where a mistake is, as in `run[0].game`
+_ENTRY = re.compile(r"(run|bot)\[(\d+)\](?:\.(\w+))?")  # the place of a mistake: `run[0].game`
 _WITHIN = re.compile(r"(?:serve|limits|bus|submissions|games|run|bot)(?:\.\w+)*(?=[:\s])")
 _UNKNOWN = re.compile(r"unknown field `(\w+)`")
 _ONE_BRACKET = re.compile(r"(run|bot): expected `array`, got `object`")
-_STEP = re.compile(r"\.(\w+)|\[(\d+)\]")  # of a path of msgspec, such as `$.run[0].matches`
+_STEP = re.compile(r"\.(\w+)|\[(\d+)\]")  # in a path of msgspec, such as `$.run[0].matches`
 
 T = TypeVar("T")
 
 
 class ServeSection(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What `arena serve` does; the one place where its defaults stand, and what its options say.
+    """The options of `arena serve`, with their defaults and the texts of its help.
 
     Attributes:
         host: the interface.
@@ -109,12 +109,12 @@ class ServeSection(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
 
     @property
     def requires_token(self) -> bool:
-        """Whether a client must show a token: not if it is open, nor if all are on this machine."""
+        """Whether clients need a token: not if it is open, nor if all are on this machine."""
         return not (self.open or (self.is_near and not self.trusted_proxy))
 
 
 class BusSection(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Where the bus is by which hosts run bots, as --bus, --bus-key and --bus-ca say it.
+    """The address of the bus on which hosts run bots, as in --bus, --bus-key and --bus-ca.
 
     Attributes:
         url: `tls://HOST:PORT`; None for no bus.
@@ -136,7 +136,7 @@ class _BotSection(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
 
 
 class _LimitsTable(Limits, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Limits in a file, where an unknown name is a mistake; on the wire it is a newer arena's."""
+    """Limits in a file, where an unknown name is a mistake; the wire allows it."""
 
 
 class _ConfigFile(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -152,13 +152,13 @@ class _ConfigFile(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
 
 
 class Config(Struct, frozen=True, kw_only=True):
-    """All that a file says, and the defaults for what it does not.
+    """The contents of a file, with defaults for what it leaves out.
 
     Attributes:
         games: settings by game, as with `--set`.
-        submissions: None if nothing can be handed in.
+        submissions: None if nothing can be submitted.
         runs: in the order of the file.
-        files: where it was read; launched bots must not see these files.
+        files: the files that were read; launched bots must not see them.
     """
 
     serve: ServeSection = ServeSection()
@@ -172,7 +172,7 @@ class Config(Struct, frozen=True, kw_only=True):
 
 
 def read_config(path: Path) -> Config:
-    """Read a file; `UsageError` if it cannot be read, is not TOML, or has what is not allowed."""
+    """Read a file; `UsageError` if it cannot be read, is not TOML, or has an invalid value."""
     text = ""
     try:
         text = _text(path)
@@ -184,14 +184,14 @@ def read_config(path: Path) -> Config:
 
 
 def example() -> str:
-    """The text of a file for a whole course, for people to read and change."""
+    """Return the text of a file for a whole course, for people to read and change."""
     return files("arena.competitions").joinpath("class.example.toml").read_text(encoding="utf-8")
 
 
 def _place(text: str, mistake: str) -> str:
-    """`, line 12, run 'friday'` of a mistake in a table; empty if it is in none that is there.
+    """Locate a mistake in a table, as `, line 12, run 'friday'`; empty if it is in no known table.
 
-    `tomllib` gives no lines, so they are looked for: the field's, or else that of the table.
+    `tomllib` gives no lines, so this searches for the line of the field, or else of the table.
     """
     lines = text.splitlines()
     if entry := _ENTRY.match(mistake):
@@ -205,7 +205,7 @@ def _place(text: str, mistake: str) -> str:
         own = _lines_of(lines, rf"\[{{1,2}}\s*{table}\s*\]{{1,2}}", table, 0)
     else:
         return ""
-    if not own:  # the tables stand in an array, or the file has another spelling
+    if not own:  # the tables are in an array, or the file spells them differently
         return ""
     here = rf"\s*({field}\s*[=.]|\[\s*{table}\.{field}\b)"
     line = next((at for at in own if field and re.match(here, lines[at])), own[0])
@@ -217,7 +217,7 @@ def _place(text: str, mistake: str) -> str:
 
 
 def _lines_of(lines: Sequence[str], head: str, table: str, number: int) -> range:
-    """The lines of the table with this head, of several the one with that number; maybe none."""
+    """Return the lines of the table with this head and number among several; may be empty."""
     heads = [at for at, line in enumerate(lines) if re.match(rf"\s*{head}", line)]
     if number >= len(heads):
         return range(0)
@@ -281,9 +281,9 @@ def _bus(table: Mapping[str, Any], folder: Path) -> BusSection:
 
 
 def _files(table: Mapping[str, Any], folder: Path, *names: str) -> dict[str, str]:
-    """The paths that a table gives, from the file's folder.
+    """Return the paths in a table, resolved from the file's folder.
 
-    The URL of a database, and `-` for stderr, are no paths.
+    The URL of a database, and `-` for stderr, are not paths.
     """
     given = {name: table[name] for name in names if name in table}
     return {
@@ -353,7 +353,7 @@ def _runs(tables: list[dict[str, Any]], config: Config) -> tuple[PlannedRun, ...
             if (other := spelled(run.name, names)) in names:
                 again = "again" if other == run.name else f"which looks like {other!r}"
                 raise UsageError(f"name: expected another for every run, got {run.name!r} {again}")
-        except BadSettings as error:  # it names the game, no field of the run
+        except BadSettings as error:  # it names the game, not a field of the run
             raise UsageError(f"{where}: {error}") from None
         except ArenaError as error:
             raise UsageError(f"{where}.{error}") from None
@@ -362,7 +362,7 @@ def _runs(tables: list[dict[str, Any]], config: Config) -> tuple[PlannedRun, ...
 
 
 def _run(table: Mapping[str, Any], where: str) -> PlannedRun:
-    """Read a run, of which the game says what the table does not."""
+    """Read a run; the game gives the defaults for fields that the table leaves out."""
     if "workers" in table:
         raise UsageError(f"{where}.workers: {_NO_WORKERS}")
     for name, kind in (("form", Form), ("take", Take), ("settle", Goal)):
@@ -398,7 +398,7 @@ def _run(table: Mapping[str, Any], where: str) -> PlannedRun:
 
 @contextmanager
 def _field(name: str) -> Iterator[None]:
-    """Put a field's name in front of the errors that are raised within."""
+    """Put a field's name in front of the errors that are raised inside."""
     try:
         yield
     except ArenaError as error:
@@ -417,7 +417,7 @@ def _convert(value: Any, kind: type[T], where: str = "") -> T:
         if "unknown field" in text and not path:
             fields = ", ".join(getattr(kind, "__struct_fields__", ()))
             text += f"; expected some of: {fields}"
-        # For a number out of range msgspec says only what was expected.
+        # For a number out of range, msgspec says only what it expected.
         elif text.startswith("Expected") and ", got " not in text:
             for name, index in _STEP.findall(path):
                 value = value[name or int(index)]

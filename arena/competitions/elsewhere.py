@@ -1,6 +1,6 @@
-"""What competitions know of bots on other machines, which `arena.hosts` starts there.
+"""What competitions know of bots on other machines; `arena.hosts` starts these bots.
 
-An arena plays without that package; nothing here imports it.
+An arena works without that package; nothing here imports it.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import msgspec
 
 from protocol.errors import ArenaError
 
-if TYPE_CHECKING:  # commands that only name a bus load none of it
+if TYPE_CHECKING:  # commands that only name a bus do not load these
     from arena.competitions.process_pool import ProcessPool, SeatBot
     from arena.referee.clock import LoopLag
     from arena.sandbox.process import StderrTail
@@ -34,7 +34,7 @@ _KEYS = ("*.nk", "*-key.pem")  # as `arena bus init` names them
 
 
 class BusAddress(msgspec.Struct, frozen=True):
-    """Where a bus is: `tls://HOST:PORT`, the key file of a user, and the CA of the server."""
+    """The address of a bus: `tls://HOST:PORT`, the key file of a user, and the server's CA."""
 
     url: str
     key: Path | None = None
@@ -42,7 +42,7 @@ class BusAddress(msgspec.Struct, frozen=True):
 
 
 def secret_files(address: BusAddress | None) -> tuple[Path, ...]:
-    """What no bot may see: the files of an address, and all keys that lie beside its own."""
+    """Return the files that no bot may see: those of an address, and all keys beside its own."""
     if address is None:
         return ()
     files = [address.key, address.ca]
@@ -52,21 +52,21 @@ def secret_files(address: BusAddress | None) -> tuple[Path, ...]:
 
 
 class HostLost(ArenaError):
-    """A host cannot be reached any more, or cannot start a bot: no bot is to blame."""
+    """A host cannot be reached any more, or cannot start a bot; no bot is to blame."""
 
 
 class AnyLauncher(Protocol):
-    """The launcher of this machine, or what stands for that of a host."""
+    """The launcher of this machine, or the one that represents a host."""
 
     async def stop(self, name: str) -> None:
-        """End a bot; its end is not reported. One that is not there is no error."""
+        """End a bot without a report of its end; ignored if there is none of that name."""
 
     def tail(self, name: str) -> str:
-        """The end of what a bot wrote to stderr; empty once it has ended."""
+        """Return the end of a bot's stderr; empty once the bot has ended."""
 
 
 class HostedBot(Protocol):
-    """A bot on a host, where a `LaunchedBot` runs here; the host has the gate to its cores.
+    """A bot on a host, in place of a `LaunchedBot` here; the host has the gate to its cores.
 
     Attributes:
         on_handed: called when the host has handed a question over, with the time of that on this
@@ -96,24 +96,24 @@ class HostedBot(Protocol):
 
 
 class HostOverview(Protocol):
-    """The hosts that an arena hears of.
+    """The hosts that an arena knows.
 
     Attributes:
-        lost: how often a process of a bot was on a host when that was lost.
+        lost: how often a bot's process was lost with its host.
     """
 
     lost: int
 
     def views(self) -> tuple[HostView, ...]:
-        """All hosts that have reported since the arena began, by name."""
+        """Return all hosts that have reported since the arena began, by name."""
 
     def lost_bots(self) -> tuple[LostBot, ...]:
-        """The bots that were lost with a host; first who was more often than the others are."""
+        """Return the bots that were lost with a host, those with the most excess losses first."""
 
     async def drain(self, host: str, is_draining: bool) -> None:
-        """Have a host take no more bots of any arena, or take them again.
+        """Tell a host to take no more bots of any arena, or to take them again.
 
-        Raises UsageError if no host of that name reports, or it cannot be told.
+        Raises UsageError if no host of that name reports, or it cannot be reached or does not obey.
         """
 
 
@@ -121,21 +121,21 @@ class Hosts(Protocol):
     """Room for matches on hosts.
 
     Attributes:
-        on_room: called when a match may have room that had none.
+        on_room: called when there may be room for a match that had none.
     """
 
     on_room: Callable[[], None]
 
     @property
     def pools(self) -> Sequence[ProcessPool]:
-        """Those where matches may begin."""
+        """The pools where matches may begin."""
 
     @property
     def at_once(self) -> int:
-        """How many matches of this arena are played at once on the hosts that are there."""
+        """How many matches of this arena can be played at once on the hosts that are there."""
 
     def is_portable(self, name: str, game: str) -> bool:
-        """Whether hosts can start a bot that was launched here, as far as is known by now."""
+        """Return whether hosts can start a bot that was launched here, as far as is known."""
 
     def ask(self, bots: Sequence[SeatBot]) -> None:
         """Ask hosts for room for a match of these bots."""

@@ -1,4 +1,4 @@
-"""Each bot's place when a competition or a ladder is over, or the bot leaves a ladder."""
+"""Each bot's place when a competition is over, or when the bot leaves a ladder."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = ["final_standings"]
 
 
 def final_standings(report: CompetitionReport, page: str | None) -> dict[str, FinalStanding]:
-    """The place of every bot that took part, by name; `page` is that of the competition."""
+    """Return the place of every bot that took part, by name; `page` shows the competition."""
     rows = [row for row in report.standings if not getattr(row, "not_there", False)]
     count = len(rows) or sum(len(placed.names) for placed in report.ranking)
 
@@ -59,7 +59,7 @@ def final_standings(report: CompetitionReport, page: str | None) -> dict[str, Fi
 
 
 def _score(row: Any, game: str) -> tuple[str, float | None, Bounds | None]:
-    """What a row says of its bot in words, the score, and the score's interval."""
+    """Return a row in words, its score, and the score's interval."""
     matches = plural(row.played, "match")
     match row:
         case LadderRow():

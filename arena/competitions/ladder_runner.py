@@ -1,9 +1,9 @@
-"""A ladder while it is open: free bots are paired again and again until it is closed (K4).
+"""Runs a ladder while it is open: free bots are paired again and again until it is closed (K4).
 
-`arena/formats/ladder.py` says who plays whom; this module says when. A bot rests after a match, so
-that a ladder neither fills the disk nor keeps bots from the other competitions. After an offence
-all bots of its owner rest, longer each time (`arena/formats/pauses.py`). A ladder waits for nobody,
-so nobody is absent, and a void match is not repeated.
+`arena/formats/ladder.py` decides who plays whom; this module decides when. A bot rests after a
+match, so that a ladder neither fills the disk nor keeps bots from other competitions. After an
+offence all bots of its owner rest, longer each time (`arena/formats/pauses.py`). A ladder waits for
+nobody, so nobody is absent, and a void match is not repeated.
 """
 
 from __future__ import annotations
@@ -23,18 +23,18 @@ from arena.games.names import owner_of, public_name
 __all__ = ["LadderStage"]
 
 _AT_ONCE = 16  # tables that are opened in one pass; hundreds would block the event loop
-_CROWD = 100  # bots; from then on changes are looked at together, as each look takes a while
+_CROWD = 100  # bots; with more, changes are handled together, as each look takes a while
 _GATHER_S = 0.1  # between two looks in a crowd
-_WAIT_S = 1.0  # bots that have just met wait so long for others before they meet again
+_WAIT_S = 1.0  # how long bots that have just met wait for others before they meet again
 
 
 class LadderStage(CompetitionStage):
     """The matches of a ladder.
 
-    `ladder` returns the ratings as they are now; `first` is the number of the next pairing.
+    `ladder` returns the current ratings; `first` is the number of the next pairing.
     """
 
-    settled = 0  # counted here, where the base has a property
+    settled = 0  # counted here, unlike the property of the base class
 
     def __init__(self, arbiter: Arbiter, ladder: Callable[[], Ladder], first: int) -> None:
         super().__init__(arbiter)
@@ -44,26 +44,26 @@ class LadderStage(CompetitionStage):
         self._owners_rest: set[str] = set()
         self._timers: set[asyncio.TimerHandle] = set()
         self._waits = self._gathers = self._is_crowded = False
-        self.settled = first - 1  # those of an arena that was stopped among them
+        self.settled = first - 1  # including matches under an earlier arena
 
     def close(self) -> None:
         if not self._done.done():
             self._done.set_result(None)
 
     def reopen(self, first: int = 1, *, retries: bool = False) -> None:
-        # What was taken back may have been an offence.
+        # The result that was taken back may have been an offence.
         self._owners_rest.clear()
         self.seat(())
 
     def look_anew(self) -> None:
-        """Let the versions that are in play now take over, also in matches that have not begun."""
+        """Let new versions take over, also in matches that have not begun."""
         self._arbiter.withdraw_replaced()
         self.seat(())
 
     def seat(self, names: Sequence[str]) -> None:
-        """Pair all bots that are free now, not only `names`: who plays whom depends on all of them.
+        """Pair all free bots, not only `names`, as every free bot affects who plays whom.
 
-        With many bots that takes a while, so changes within `_GATHER_S` are looked at together.
+        With many bots this takes a while, so changes within `_GATHER_S` are handled together.
         """
         if not self._is_crowded:
             self._seat(rematch=False)
@@ -83,7 +83,7 @@ class LadderStage(CompetitionStage):
         except Exception as error:
             self._fail(error)
             return
-        if len(opened) >= _AT_ONCE:  # the event loop has other work, too
+        if len(opened) >= _AT_ONCE:  # let the event loop do other work in between
             self._later(0.0, partial(self._seat, rematch=rematch))
             return
         seated = Counter(name for players in opened for name in players)
@@ -96,9 +96,9 @@ class LadderStage(CompetitionStage):
             )
 
     def _open_some(self, free: Mapping[str, int], *, rematch: bool) -> Sequence[tuple[str, ...]]:
-        """Open matches between bots that are free, and return who plays them.
+        """Open matches between free bots, and return their players.
 
-        A bot without a table here meets only those that hosts can start as well.
+        A bot without a free table here meets only bots that hosts can start as well.
         """
         playing = [pairing.players for pairing in self._opened.values()]
         seats = self._arbiter.plan.rules.seats
@@ -118,10 +118,10 @@ class LadderStage(CompetitionStage):
         return opened
 
     def _without_table(self, players: Sequence[str]) -> Sequence[str]:
-        """Of the bots of a match that takes tables here, those that have none free."""
+        """Return the bots without a free table, if the match of these bots needs tables here."""
         if not self._bots.has_hosts or self._bots.are_on_hosts(players):
             return ()
-        sessions = map(self._bots.player, players)  # None for those that are submitted
+        sessions = map(self._bots.player, players)  # None for submitted bots
         return [player.name for player in sessions if player is not None and not player.is_free]
 
     def _gathered(self) -> None:
@@ -133,7 +133,7 @@ class LadderStage(CompetitionStage):
         self._seat(rematch=True)
 
     def _free(self) -> dict[str, int]:
-        """The bots that are here, with how many more matches each could play: with rests 1 or 0."""
+        """Return the bots that are here, and how many more matches each can play (0 at rest)."""
         rests = bool(self._arbiter.plan.pause_s)
         playing = Counter(name for pairing in self._opened.values() for name in pairing.players)
         left = self._who_left()
@@ -166,7 +166,7 @@ class LadderStage(CompetitionStage):
         }
 
     def _who_left(self) -> dict[str, set[str]]:
-        """The bots that are or were away from a match that goes on, by owner.
+        """Return, by owner, the bots that are or were away from a match that goes on.
 
         The owner's other bots get no match meanwhile. Otherwise one token could hold up all tables.
         """
@@ -179,7 +179,7 @@ class LadderStage(CompetitionStage):
         return owners
 
     def _owner_rests(self, owner: str) -> bool:
-        """Whether an owner rests after its offences; its bots are paired again afterwards."""
+        """Return whether an owner rests after its offences; its bots are paired again later."""
         if owner in self._owners_rest:
             return True
         left_s = self._bots.rests_s(owner)
@@ -202,7 +202,7 @@ class LadderStage(CompetitionStage):
             self._arbiter.flag_left(pairing)
         pause_s = self._arbiter.plan.pause_s
         if not ended.id and ended.is_fault:
-            pause_s = max(pause_s, _WAIT_S)  # what has just failed would fail at once again
+            pause_s = max(pause_s, _WAIT_S)  # a new attempt would fail at once again
         if pause_s and not self._done.done():
             self._rests.update(pairing.players)
             self._later(pause_s, partial(self._rested, self._rests, pairing.players))

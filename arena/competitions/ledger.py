@@ -1,8 +1,8 @@
-"""The results of a competition while it is played, and what they add up to.
+"""Keeps the results of a competition while it is played, and adds them up.
 
-Everything is written to the database as it happens. A ledger begins empty, or with the results of a
-competition that was interrupted; from then on there is no difference. A pairing has at most one
-result. The instructor may take a result back; then everything is added up anew from the others.
+Everything is written to the database as it happens. A ledger begins empty, or with the results of
+an interrupted competition; from then on there is no difference. A pairing has at most one result.
+The instructor may take a result back; then the others are added up again.
 """
 
 from __future__ import annotations
@@ -42,20 +42,20 @@ from protocol.messages import Action, Ending, Termination, Verdict
 
 __all__ = ["Ledger"]
 
-_LATEST = 100  # verdicts of a ladder in memory; the database has them all
-_OUT, _IN = "out", "in"  # acts of the arena: an offence between matches, and that it is excused
+_LATEST = 100  # verdicts of a ladder in memory; the database has all of them
+_OUT, _IN = "out", "in"  # acts of the arena: an offence between matches, and its excuse
 
 
 class Ledger:
     """The results of one competition.
 
-    For one that was interrupted, `earlier` are the matches that counted then, `acts` what the
-    instructor and the arena did, `verdicts` those until then, `changes` the versions that came into
-    play on a ladder, and `outages` the matches that were void by one.
+    For an interrupted competition, `earlier` are the matches that count, `acts` are those of the
+    instructor and the arena, `verdicts` are those so far, `changes` are the versions that came into
+    play on a ladder, and `outages` are the matches that were void by one.
 
     Attributes:
-        book: what the matches add up to.
-        verdicts: every offence with its evidence, forgiven ones too; only the latest of a ladder.
+        book: the sums of the matches.
+        verdicts: every offence with its evidence, also forgiven ones; on a ladder only the latest.
         findings: by bot, offences between matches, which put it out at its next match.
         on_rated: called when the ratings of a ladder have been computed again.
     """
@@ -76,15 +76,15 @@ class Ledger:
         self._store = store
         earlier, acts = tuple(earlier), tuple(acts)
         self._is_ladder = plan.form is Form.LADDER
-        # A ladder has no end, so of its matches only the numbers are in memory.
+        # A ladder has no end, so only the numbers of its matches are in memory.
         self._ladder = {row.id: row.pairing for row in earlier if self._is_ladder}
         self._counted = {row.pairing: row for row in earlier if not self._is_ladder}
-        self._rating: asyncio.Task[None] | None = None  # rates a ladder anew
+        self._rating: asyncio.Task[None] | None = None  # rates a ladder again
         self.on_rated: Callable[[], None] = lambda: None
-        self._late: list[MatchRow | VersionChange] = []  # what has come since that began
-        self._latest = _latest(earlier, changes)  # the match that was noted last, void ones too
+        self._late: list[MatchRow | VersionChange] = []  # what has come since that task began
+        self._latest = _latest(earlier, changes)  # the match that was noted last, perhaps void
         self._changes = len(changes)
-        # By bot, what the act of its version says.
+        # By bot, the text of the act for its version.
         self._in_play = {act.bot: act.text for act in acts if act.what == VERSION}
         self._flags = {act.text for act in acts}
         self._void = _void_since_the_end(acts)
@@ -103,7 +103,7 @@ class Ledger:
 
     @property
     def is_reopened(self) -> bool:
-        """Whether it was over, and goes on as results were taken back: it waits for its bots."""
+        """Whether it was over, and goes on because results were taken back."""
         return self._void is not None
 
     def ladder(self) -> Ladder:
@@ -115,7 +115,7 @@ class Ledger:
         return max((*self._counted, *self._ladder.values()), default=0)
 
     def known(self, pairing: Pairing) -> Result | None:
-        """The result of a pairing, if any; `ArenaError` if the database has other bots for it."""
+        """Return a pairing's result, if any; `ArenaError` if the database has other bots in it."""
         played = self._counted.get(pairing.number)
         if played is None:
             return None
@@ -137,9 +137,9 @@ class Ledger:
         finished_at: float,
         others: Sequence[Verdict] = (),
     ) -> Result:
-        """Record a match; count it and its offenders unless it is void. Times are in Unix seconds.
+        """Record a match, and count it and its offenders unless it is void. Times in Unix seconds.
 
-        `verdict` is on the offender who ended it, if there is one, `others` are on further ones.
+        `verdict` is on the offender that ended it, if there is one; `others` are on further ones.
         Returns the result without the record, which need not stay in memory.
         """
         played = self._store.match_finished(
@@ -164,17 +164,17 @@ class Ledger:
             self._counted[pairing.number] = played
         verdicts = (*(() if verdict is None else (verdict,)), *others)
         self.verdicts += [verdict for verdict in verdicts if verdict.bot not in self.book.out]
-        if self._is_ladder:  # where an offender plays on, and may offend for ever
+        if self._is_ladder:  # offenders on a ladder play on, and may offend again and again
             del self.verdicts[:-_LATEST]
         self.book.ruled(verdicts)
         self._count(played)
         return played.result
 
     def left_again(self, pairing: Pairing) -> str | None:
-        """Why a pairing waits for the instructor: bots left it again (J9), in a line; else None.
+        """Return why a pairing waits for the instructor, as bots left it again (J9); else None.
 
-        One outage may end many matches. So those of other pairings count only if they were over
-        before the latest match of this one began.
+        One outage may end many matches. So matches of other pairings count only if they were over
+        before this pairing's latest match began.
         """
         mine = [void for void in self._outages if void.pairing == pairing.number]
         if not mine or self._resumed_at >= mine[-1].finished_at:
@@ -200,7 +200,7 @@ class Ledger:
     def version_in_play(self, name: str, label: str, at: float) -> None:
         """Record that a version of a bot plays on a ladder from now on, and rate it so (K4).
 
-        Once more with the same label does nothing.
+        Ignored if the label is the same as before.
         """
         assert self._is_ladder, "elsewhere a version stays until the end"
         text = f"{versioned(name, label)} is in play"
@@ -215,7 +215,7 @@ class Ledger:
         return self._counted[pairing.number].id
 
     def forgives(self, name: str, kind: Ending, event: str) -> bool:
-        """Whether an offence that is noticed now costs a bot no more than the match (J3)."""
+        """Return whether an offence now would cost a bot only the match (J3)."""
         return self.book.forgives(name, kind, event)
 
     def note_offence(self, name: str, finding: Finding, at: float) -> None:
@@ -223,7 +223,7 @@ class Ledger:
         self._note_act(_OUT, name, msgspec.json.encode(finding).decode(), at)
 
     def clear_offence(self, name: str, at: float) -> None:
-        """Record that an offence does not count any more, as its match was taken back."""
+        """Record that an offence no longer counts, as its match was taken back."""
         self._note_act(_IN, name, "", at)
 
     def _note_act(
@@ -234,7 +234,7 @@ class Ledger:
         )
 
     def flag(self, act: Act) -> bool:
-        """Record what the instructor should look at, once; returns whether it is new."""
+        """Record something for the instructor to look at, once; return whether it is new."""
         is_new = act.text not in self._flags
         if is_new:
             self._flags.add(act.text)
@@ -242,16 +242,16 @@ class Ledger:
         return is_new
 
     def of_match(self, match: str) -> MatchRow | None:
-        """The row of a match that counts, else None."""
+        """Return the row of a match that counts, else None."""
         if match in self._ladder:
             return self._store.played(match)
         return next((row for row in self._counted.values() if row.id == match), None)
 
     def check_back(self, match: str, first: int = 1) -> MatchRow:
-        """The row of a match whose result can be taken back.
+        """Return the row of a match whose result can be taken back.
 
-        `first` is the number of the first pairing of the stage that is being played. It raises
-        `UsageError` if the match does not count, or if later stages have been drawn by its result.
+        `first` is the number of the current stage's first pairing. Raises `UsageError` if the match
+        does not count, or if later stages were drawn by its result.
         """
         played = self.of_match(match)
         if played is None:
@@ -268,9 +268,9 @@ class Ledger:
     def take_back(
         self, match: str, act: Act, first: int = 1, reopened: Act | None = None
     ) -> MatchRow:
-        """Take the result of a match back, record the act, and undo what followed from it.
+        """Take the result of a match back, record the act, and undo its consequences.
 
-        With the act `reopened` the competition, which was over, goes on for it. It raises what
+        With the act `reopened`, the competition was over and goes on for this match. Raises what
         `check_back` raises.
         """
         played = self.check_back(match, first)
@@ -288,17 +288,17 @@ class Ledger:
         return played
 
     def restore(self, act: Act) -> tuple[MatchRow, ...]:
-        """Have what was taken back since the end, and not played again, count as it did before.
+        """Restore the results that were taken back since the end and not played again.
 
-        What the other results do not lead to any more stays void. It reads the database, which must
-        have all that was done. Returns the matches.
+        A result that no longer fits the schedule stays void. This reads the database, to which
+        everything must have been written. Returns the matches.
         """
         verdicts = self._store.verdicts(self.id)
         counted, restored = self._counted, list[MatchRow]()
         rows = {row.id: row for row in self._store.matches(self.id)}
         # A match that had not begun, or was lost in a power cut, has an act and no row.
         voids = (rows[match] for match in self._void or () if match in rows)
-        # Of a pairing that was taken back twice, the first one is from before the end.
+        # If a pairing was taken back twice, its first match is the one from before the end.
         for played in sorted(voids, key=lambda played: played.pairing):
             if played.pairing in counted or played.result.termination.kind is Ending.VOID:
                 continue
@@ -314,24 +314,24 @@ class Ledger:
         return tuple(restored)
 
     def _add_up(self, verdicts: Iterable[Verdict]) -> None:
-        """Add all results that count up anew."""
+        """Add all counting results up again."""
         verdicts = tuple(verdicts)
         book = Scorebook(self.plan, self.book.removed, verdicts)
         self.book = _added_up(book, self._counted.values())
         self.verdicts = self.book.standing(verdicts)
 
     def remove(self, name: str, text: str) -> None:
-        """Remove a bot, as the instructor wants; the act itself has been recorded."""
+        """Remove a bot for the instructor; the act itself has been recorded."""
         has_played = self._is_ladder and name in self.ladder()
         self.book.remove(name, Termination(Ending.REMOVED, None, text))
         if has_played:
             self._rate_anew()
 
     async def rated(self) -> None:
-        """Wait until a ladder has been rated anew; `ArenaError` if the database cannot be read."""
+        """Wait until a ladder is rated again; `ArenaError` if the database cannot be read."""
         while (rating := self._rating) is not None:
             await asyncio.wait((rating,))
-            if rating is self._rating:  # else it has been begun again
+            if rating is self._rating:  # otherwise it was begun again
                 rating.result()
                 return
 
@@ -372,9 +372,10 @@ class Ledger:
     def _has_later(
         self, left: Mapping[int, MatchRow], verdicts: Sequence[Verdict], first: int
     ) -> bool:
-        """Whether stages have been drawn that these results do not lead to.
+        """Return whether stages have been drawn that these results do not lead to.
 
-        Where stages overlap, a bot that is in again would lack matches of a stage before `first`.
+        If stages overlap, also whether a bot that is in again lacks matches of a stage before
+        `first`.
         """
         if self._is_ladder:
             return False
@@ -385,7 +386,7 @@ class Ledger:
     def _schedule_run(
         self, counted: Mapping[int, MatchRow], verdicts: Sequence[Verdict]
     ) -> ScheduleRun:
-        """What the schedule asks for with these results."""
+        """Run the schedule with these results."""
         run = ScheduleRun(self.plan)
         out: Collection[str] = ()
         if self.plan.settle:
@@ -435,14 +436,14 @@ def _added_up(
 
 
 def _latest(earlier: Sequence[MatchRow], changes: Sequence[VersionChange]) -> str | None:
-    """The match that was noted last, as far as these say."""
+    """Return the match that was noted last, as far as these rows show."""
     if changes and (not earlier or changes[-1].after > earlier[-1].number):
         return changes[-1].match
     return earlier[-1].id if earlier else None
 
 
 def _findings(acts: Iterable[Act]) -> dict[str, Finding]:
-    """The recorded offences between matches that were not excused later, by bot."""
+    """Return the recorded offences between matches that were not excused later, by bot."""
     findings: dict[str, Finding] = {}
     for act in acts:
         if act.bot is not None and act.what == _OUT:
@@ -453,7 +454,7 @@ def _findings(acts: Iterable[Act]) -> dict[str, Finding]:
 
 
 def _void_since_the_end(acts: Iterable[Act]) -> list[str] | None:
-    """The matches that were made void since a competition was over; None if it never was."""
+    """Return the matches made void since the competition was over; None if it never was."""
     void: list[str] | None = None
     for act in acts:
         if act.match is not None and act.what == REOPENED:

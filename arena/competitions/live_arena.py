@@ -1,4 +1,4 @@
-"""A whole arena: its database, gateway, launched bots and the competitions that are played."""
+"""A whole arena: its database, gateway, launched bots and running competitions."""
 
 from __future__ import annotations
 
@@ -63,29 +63,30 @@ _POLL_S = 0.05
 
 
 class LiveArena:
-    """Use it as an asynchronous context: inside, bots can connect to `url`.
+    """An asynchronous context manager: inside it, bots can connect to `url`.
 
     Args:
         store: the database; its owner closes it.
         port: 0 for a free one.
-        practice: illegal answers are refused, and nobody is out for them.
-        requires_token: for every bot; names on the roster always need theirs.
+        practice: whether illegal answers are refused without putting a bot out.
+        requires_token: whether every bot needs a token; names on the roster always do.
         tls: makes the TLS context of a new connection to the port. Launched bots connect to another
             port, on loopback.
         is_attended: whether there is an instructor to ask when a match was void three times (J5).
         hidden: files that launched bots must not see, besides the store's.
-        origins: other sites whose pages may open WebSockets here, as `https://arena.example.org`.
-        proxies: addresses or networks of proxies whose `X-Forwarded-For` is believed.
-        base_path: the path of the page for browsers, as `/arena/`.
-        submissions: what students hand in; it is started and ended here.
+        origins: other sites whose pages may open WebSockets here, such as
+            `https://arena.example.org`.
+        proxies: addresses or networks of proxies whose `X-Forwarded-For` is trusted.
+        base_path: the path of the page for browsers, such as `/arena/`.
+        submissions: takes what students submit; it is started and closed here.
 
     Raises:
-        UsageError: an origin, a proxy or the base path is not valid.
-        Unreachable: the address cannot be listened on.
+        UsageError: an origin, a proxy or the base path is invalid.
+        Unreachable: the arena cannot listen on the address.
 
     Attributes:
         hidden: all files that launched bots must not see.
-        storage: whether results reach the disk; while they do not, nothing begins.
+        storage: watches whether results reach the disk; while they do not, nothing begins.
     """
 
     def __init__(
@@ -122,7 +123,7 @@ class LiveArena:
         self.referee = Referee(self._loop.time, practice)
         self._roster = Roster(store.engine)
         self._roster_lock = asyncio.Lock()
-        self._own_token = secrets.token_urlsafe()  # of the administrator of this database
+        self._own_token = secrets.token_urlsafe()  # for the administrator of this database
         self.gateway = Gateway(
             self.referee,
             self.limits,
@@ -181,7 +182,7 @@ class LiveArena:
             self.here.keep_names(interrupted.plan)
         await self._address.open(self.gateway)
         await asyncio.to_thread(arena_contact.publish, self.store.engine, self._contact)
-        await self.read_roster()  # it may have been changed before anybody found this arena
+        await self.read_roster()  # it may have changed before `arena roster` could find this arena
         self._tasks.start(self.storage.run())
         return self
 
@@ -194,7 +195,7 @@ class LiveArena:
         self.here.close()
         self._seating.close()
         self._tasks.cancel()
-        with contextlib.suppress(OSError, StoreFailed):  # nobody finds an arena that is not there
+        with contextlib.suppress(OSError, StoreFailed):  # a contact left behind does not count
             await asyncio.to_thread(arena_contact.withdraw, self.store.engine, self._contact)
         if self._is_interrupted:
             await self.gateway.close(CLOSE_RESTART, "the arena will go on later")
@@ -205,13 +206,13 @@ class LiveArena:
         if self._submitters is not None:
             await self._submitters.close()
         await self.supervisor.close()
-        if self.submissions is not None:  # the last matches have told it their stderr
+        if self.submissions is not None:  # after the last matches, which report their stderr to it
             await self.submissions.close()
 
     def take_submissions(self, service: SubmissionService, pool: ProcessPool, cores: int) -> None:
         """Let competitions play submissions, of which `cores` compute at once.
 
-        Some more matches than that are played at once, as questions and answers are on their way.
+        Some more matches than that are played at once, as many wait for messages.
         """
         self.submissions = service
         self._seating.pool = pool
@@ -220,22 +221,22 @@ class LiveArena:
         service.on_change.append(self._versions_changed)
 
     def take_hosts(self, pools: Hosts, links: EntranceSockets) -> None:
-        """Have launched bots run on hosts, too, which open their links at this arena's port."""
+        """Let launched bots also run on hosts, which open their links at this arena's port."""
         self._seating.hosts = pools
         pools.on_room = self._room_changed
         self.gateway.entrance.hosts = links
 
     def versions_in_play(self, game: str) -> Mapping[str, int]:
-        """By owner, the number of the submission that is in play in a game."""
+        """Return the submission in play in a game, by owner."""
         return {} if self.submissions is None else self.submissions.in_play(game)
 
     def undecided_before(self, at: float) -> Sequence[str]:
-        """The owners of submissions that arrived before a time and may soon come into play."""
+        """Return the owners of submissions that arrived before a time and are still undecided."""
         return () if self.submissions is None else self.submissions.undecided_before(at)
 
     @property
     def submissions_closed(self) -> str:
-        """Why nothing can be handed in any more; empty while something can or will."""
+        """Why nothing can be submitted any more; empty while something can, or later will."""
         settings = None if self.submissions is None else self.submissions.settings
         if settings is None or settings.closes is None or time.time() < settings.closes:
             return ""
@@ -243,7 +244,7 @@ class LiveArena:
 
     @property
     def decision_s(self) -> float | None:
-        """How long it took on average to decide the latest submissions, if any were."""
+        """The mean seconds that the latest decisions on submissions took; None without any."""
         return None if self.submissions is None else self.submissions.pipeline.mean_s
 
     @property
@@ -257,8 +258,8 @@ class LiveArena:
         await self._changed.wait()
 
     async def wait_for_bots(self, names: Iterable[str], within_s: float) -> set[str]:
-        """Wait until each of these bots has connected or, if it was launched, has ended. Those that
-        connected within the time are returned; they may have left again.
+        """Wait until each of these bots has connected or, if it was launched, has ended. Return
+        those that connected in time; they may have left again.
         """
         awaited, came = set(names), set[str]()
         with contextlib.suppress(TimeoutError):
@@ -271,7 +272,7 @@ class LiveArena:
         return came
 
     def will_go_on(self) -> None:
-        """Have bots that are connected at the end told to come back, as a restart is expected."""
+        """Announce a restart: bots that are connected at the end are told to come back."""
         self._is_interrupted = True
 
     @property
@@ -283,11 +284,11 @@ class LiveArena:
         return tuple(self.here.competitions)
 
     def compete(self, plan: Plan) -> Competition:
-        """Set a competition up for `play` and record it, unless it raises `UsageError`."""
+        """Set up a competition for `play` and record it; after a `UsageError` nothing is."""
         self._check_take(plan)
         if plan.form is Form.ELIMINATION:
             tag = secrets.token_hex(2)
-            # As many as a final can have free chairs (K2).
+            # As many as there can be free seats in a final (K2).
             house = tuple(f"house-{tag}-{n}" for n in range(plan.rules.seats - 1))
             seed = secrets.token_hex(32)
             plan = msgspec.structs.replace(plan, house=house, seed=seed)
@@ -305,12 +306,12 @@ class LiveArena:
         return self.competition(ledger)
 
     def unfinished(self) -> tuple[CompetitionRow, ...]:
-        """The competitions of this database that an earlier arena has not played to their ends."""
+        """Return the competitions of this database that an earlier arena did not finish."""
         unfinished = (CompetitionState.RUNNING, CompetitionState.PAUSED)
         return tuple(row for row in self.store.competitions() if row.state in unfinished)
 
     def resume(self, row: CompetitionRow) -> Competition:
-        """Set an interrupted competition up: its results stand, and `play` plays the rest."""
+        """Set up an interrupted competition: its results stand, and `play` plays the rest."""
         is_paused = row.state is CompetitionState.PAUSED
         return self.competition(self.ledger_of(row), is_paused, is_resumed=True)
 
@@ -330,7 +331,7 @@ class LiveArena:
     def competition(
         self, ledger: Ledger, is_paused: bool = False, *, is_resumed: bool = False
     ) -> Competition:
-        """A competition that goes on from the results in its ledger."""
+        """Make a competition that goes on from the results in its ledger."""
         self._check_take(ledger.plan)
         self.here.keep_spellings(ledger.plan.players)
         if ledger.plan.form is Form.LADDER:
@@ -389,14 +390,14 @@ class LiveArena:
                 bot.send(Over(report.competition, (), (), completed, None, standing=standing))
 
     def restore(self, competition: Competition) -> None:
-        """Bring the bots of a competition back that are to be launched or play with people."""
+        """Bring back a competition's bots that are to be launched, or that play with people."""
         if self.people is not None:
             self.people.competition_started(competition)
         self._tasks.start(self.here.start(competition))
 
     async def read_roster(self) -> None:
-        """Let a change of the roster take effect; raises StoreFailed if it cannot be read."""
-        async with self._roster_lock:  # else one that was read earlier might come later
+        """Put a change of the roster into effect; raises StoreFailed if it cannot be read."""
+        async with self._roster_lock:  # otherwise an older roster could arrive later
             self.gateway.roster_changed(await asyncio.to_thread(self._access))
 
     def _access(self) -> Access:
@@ -448,13 +449,13 @@ class LiveArena:
             self.people.changed()
 
     def _room_changed(self) -> None:
-        """Hosts have come or gone, or have room again."""
+        """Handle a change of the hosts or of their room."""
         self._seating.look()
         for competition in in_turn(self.here.competitions):
             competition.look_anew()
 
     def _versions_changed(self) -> None:
-        """Other versions are in play, or a submission has been decided."""
+        """Handle another version in play, or a decision on a submission."""
         self._changed.set()
         for competition in in_turn(self.here.competitions):
             competition.look_anew()
@@ -469,7 +470,7 @@ class LiveArena:
             self._seating.pool.retire_others(needed)
 
     def _note_for(self, bot: BotSession) -> str:
-        """What the author of a bot that connects should know, in a line; mostly nothing."""
+        """Return a line for the author of a bot that connects; mostly empty."""
         if bot.process is not None:
             return ""
         if bot.token is None and self.gateway.admission.has_roster:
@@ -479,7 +480,7 @@ class LiveArena:
         return self._replaced_by(bot, self.submissions)
 
     def _never_played(self, bot: BotSession) -> str:
-        """That no competition here plays any game of a bot; empty if one may."""
+        """Say that no competition here plays any of the bot's games; empty if one may."""
         planned = () if self.planned_games is None else self.planned_games()
         games = {*planned, *(each.plan.game for each in self.here.competitions)}
         if not games or bot.games & games:
@@ -491,7 +492,7 @@ class LiveArena:
         )
 
     def _replaced_by(self, bot: BotSession, service: SubmissionService) -> str:
-        """Which versions in play of its owner a connected bot replaces; empty if none."""
+        """Say which versions in play of its owner a connected bot replaces; empty if none."""
         owner = owner_of(bot.name)
         games = defaultdict[str, list[str]](list)
         for game in sorted(bot.games):
@@ -503,7 +504,7 @@ class LiveArena:
         return f"where connected bots and submissions both play, it replaces your {versions}"
 
     def _on_leaving(self, name: str) -> str:
-        """Tell a bot that leaves how it stands on ladders; returns what leaving costs it (J10)."""
+        """Tell a leaving bot how it stands on ladders; return what leaving costs it (J10)."""
         on = self.here.competitions
         costs = "; ".join(filter(None, (each.leaving_costs(name) for each in on)))
         ladders = [each for each in on if each.plan.form is Form.LADDER and each.is_in(name)]
@@ -512,8 +513,8 @@ class LiveArena:
         return costs or ("leaving a ladder costs nothing" if ladders else "")
 
     def _on_offence(self, name: str, finding: Finding) -> None:
-        """Tell the competitions why a bot is gone for good; no match may have told them."""
-        # What a process of a submission does outside a match costs its owner nothing.
+        """Tell the competitions why a bot is gone for good, as it may have been in no match."""
+        # What a submission's process does outside a match costs its owner nothing.
         if not (is_process(name) or self.here.is_non_competing(name)):
             for competition in self.here.competitions:
                 competition.offended(name, finding)

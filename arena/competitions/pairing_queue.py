@@ -1,9 +1,9 @@
 """The pairings of a stage that wait for a table, in the order in which they are tried. Pure.
 
 All pairings of the same bots can be opened at the same times, so they are queued together, as one
-lineup. Every bot has its lineups, each with the number of its turn. So the end of a match costs a
-look at the bots that have a table free, or at the possible opponents of its players if these are
-fewer, however often they meet and however large the competition is.
+lineup. Each bot has its lineups, numbered by turn. When a match ends, only the bots with a free
+table have to be looked at, or the possible opponents of its players if these are fewer. This does
+not depend on the size of the competition, or on how often bots meet.
 """
 
 from __future__ import annotations
@@ -16,24 +16,24 @@ from arena.formats.schedule import Pairing
 
 __all__ = ["Lineup", "PairingQueue"]
 
-_CROWD = 100  # lineups of a bot that are sorted; sorting more at every match takes too long
+_CROWD = 100  # most lineups of a bot that are sorted; more would take too long at every match
 
 Lineup: TypeAlias = frozenset[str]
-"""The bots of a pairing: only one where a bot meets itself."""
+"""The bots of a pairing; only one if a bot meets itself."""
 
 
 class PairingQueue:
-    """The pairings that wait for a table; `on_idle` gets a bot when none waits for it any more."""
+    """The pairings that wait for a table; `on_idle` gets a bot for which none waits any more."""
 
     def __init__(self, on_idle: Callable[[str], None]) -> None:
         self._on_idle = on_idle
         self._pairings: dict[Lineup, dict[int, Pairing]] = {}
-        self._lineups: dict[str, dict[Lineup, int]] = {}  # of each bot, in their turn
+        self._lineups: dict[str, dict[Lineup, int]] = {}  # of each bot, with their turns
         self._turns = count()
         self._has_large = False  # lineups of more than two bots
 
     def __iter__(self) -> Iterator[str]:
-        """The bots of all pairings that have waited."""
+        """Yield the bots of all pairings, also of those that no longer wait."""
         return iter(self._lineups)
 
     def add(self, pairing: Pairing) -> None:
@@ -57,7 +57,7 @@ class PairingQueue:
                 self._on_idle(name)
 
     def move_to_end(self, lineup: Lineup) -> None:
-        """Try the lineup after all others of its bots, as these have met just now."""
+        """Try the lineup after all others of its bots, as these have just met."""
         for name in lineup:
             lineups = self._lineups.get(name, {})
             if lineup in lineups:
@@ -72,27 +72,27 @@ class PairingQueue:
         return tuple(pairing for lineup in lineups for pairing in self.between(lineup))
 
     def lineups_of(self, name: str) -> Iterable[Lineup]:
-        """All lineups of a bot, in no order that matters."""
+        """Return all lineups of a bot, in any order."""
         return self._lineups.get(name, ())
 
     def between(self, lineup: Lineup) -> tuple[Pairing, ...]:
         return tuple(self._pairings.get(lineup, {}).values())
 
     def first(self, most: int) -> tuple[Pairing, ...]:
-        """The first pairing of each lineup, in the order of the schedule; at most so many."""
+        """Return the first pairing of each lineup, in schedule order; at most `most`."""
         lineups = islice(self._pairings.values(), most)
         return tuple(next(iter(pairings.values())) for pairings in lineups)
 
     def lineups(self, name: str, had: Mapping[str, int], free: Set[str]) -> Iterator[Lineup]:
-        """The lineups of a bot whose bots are all `free`, in the order in which they are tried.
+        """Yield the lineups of a bot whose bots are all `free`, in the order to try them.
 
-        Those whose bots have had the fewest matches come first, and of these those that have not
-        met for longest. `had` says how many matches each bot has had.
+        Lineups whose bots have had the fewest matches come first, and among these the ones that
+        have not met for longest. `had` is the number of matches of each bot.
         """
         waiting = self._lineups.get(name, {}) if name in free else {}
         if len(waiting) <= len(free) or self._has_large:
             lineups = [lineup for lineup in waiting if lineup <= free]
-        else:  # it has many to meet, of whom few are free
+        else:  # it has many opponents left, of which few are free
             lineups = [pair for other in free if (pair := frozenset((name, other))) in waiting]
             lineups.sort(key=waiting.__getitem__)
 

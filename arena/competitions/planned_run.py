@@ -1,7 +1,7 @@
-"""One `[[run]]` of a file: a competition that is planned before its bots have come, and its `Plan`.
+"""One `[[run]]` of a file: a competition planned before its bots have come, and its `Plan`.
 
-`PlannedRun` is what is read from the file. A run is checked then, as if its bots were there, so
-that no mistake is found only on the evening when it is due. Nothing here reads a clock or a file.
+`PlannedRun` is what is read from the file. A run is checked at that time, as if its bots were
+there, so that no mistake shows only when it is due. Nothing here reads a clock or a file.
 """
 
 from __future__ import annotations
@@ -49,22 +49,22 @@ __all__ = [
     "teams_of",
 ]
 
-PAUSE_S = 5.0  # that a bot on a ladder rests between two matches by default
+PAUSE_S = 5.0  # how long a bot on a ladder rests between two matches by default
 MOST_MATCHES = 100_000  # of the same bots, in one competition
 LEAST = 20
-"""How often each two meet at least, or each bot the dealer, where a run settles."""
+"""How often each two meet at least, or each bot the dealer, if a run settles."""
 _MOST = 1_000
-"""How often at most: as many as are needed to tell 55 of 100 games from 50."""
+"""How often at most: as many matches as it takes to tell 55 of 100 games from 50."""
 _LEVEL_POINTS = 2.0
 """The difference that does not matter, in points of 100."""
 _LONGEST_TITLE = 64
-_MOST_BOTS = 10_000  # that one process can have connected
+_MOST_BOTS = 10_000  # that can be connected to one process
 _A_DAY_S = 86_400.0
 _LIMITS = (
     *("decision_ms", "bank_ms", "hard_ms", "wall_ms", "wall_bank_ms"),
     *("start_ms", "grace_ms", "silence_ms"),
 )
-"""The limits that a run may set. The others are of connections and processes, which outlive it."""
+"""The limits that a run may set. The others are for connections and processes, which outlive it."""
 
 
 class Participants(StrEnum):
@@ -79,16 +79,16 @@ class PlannedRun(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     """A planned competition, with the fields of its table `[[run]]`.
 
     Attributes:
-        game: the game's whole name.
+        game: the game's full name.
         name: its title, unique in its file; it may have spaces.
-        at: when it begins to wait for its bots; None to be played once, as soon as they are there.
+        at: when it begins to wait for its bots; None to play it once, as soon as they are there.
         until: when a ladder ends; None if only the instructor ends it.
-        players: the names, or `roster`; None for all that are connected.
+        players: the names, or `roster`; None for all connected bots.
         take: whether they play by programs that connect, by their submissions, or by either.
-        least: how many bots must be there, its house bots among them; None for the default of
+        least: how many bots must be there, its house bots included; None for the default of
             `arena/competitions/attendance.py`.
         matches: how often each two meet, or each bot the dealer; multiplied by `split`.
-        settle: until what is settled it is played; `matches` is then the least number (K6), `most`
+        settle: the goal until which it is played; `matches` is then the least number (K6), `most`
             the greatest, and `level` the difference that does not matter.
         split: into how many matches a match is split (A9).
         with_itself: whether each bot also meets another instance of itself (A10).
@@ -96,9 +96,9 @@ class PlannedRun(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
         pause_s: on a ladder, how long a bot rests between two matches.
         forgive: in a round robin or a league, how many offences of a bot cost it only the matches
             that they end (J3).
-        house: the house bots that are launched for it, the same one as often as it is listed.
-        settings: win over `[games.<game>]`.
-        limits: win over `[limits]`.
+        house: the house bots that are launched for it, each as often as it is listed.
+        settings: override `[games.<game>]`.
+        limits: override `[limits]`.
     """
 
     game: str
@@ -144,7 +144,7 @@ class PlannedRun(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
 
     @property
     def at_least(self) -> int:
-        """How many bots must be there: as many as the game has seats, if nobody says."""
+        """How many bots must be there; by default as many as the game has seats."""
         return self.rules.seats if self.least is None else self.least
 
     @property
@@ -161,17 +161,17 @@ def plan_for(
     teams: Mapping[str, str] = {},
     **more: Any,
 ) -> Plan:
-    """The plan of a run whose bots are known; the host fills in `seed` and `house`.
+    """Make the plan of a run whose bots are known; the arena fills in `seed` and `house`.
 
-    It raises `UsageError` if settings do not go together or cannot be split so, or if the form
+    Raises `UsageError` if settings contradict each other or cannot be split, or if the form
     forgives nothing.
 
     Args:
-        limits: the file's, or what options made of them; the run's win.
-        games: the file's settings, by game; the run's win.
+        limits: those of the file and the options; the run's override them.
+        games: the file's settings, by game; the run's override them.
         players: in the order of entry.
         teams: by name; names that do not take part are left out.
-        more: further fields of `Plan`: what only its start decides.
+        more: further fields of `Plan` that only the start decides.
     """
     if (mistake := next(_rule_mistakes(run), None)) is not None:
         raise UsageError(mistake)
@@ -199,10 +199,10 @@ def plan_for(
 
 
 def teams_of(players: Iterable[str], teams: Mapping[str, str]) -> dict[str, str]:
-    """The teams of these players, for those that have one (K2).
+    """Return the teams of these players, for those that have one (K2).
 
-    Programs of one owner, `ann/one` and `ann/two`, are in the owner's team. If it has none, they
-    are a team of their own, `ann/`.
+    Programs of one owner, `ann/one` and `ann/two`, are in the owner's team. If the owner has none,
+    they are a team of their own, `ann/`.
     """
     players = tuple(players)
     owners = Counter(map(owner_of, players))
@@ -212,7 +212,7 @@ def teams_of(players: Iterable[str], teams: Mapping[str, str]) -> dict[str, str]
 
 
 def house_bots_of(run: PlannedRun, taken: Collection[str], tables: int) -> tuple[RelaunchSpec, ...]:
-    """The house bots of a run, each for so many tables at once, by names that are not `taken`."""
+    """Return a run's house bots, each for that many tables, with names that are not `taken`."""
     names = set(taken)
     house_bots = []
     for house in run.house:
@@ -224,7 +224,7 @@ def house_bots_of(run: PlannedRun, taken: Collection[str], tables: int) -> tuple
 
 def check(run: PlannedRun, limits: Limits, games: Mapping[str, Mapping[str, object]]) -> None:
     """Check that a run can be played by the named bots, or by as many as must be there. The text of
-    a `UsageError` starts with the field that is wrong.
+    a `UsageError` begins with the wrong field.
     """
     if (mistake := next(_mistakes(run), None)) is not None:
         raise UsageError(mistake)
@@ -233,7 +233,7 @@ def check(run: PlannedRun, limits: Limits, games: Mapping[str, Mapping[str, obje
 
 
 def _mistakes(run: PlannedRun) -> Iterator[str]:
-    """What is wrong with a run, each mistake with its field in front."""
+    """Yield the mistakes in a run, each beginning with its field."""
     title = run.name
     has_single_spaces = title == " ".join(title.split())
     if not (0 < len(title) <= _LONGEST_TITLE and title.isprintable() and has_single_spaces):
@@ -295,7 +295,7 @@ def _form_mistakes(run: PlannedRun) -> Iterator[str]:
         yield f"with_itself: only for a round robin, the form is {form}"
     if run.until is not None and run.form is not Form.LADDER:
         yield f"until: expected a ladder, got {form}"
-    # One of the roster, or of those who are named, is always there (K5).
+    # At least one bot of the roster, or of the named ones, is there (K5).
     bots = len(run.house) + (run.who is not Participants.CONNECTED)
     if is_round_robin and run.least == 1 and bots < 2 and not run.with_itself:
         yield f"least: expected at least 2 for a {form}, got {run.least}"
@@ -304,7 +304,7 @@ def _form_mistakes(run: PlannedRun) -> Iterator[str]:
 
 
 def _rule_mistakes(run: PlannedRun) -> Iterator[str]:
-    """What a form cannot forgive or settle, each mistake with its field in front."""
+    """Yield what a form cannot forgive or settle, each mistake beginning with its field."""
     form = run.form.value.replace("_", " ")
     if run.forgive and run.form not in WITH_MATCHES:
         yield f"forgive: expected a round robin or a league, got {form}"
@@ -332,7 +332,7 @@ def _rule_mistakes(run: PlannedRun) -> Iterator[str]:
 
 
 def _split(run: PlannedRun, settings: Settings) -> Settings:
-    """The settings of one of the matches into which a match is split."""
+    """Return the settings of one of the matches into which a match is split."""
     n, field = run.split, run.rules.splits_by
     if n == 1:
         return settings

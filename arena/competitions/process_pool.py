@@ -1,13 +1,13 @@
 """The processes of launched bots in one place: started for a match, kept warm between matches.
 
-The place is this machine, or a host. On this machine only submissions are in the pool: house bots
-and `[[bot]]`s connect here like others, and have tables.
+The place is this machine or a host. On this machine the pool has only submissions: house bots and
+`[[bot]]`s connect here like other bots, and have tables.
 
-A bot may play several matches at once, each with a process of its own. All of them have the same
+A bot may play several matches at once, each with a process of its own. All of these have the same
 public name; `process_name` tells them apart.
 
-Seats are reserved before anything is started, so that no two matches wait for each other's half.
-When all processes that fit are there, idle ones make room, the least recently used first.
+Seats are reserved before anything is started, so that no two matches wait for each other's seats.
+When there is no room for more processes, idle ones end, the least recently used first.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ from protocol.messages import Ending, Mechanism
 
 __all__ = ["Launch", "OnStderr", "ProcessPool", "SeatBot", "SeatProcess", "StartFailed"]
 
-_IDLE_LOOK_S, _IDLE_CPU_MS = 10.0, 2_000.0  # a runtime tidies up; what computes on is ended
-_STARTS = 3  # a process that crashes so often before its first message does not start
+_IDLE_LOOK_S, _IDLE_CPU_MS = 10.0, 2_000.0  # enough for a runtime to tidy up; more CPU ends it
+_STARTS = 3  # a process that crashes this often before its first message has failed to start
 
 OnStderr: TypeAlias = Callable[[int, str, str], None]
-"""(submission, match, text): what a process wrote to stderr in that match."""
+"""(submission, match, text): gets what a process wrote to stderr in that match."""
 
 Launch: TypeAlias = Callable[[str], Awaitable[SupervisedBot]]
 """Starts a process under a `process_key`; raises as `BotSupervisor.launch_process` does, and
@@ -44,11 +44,11 @@ Launch: TypeAlias = Callable[[str], Awaitable[SupervisedBot]]
 
 
 class SeatBot(NamedTuple):
-    """Who plays in a seat of a match.
+    """The bot for a seat of a match.
 
     Attributes:
-        name: the public one.
-        submission: its number; None for a bot that is connected here, whose processes run on hosts.
+        name: its public name.
+        submission: its number; None for a bot connected here, whose processes run on hosts.
     """
 
     name: str
@@ -57,7 +57,7 @@ class SeatBot(NamedTuple):
 
 
 class StartFailed(Exception):
-    """A bot cannot be seated: `finding` says why, with the end of its stderr."""
+    """A bot cannot be seated; `finding` is the reason, with the end of its stderr."""
 
     def __init__(self, finding: Finding) -> None:
         super().__init__(finding.text)
@@ -67,8 +67,8 @@ class StartFailed(Exception):
 class SeatProcess:
     """A process of a bot, or the room for one: idle, or kept for one seat of one match.
 
-    `is_retired` is set when it is not to be used again. `instead` is an idle one that has to end
-    before it may start.
+    `is_retired` is set if it must not be used again. `instead` is an idle process that has to end
+    before this one may start.
     """
 
     def __init__(self, pool: ProcessPool, bot: SeatBot) -> None:
@@ -79,8 +79,8 @@ class SeatProcess:
         self.instead: SupervisedBot | None = None
         self.is_retired = False
         self.is_kept = True
-        self.began = 0  # how much stderr is of earlier matches
-        self.idle_ms = 0.0  # its CPU time at the last look while it is idle
+        self.began = 0  # how many bytes of stderr are from earlier matches
+        self.idle_ms = 0.0  # its CPU time when it was last checked while idle
         self._pool = pool
 
     @property
@@ -105,16 +105,16 @@ class SeatProcess:
 
     @property
     def start_ms(self) -> float:
-        """For how long it has computed since its start, or had no core for it."""
+        """How long it has computed since its start, or waited for a core."""
         waited_ms = None if self.supervised is None else self.supervised.waited_ms()
         return self.cpu_ms + (waited_ms or 0.0)
 
     async def session(self) -> BotSession:
-        """Its session, which has said `hello` and is free for the match that it is kept for.
+        """Return its session, which has said `hello` and is free for the match it is kept for.
 
-        Waits for the build, a core and the start. If it ends while others are waited for, another
-        call starts a new one, and returns at once if nothing has happened. Cancelling it is fine;
-        `release` is then due.
+        Waits for the build, a core and the start. If the process ends while others are awaited,
+        another call starts a new one; it returns at once if nothing has happened. Cancelling this
+        is fine; call `release` afterwards.
 
         Raises:
             StartFailed: it crashed three times before its first message, or took too long or too
@@ -128,10 +128,10 @@ class SeatProcess:
         return self.player
 
     def release(self, match: str = "") -> None:
-        """Give it back, which stays warm unless it has offended; once more does nothing.
+        """Give the process back; it stays warm unless it has offended. A second call does nothing.
 
-        With the id of the match that it was for, `on_stderr` gets what it wrote meanwhile, if it
-        did. To be called whatever `session` did, after the match is over.
+        With the id of its match, `on_stderr` gets what it wrote in the match, if anything. Call
+        this after the match, whether or not `session` succeeded.
         """
         if self.is_kept:
             self.is_kept = False
@@ -143,14 +143,14 @@ class ProcessPool:
 
     Args:
         gate: shares the cores of this machine between them; a host has its own.
-        prepared: finds what launches a bot, whose program may have to be built again.
+        prepared: finds how to launch a bot, whose program may have to be built again.
         most: how many processes fit into the memory there; None for as many as a host grants.
-        on_stderr: called when a match is over in which a process has written to stderr.
+        on_stderr: called after a match in which a process has written to stderr.
 
     Attributes:
         on_room: called when a later `reserve` may succeed.
-        at_once: how many matches are played at once, of those that are limited by that.
-        playing: how many are.
+        at_once: the most matches that are played at once, counting only limited ones.
+        playing: how many of these are being played.
         restless: the public names of bots that were found to compute without a question.
     """
 
@@ -174,21 +174,21 @@ class ProcessPool:
         self._on_stderr = on_stderr
         self._scarcity = Scarcity(NO_PROGRAM)
         self._loop = asyncio.get_running_loop()
-        self._all: set[SeatProcess] = set()  # also those that end, unless others replace them
+        self._all: set[SeatProcess] = set()  # also ending ones, unless others replace them
         self._idle: dict[SeatProcess, None] = {}  # the least recently used first
         self._look_at_idle_at = 0.0
         self._looks: asyncio.TimerHandle | None = None
         self._look()
 
     def __len__(self) -> int:
-        """How many processes there are, with those that are starting or ending."""
+        """Return how many processes there are, also starting and ending ones."""
         return len(self._all)
 
     def reserve(self, bots: Sequence[SeatBot]) -> tuple[SeatProcess, ...] | None:
-        """Processes for these bots, or None if there is no room just now.
+        """Reserve processes for all these bots, or return None if there is no room now.
 
-        All or none. Warm processes are taken first; idle ones of other bots make room. Raises
-        `UsageError` if this number never fits.
+        Warm processes are taken first; idle ones of other bots make room. Raises `UsageError` if
+        that number of processes never fits.
         """
         if len(bots) > self._most and not self._is_granted:
             raise UsageError(
@@ -196,7 +196,7 @@ class ProcessPool:
                 f"this machine's memory, got {len(bots)}"
             )
         for process in tuple(self._idle):
-            if not process.is_usable:  # it has closed its pipes, and would hold its room
+            if not process.is_usable:  # it has closed its pipes, but still takes up room
                 self._end(process)
         idle = dict(self._idle)
         taken: list[SeatProcess | None] = []
@@ -217,50 +217,50 @@ class ProcessPool:
         )
 
     def retire(self, submission: int) -> None:
-        """End all processes of a submission, after their matches: it is built again."""
+        """End all processes of a submission after their matches, as it is built again."""
         self._retire(process for process in self._all if process.bot.submission == submission)
 
     def retire_others(self, needed: Collection[int]) -> None:
-        """End the processes of all submissions but these, after their matches."""
+        """End the processes of all other submissions after their matches."""
         submitted = (each for each in self._all if each.bot.submission is not None)
         self._retire(each for each in submitted if each.bot.submission not in needed)
 
     def grant(self, processes: int) -> None:
-        """Its host keeps room for this number of further processes."""
+        """Note that the host reserves room for this number of further processes."""
         self._most = max(self._most, len(self._all) + processes)
 
     def end_if_idle(self, key: str) -> None:
-        """End one process if it has nothing to do, as its room is needed."""
+        """End one process if it is idle, as its room is needed."""
         for process in tuple(self._idle):
             if process.key == key:
                 self._most -= 1
                 self._end(process)
 
     def warm(self, bots: Iterable[SeatBot]) -> int:
-        """For how many of these bots a process is idle."""
+        """Return for how many of these bots there is an idle process."""
         idle = Counter(process.bot for process in self._idle if process.is_usable)
         return (Counter(bots) & idle).total()
 
     def close(self) -> None:
-        """Look after the gate no more."""
+        """Stop the regular checks of the gate and the processes."""
         if self._looks is not None:
             self._looks.cancel()
 
     # --- within ---
 
     def _look(self) -> None:
-        # First, as a process may not be readable now.
+        # Schedule the next look first, as reading a process may fail now.
         self._looks = self._loop.call_later(LOOK_S, self._look)
         now = self._loop.time()
         self._gate.look(now)
-        # Stages ask for it far more often.
+        # Computed here, as stages ask for it far more often.
         self.restless = {process.bot.name for process in self._all if process.is_restless}
         if now >= self._look_at_idle_at:
             self._look_at_idle_at = now + _IDLE_LOOK_S
             self._look_at_idle()
 
     def _look_at_idle(self) -> None:
-        """End processes that compute while they are idle: nothing is charged then."""
+        """End processes that compute while they are idle, as nothing is charged then."""
         for process in tuple(self._idle):
             before_ms, process.idle_ms = process.idle_ms, process.cpu_ms
             if process.idle_ms - before_ms > _IDLE_CPU_MS:
@@ -273,14 +273,14 @@ class ProcessPool:
                 self._end(process)
 
     def _add(self, bot: SeatBot, ended: list[SupervisedBot]) -> SeatProcess:
-        """Room for a new process, that of one which has `ended` if there is no other."""
+        """Add a new process; if there is no other room, it waits for one that was `ended`."""
         process = SeatProcess(self, bot)
         process.instead = ended.pop() if ended else None
         self._all.add(process)
         return process
 
     def _make_room(self, process: SeatProcess) -> SupervisedBot:
-        """End an idle process; its room is that of another at once."""
+        """End an idle process, whose room is another's at once."""
         assert process.supervised is not None, "it was used"
         del self._idle[process]
         self._all.discard(process)
@@ -288,7 +288,7 @@ class ProcessPool:
         return process.supervised
 
     async def _start(self, process: SeatProcess) -> None:
-        """Start a process until it has said `hello`, or raise as `SeatProcess.session` does."""
+        """Start a process until it has said `hello`; raises what `SeatProcess.session` raises."""
         launch = await self._prepared(process.bot)
         for start in range(1, _STARTS + 1):
             await self._until_gone(process)
@@ -299,8 +299,8 @@ class ProcessPool:
                 raise StartFailed(finding)
 
     async def _until_gone(self, process: SeatProcess) -> None:
-        """Wait until what had the room of a process has left it."""
-        if process.supervised is not None:  # a former one, which has crashed or hangs
+        """Wait until the earlier process in the room of this one has ended."""
+        if process.supervised is not None:  # an earlier process, which has crashed or hangs
             self._supervisor.dismiss(process.key)
         for former in (process.instead, process.supervised):
             if former is not None:
@@ -308,7 +308,7 @@ class ProcessPool:
         process.instead = process.supervised = process.player = None
 
     async def _launch(self, process: SeatProcess, launch: Launch) -> Finding | None:
-        """Start a process and wait for its `hello`; returns why that has failed."""
+        """Start a process and wait for its `hello`; return why that has failed, or None."""
         process.key = key = self._supervisor.process_key(process.bot.name)
         turn = asyncio.Event()
         self._gate.enter(turn, turn.set, lambda: process.start_ms)
@@ -328,7 +328,7 @@ class ProcessPool:
         return None
 
     def _release(self, process: SeatProcess, match: str) -> None:
-        # Most bots write nothing, and each call is a transaction beside those of results.
+        # Only with text: most bots write nothing, and each call is a transaction in the database.
         submission = process.bot.submission
         if match and submission is not None and (text := process.stderr.since(process.began)):
             self._on_stderr(submission, match, text)
@@ -351,7 +351,7 @@ class ProcessPool:
             former.gone.add_done_callback(lambda _: self._forget(process))
 
     def _ended(self, process: SeatProcess, supervised: SupervisedBot) -> None:
-        """A process has ended; one that was idle is forgotten."""
+        """Forget a process that has ended while idle."""
         if process in self._idle and process.supervised is supervised:
             del self._idle[process]
             self._forget(process)

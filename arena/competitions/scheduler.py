@@ -1,9 +1,9 @@
 """Starts what an arena has to play: interrupted competitions, runs that are due, and open games.
 
 Each is a task of its own, so that one that cannot go on stops no other. A run that is due waits for
-its bots and is set up when enough have come (K5). A database that can never be written again stops
-all, as nothing that is played then would count. No sleep lasts long, as laptops sleep and clocks
-are set.
+its bots and is set up when enough have come (K5). If the database can never be written again,
+everything stops, as nothing played after that would count. No sleep is long, as laptops sleep and
+clocks are set.
 """
 
 from __future__ import annotations
@@ -49,24 +49,24 @@ from protocol.messages import Ending
 
 __all__ = ["OpenGame", "Scheduler"]
 
-_GATHER_S = 2.0  # a class that starts together should be in one competition together
-_GATHERS = 15  # of _GATHER_S each; then it starts, even if more bots come
+_GATHER_S = 2.0  # bots of a class that start together should be in one competition
+_GATHERS = 15  # pauses of _GATHER_S; then it starts, even if more bots come
 _REJOIN_S = 15.0  # the longest time between two attempts of a bot to connect again
-_CALM_S = 0.1  # between two looks at who has come, when a large class comes at once
+_CALM_S = 0.1  # between two looks at the attendance when a large class comes at once
 _LOOK_S = 15.0  # the longest sleep, as the clock may be set meanwhile
-# If a run is due so soon, bots are told to connect again to an arena that is stopped now.
+# If a run is due this soon, an arena that is stopped tells its bots to connect again.
 _SOON = timedelta(hours=1)
 
 
 class OpenGame(msgspec.Struct, frozen=True):
-    """A game that all bots play again when a new one has come; `plan` is still without players."""
+    """A game that all bots play again when a new one has come; `plan` has no players yet."""
 
     plan: Plan
     least: int
 
 
 class Scheduler:
-    """Has everything played that is to be played.
+    """Plays everything that an arena has to play.
 
     Args:
         on_start: called with every competition that starts or goes on.
@@ -102,18 +102,18 @@ class Scheduler:
         self._since = local_now()  # when the arena was started
         self._runs: Mapping[str, PlannedRun] = {}
         self._games: Mapping[str, Plan] = {}
-        self._latest: dict[str, Competition] = {}  # of every run that has been started
+        self._latest: dict[str, Competition] = {}  # by run, if it has been started
         self._past: set[str] = set()  # runs without a time that have been played
         self._waits: dict[str, Wait] = {}  # runs that wait for bots
-        self._too_late: dict[str, MissingVersions | None] = {}  # of runs that are due soon
+        self._too_late: dict[str, MissingVersions | None] = {}  # for runs that are due soon
         self._tasks = BackgroundTasks(self._ended)
         self._end: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
     async def run(self, runs: Sequence[PlannedRun], games: Sequence[OpenGame]) -> None:
-        """Play interrupted competitions on, and the others as they are due.
+        """Continue interrupted competitions, and play the others when they are due.
 
-        With `once` it ends when everything has been played. It raises `StoreFailed` when the
-        database can never be written again.
+        With `once` it ends when everything has been played. Raises `StoreFailed` when the database
+        can never be written again.
         """
         before: dict[str, asyncio.Task[None]] = {}
         self._runs = {run.name: run for run in runs}
@@ -127,7 +127,7 @@ class Scheduler:
                 continue
             task = self.play(competition)
             if competition.unplayed:
-                continue  # it may wait for weeks, and holds up nothing
+                continue  # it may wait for weeks, and must not hold up anything
             if not row.plan.run:
                 before[row.plan.game] = task
             elif (interrupted := self._runs.get(row.plan.run)) is not None:
@@ -168,11 +168,11 @@ class Scheduler:
 
     @property
     def planned_games(self) -> frozenset[str]:
-        """The games that somebody who connects now may come to play in a competition."""
+        """The games of competitions in which a bot that connects now may play."""
         return frozenset(self._games) | {run.game for run in self.upcoming}
 
     def awaiting(self, name: str) -> str | None:
-        """The name of an upcoming run that names this owner, or one of its bots, as a player."""
+        """Return an upcoming run's name if it names this owner or its bots as players."""
         for upcoming in self.upcoming:
             players = self._runs[upcoming.run].named
             if alike(name) in (alike(owner_of(player)) for player in players):
@@ -204,8 +204,8 @@ class Scheduler:
         """Play a run now, whatever its time is, or a game with all connected bots that play it.
 
         `chosen` are the `form`, `matches` and `settings` of `plan_by_hand`, for a game only; None
-        means the usual ones. It raises `UsageError` if there is none of that name, it is on, too
-        few bots are there, or it is not played so; then nothing is recorded.
+        means the usual ones. Raises `UsageError` if there is none of that name, it is already
+        running, too few bots are there, or the choice is invalid; then nothing is recorded.
         """
         run = self._runs.get(name)
         if run is None:
@@ -254,7 +254,7 @@ class Scheduler:
         return self._compete(plan, names, teams)
 
     def _compete(self, plan: Plan, names: tuple[str, ...], teams: Mapping[str, str]) -> Competition:
-        """Set up a competition of bots that have come to a game."""
+        """Set up a competition of the bots that have come for a game."""
         plan = msgspec.structs.replace(plan, players=names, teams=teams_of(names, teams))
         return self._arena.compete(plan)
 
@@ -271,7 +271,7 @@ class Scheduler:
             self._end.set_result(None)
 
     async def _play(self, competition: Competition) -> None:
-        """Play a competition and report it; if it cannot go on, the others do."""
+        """Play a competition and report it; if it cannot go on, the others still do."""
         self._on_start(competition)
         try:
             self._on_report(await self._arena.play(competition))
@@ -300,7 +300,7 @@ class Scheduler:
         if run.at is None:
             await self._play_once(run)
             return
-        tried: set[float] = set()  # moments that were played, had too few bots, or were skipped
+        tried: set[float] = set()  # moments that were played or skipped, or had too few bots
         while True:
             before = (row.plan.due_at for row in await self._earlier(run))
             started = {moment for moment in before if moment is not None}
@@ -319,7 +319,7 @@ class Scheduler:
             await self._sleep_until(run, following)
 
     async def _sleep_until(self, run: PlannedRun, moment: datetime) -> None:
-        """Sleep until a run is due, and in the last hour look which versions are missing."""
+        """Sleep until a run is due; in the last hour, check which versions are missing."""
         while (left_s := (moment - local_now()).total_seconds()) > 0:
             if left_s <= LATEST_S:
                 self._too_late[run.name] = await self._missing_versions(run, left_s)
@@ -327,12 +327,12 @@ class Scheduler:
         self._too_late.pop(run.name, None)
 
     async def _missing_versions(self, run: PlannedRun, left_s: float) -> MissingVersions | None:
-        """The versions that cannot all be decided in the time left, at the mean of the latest."""
+        """Return the missing versions if deciding all takes longer than is left; else None."""
         each_s = self._arena.decision_s
         if run.take is Take.CONNECTED or each_s is None:
             return None
         names, _ = await self._roster()
-        if run.who is Participants.CONNECTED:  # everybody may still come
+        if run.who is Participants.CONNECTED:  # then anybody on the roster may still come
             run = msgspec.structs.replace(run, players=Participants.ROSTER.value)
         count = len(self._attendance(run, names).missing)
         return MissingVersions(count, count * each_s) if count * each_s > left_s else None
@@ -341,8 +341,8 @@ class Scheduler:
         """Play a run without a time, unless it has been played."""
         earlier = await self._earlier(run)
         if earlier and earlier[-1].finished_at is None:
-            return  # it goes on
-        # It was, if any bot came to it, or the instructor has stopped it.
+            return  # it is still running
+        # It has been played if any bot came to it, or the instructor stopped it.
         if earlier and (
             earlier[-1].state is CompetitionState.STOPPED
             or any(
@@ -363,12 +363,12 @@ class Scheduler:
         try:
             competition = await self._gathered(run, wait)
         finally:
-            self._waits.pop(run.name, None)  # it may have been started by hand
+            self._waits.pop(run.name, None)  # gone already if it was started by hand
         if competition is not None:
             await self._play(competition)
 
     def _close_in_time(self, run: PlannedRun, competition: Competition, began: float) -> None:
-        """Close a ladder when its time is over; it `began` at that Unix second."""
+        """Close a ladder when its time is over; `began` is its start in Unix seconds."""
         if run.until is not None and competition.plan.form is Form.LADDER:
             end = run.until.next_after(datetime.fromtimestamp(began, UTC))
             if end is not None:
@@ -389,11 +389,11 @@ class Scheduler:
         refusal = ""
         names, _ = await self._roster()
         read_at = local_now()
-        while self._waits.get(run.name) is wait:  # else the instructor was quicker
+        while self._waits.get(run.name) is wait:  # otherwise the instructor has started it
             was_held = self._arena.storage.is_late
             await self._arena.storage.goes_on()
             wait.came = came = self._attendance(run, names)
-            # What kept results from the disk takes no run its time.
+            # A run loses no time while results could not reach the disk.
             if wait.is_over(local_now()) and not (was_held and came.is_enough):
                 why = came.refusal if not came.is_enough else refusal or came.refusal
                 self._tell(f"{run.name} is not played: {why}")
@@ -406,7 +406,7 @@ class Scheduler:
                 came = wait.came = self._attendance(run, names)
                 is_other = self._waits.get(run.name) is not wait
                 if not came.is_enough or is_other or self._arena.storage.is_late:
-                    continue  # a bot has left meanwhile, for instance
+                    continue  # for example, a bot has left meanwhile
                 try:
                     return self._set_up(run, came, teams, wait.moment)
                 except UsageError as error:
@@ -458,7 +458,7 @@ class Scheduler:
         return competition
 
     async def _decided(self, run: PlannedRun, wait: Wait, names: Sequence[str]) -> None:
-        """Wait for the check of what had arrived before the run's moment, at most an hour (K5)."""
+        """Wait up to an hour for the check of submissions from before the run's moment (K5)."""
         if run.take is Take.CONNECTED:
             return
         before = wait.moment or local_now()
@@ -476,14 +476,14 @@ class Scheduler:
         wait.undecided = ()
 
     async def _joined(self, run: PlannedRun, wait: Wait, names: Sequence[str]) -> None:
-        """Wait until no more bots come: who takes part is settled at the start (K5)."""
+        """Wait until no more bots come, as the start decides who takes part (K5)."""
         is_complete = run.who is not Participants.CONNECTED and not wait.came.missing
         if run.who is Participants.NAMED or is_complete or run.take is Take.SUBMITTED:
             return  # matches wait for a named bot that comes later
         is_again = wait.moment is not None and wait.moment < self._since
         up_s, rejoin_s = (local_now() - self._since).total_seconds(), 0.0
         if wait.came.least and (run.who is Participants.ROSTER or is_again):
-            # The arena may have been restarted, and its bots are connecting again.
+            # The arena may have been restarted, with its bots still connecting again.
             rejoin_s = max(0.0, min(_REJOIN_S, _REJOIN_S - up_s))
         wait.starts_by = local_now() + timedelta(seconds=rejoin_s + _GATHERS * _GATHER_S)
         await asyncio.sleep(rejoin_s)
@@ -496,7 +496,7 @@ class Scheduler:
                 return
 
     async def _change(self, within_s: float) -> bool:
-        """Wait until a bot comes or goes, but not for long; returns whether one did."""
+        """Wait until a bot comes or goes, but not for long; return whether one did."""
         try:
             async with asyncio.timeout(min(_LOOK_S, within_s)):
                 await self._arena.wait_for_change()
@@ -507,7 +507,7 @@ class Scheduler:
     # --- open games ---
 
     async def _open(self, game: OpenGame, before: asyncio.Task[None] | None) -> None:
-        """Play a game over and over, after `before`, when enough bots are there and one is new."""
+        """Play a game again and again, after `before`, if enough bots are there and one is new."""
         name, presence = game.plan.game, self._arena.here
         if before is not None:
             await asyncio.wait([before])
@@ -526,7 +526,7 @@ class Scheduler:
             presence.saw(name, names)
             try:
                 competition = self._compete(game.plan, names, teams)
-            except UsageError as error:  # they are too few, for instance
+            except UsageError as error:  # for example, there are too few of them
                 self.has_failed = True
                 self._tell(f"{name} cannot be played: {error}")
             else:
@@ -545,11 +545,11 @@ async def _close(competition: Competition, end: datetime) -> None:
 
 
 def local_now() -> datetime:
-    """The time now, in the time zone of this machine."""
+    """Return the time now, in the time zone of this machine."""
     return datetime.now(UTC).astimezone()
 
 
 def _for_people(moment: datetime) -> str:
-    """A moment as text; another year than this one is shown, as it may be a mistake in the file."""
+    """Format a moment; the year is shown if it is not this one, as it may be a mistake."""
     year = "" if moment.year == local_now().year else " %Y"
     return time_of(moment, f"%a %d %b{year} %H:%M")

@@ -1,12 +1,12 @@
-"""Keeps the seats of matches that need processes: reserved together, and started before a match.
+"""Finds the seats of matches that need processes: reserved together, started before the match.
 
 A seat is a free table of a bot that is connected here, or a process of a pool, on this machine or
-on a host. A match has all of its seats or none of them. One whose seats are not free waits, and
-later ones may be seated meanwhile, but not for ever (`_MOST_OVERTAKEN`).
+on a host. A match has all of its seats or none. If they are not free, it waits. Later matches may
+be seated meanwhile, but not for ever (`_MOST_OVERTAKEN`).
 
-How many matches of launched bots are played at once is bounded by the pool's `at_once`: more than
-that cannot compute at the same time, and each holds a process for every seat. A match that has no
-room here is played on a host that has room for all its seats, if hosts can start all its bots.
+The pool's `at_once` limits how many matches of launched bots are played at once: more could not
+compute at the same time, and each keeps a process for every seat. A match without room here is
+played on a host with room for all its seats, if hosts can start all its bots.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ __all__ = ["Seating", "WantedSeats"]
 
 log = logging.getLogger(__name__)
 
-# This many later matches may start before one that waits for room. Without a limit a match of four
+# How many later matches may start before one that waits for room. Without a limit, a match of four
 # seats would never find four processes free among matches of two.
 _MOST_OVERTAKEN = 16
-# Starting a process takes as long as many a match. So matches whose processes are warm come first,
-# or a class larger than the memory would start two for every match; but not for ever.
+# Starting a process takes as long as a short match. So matches whose processes are warm come first,
+# but not for ever. Otherwise a class larger than the memory would start two for every match.
 _MOST_PASSED_OVER = 100
 
 
@@ -42,17 +42,18 @@ class _NotHere(Exception):
 
 
 class WantedSeats(msgspec.Struct, eq=False):
-    """The seats of one match, from when they are asked for until it is over.
+    """The seats of one match, from the request until the match is over.
 
-    One of `seated`, `refused` and `failed` is called, once: with the sessions by seat; with a seat
-    and why its bot could not be started, which is its offence; or with why the match is void.
+    Exactly one of three functions is called, once: `seated` with the sessions by seat; `refused`
+    with a seat and why its bot could not be started, which is its offence; or `failed` with why the
+    match is void.
 
     Attributes:
-        match: the id that the match has if it is lost before it is opened.
+        match: the id of the match if it is lost before it is opened.
         bots: by seat.
         is_portable: whether hosts can start all of them.
-        is_limited: whether it counts among the matches that a pool plays at once; one of a bot that
-            has connected by itself does not.
+        is_limited: whether it counts among the matches that a pool plays at once; matches of bots
+            that connected by themselves do not.
     """
 
     match: str
@@ -64,9 +65,9 @@ class WantedSeats(msgspec.Struct, eq=False):
     failed: Callable[[str], None]
     overtaken: int = 0
     passed_over: int = 0  # by matches whose processes were warm
-    held: Sequence[BotSession] = ()  # each has a table kept free for it
+    held: Sequence[BotSession] = ()  # bots that each keep a table free for it
     processes: dict[int, SeatProcess] = {}  # by seat
-    pool: ProcessPool | None = None  # that of the processes
+    pool: ProcessPool | None = None  # the pool of these processes
     task: asyncio.Task[None] | None = None
 
     @property
@@ -82,21 +83,21 @@ class Seating:
     """Gives matches their seats.
 
     Attributes:
-        pool: the processes of submissions here; None where none are taken.
-        hosts: those on hosts; None without a bus.
+        pool: the processes of submissions here; None if the arena takes none.
+        hosts: the processes on hosts; None without a bus.
     """
 
     def __init__(self, players: Mapping[str, BotSession]) -> None:
         self.pool: ProcessPool | None = None
         self.hosts: Hosts | None = None
         self._players = players
-        self._waiting: dict[WantedSeats, None] = {}  # in the order in which they came
+        self._waiting: dict[WantedSeats, None] = {}  # in the order of the requests
         self._is_due = False
         self._tasks = BackgroundTasks()
 
     @property
     def at_once(self) -> int:
-        """How many matches of launched bots are played at once, here and on hosts."""
+        """How many matches of launched bots can be played at once, here and on hosts."""
         here = 1 if self.pool is None else max(1, self.pool.at_once)
         return here + (0 if self.hosts is None else self.hosts.at_once)
 
@@ -106,14 +107,14 @@ class Seating:
         return () if self.pool is None else self.pool.restless
 
     def want(self, wanted: WantedSeats) -> None:
-        """Seat a match, soon or when there is room; call `give_back` afterwards."""
+        """Seat a match soon, or when there is room; call `give_back` afterwards."""
         self._waiting[wanted] = None
         self.look()
 
     def give_back(self, wanted: WantedSeats, match: str = "") -> None:
         """Give back the seats of a match that is over or will not be played.
 
-        `match` is its id, if it has begun. Seats that are still awaited are not any more.
+        `match` is its id, if it has begun. Seats that it still waits for are cancelled.
         """
         self._waiting.pop(wanted, None)
         if wanted.task is not None:
@@ -126,12 +127,12 @@ class Seating:
         self.look()
 
     def fail(self, wanted: WantedSeats, why: str) -> None:
-        """Give back the seats of a match that is void before it was opened, and say why."""
+        """Give back the seats of a match that is void before it was opened, and report why."""
         self.give_back(wanted)
         wanted.failed(why)
 
     def look(self) -> None:
-        """Seat who can be seated, soon: a table or a process may be free, or a bot gone."""
+        """Seat waiting matches soon, as a table or a process may be free, or a bot gone."""
         if self._waiting and not self._is_due:
             self._is_due = True
             asyncio.get_running_loop().call_soon(self._seat_all)
@@ -149,11 +150,11 @@ class Seating:
             self._seat_waiting(prefers_warm)
 
     def _seat_waiting(self, prefers_warm: bool) -> None:
-        passed: list[WantedSeats] = []  # those that wait for processes
+        passed: list[WantedSeats] = []  # matches without room
         cold: list[WantedSeats] = []
         for wanted in tuple(self._waiting):
             if wanted not in self._waiting:
-                continue  # it was given back meanwhile
+                continue  # it has been given back meanwhile
             if prefers_warm and self._can_wait(wanted):
                 cold.append(wanted)
                 continue
@@ -179,7 +180,7 @@ class Seating:
             wanted.task = self._tasks.start(self._start(wanted))
 
     def _can_wait(self, wanted: WantedSeats) -> bool:
-        """Whether a match that has not waited for long needs a new process."""
+        """Return whether a match needs a new process and has not been passed over too often."""
         if wanted.passed_over >= _MOST_PASSED_OVER:
             return False
         submitted, bots = wanted.submitted, wanted.bots
@@ -197,7 +198,7 @@ class Seating:
         return any(pool.playing for pool in (*here, *self._far))
 
     def _reserve(self, wanted: WantedSeats) -> bool:
-        """Keep all seats of a match free for it, or none: where most of its bots are warm."""
+        """Reserve all seats of a match or none, where most of its bots are warm."""
         far = self._far if wanted.is_portable else ()
         warm = {pool: pool.warm(wanted.bots) for pool in far}
         tables = len(wanted.bots) - len(wanted.submitted)
@@ -230,7 +231,7 @@ class Seating:
         return True
 
     def _reserve_at(self, wanted: WantedSeats, pool: ProcessPool, bots: Sequence[SeatBot]) -> bool:
-        """Reserve processes of a pool for these bots of a match, unless it plays enough matches."""
+        """Reserve processes of a pool for these bots, unless it plays enough matches already."""
         if wanted.is_limited and pool.playing >= pool.at_once:
             return False
         seats = pool.reserve(bots)
@@ -243,7 +244,7 @@ class Seating:
         return True
 
     def _here(self, name: str, wanted: WantedSeats) -> BotSession:
-        """The bot of that name; one that went away while processes started is not waited for."""
+        """Return the bot of that name; raises `_NotHere` if it is away, instead of waiting."""
         player = self._players.get(name)
         if player is None or player.leaving or player.session.finishing:
             raise _NotHere(f"{name} is not here")
@@ -252,10 +253,10 @@ class Seating:
         return player
 
     async def _start(self, wanted: WantedSeats) -> None:
-        """Wait for the processes of a match, and have it opened."""
+        """Wait for the processes of a match, and then open it."""
         processes = wanted.processes
         began: list[BotSession | BaseException] = []
-        for _ in processes:  # the second time they are there, unless one has ended meanwhile
+        for _ in processes:  # the second time all are there, unless one has ended meanwhile
             began = await asyncio.gather(
                 *(process.session() for process in processes.values()), return_exceptions=True
             )
@@ -290,7 +291,7 @@ class Seating:
         wanted.seated(sessions)
 
     def _let_go(self, wanted: WantedSeats) -> None:
-        """Keep no tables free for a match any more."""
+        """Stop keeping tables free for a match."""
         held, wanted.held = wanted.held, ()
         for player in held:
             player.held -= 1

@@ -1,8 +1,8 @@
 """A stage of a competition, as its competition drives it.
 
-A competition has one at any time, between two of them one in which nothing is to be played. A stage
-is driven by events elsewhere: a bot comes, a match ends, a deadline is over. So no error may be
-raised there: it ends the stage instead.
+A competition always has one stage; between two of them, it has one with nothing to play. Events
+drive a stage: a bot comes, a match ends, a deadline is over. An error must not be raised to their
+source, so it ends the stage instead.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class CompetitionStopped(Exception):
 
 
 class CompetitionStage:
-    """The pairings of one stage; of this base class there are none.
+    """The pairings of one stage; this base class has none.
 
     Attributes:
         progress: how far the first matches are, from 0 to 1.
@@ -35,7 +35,7 @@ class CompetitionStage:
     def __init__(self, arbiter: Arbiter) -> None:
         self._arbiter = arbiter
         self._bots = arbiter.bots
-        self._opened: dict[int, Pairing] = {}  # those whose matches are played or wait for seats
+        self._opened: dict[int, Pairing] = {}  # their matches are played or wait for seats
         self._loop = asyncio.get_running_loop()
         self._done: asyncio.Future[None] = self._loop.create_future()
 
@@ -55,7 +55,7 @@ class CompetitionStage:
 
     @property
     def waits_for(self) -> tuple[str, ...]:
-        """Bots that have a deadline as they are away, or whose match waits for the instructor."""
+        """Absent bots with a deadline, and bots whose match waits for the instructor."""
         return ()
 
     @property
@@ -64,33 +64,33 @@ class CompetitionStage:
         return False
 
     def queue(self, most: int) -> tuple[Pairing, ...]:
-        """At most `most` of the pairings that wait for a table, roughly in order."""
+        """Return at most `most` of the pairings that wait for a table, roughly in order."""
         return ()
 
     def waiting_for(self, name: str) -> tuple[Pairing, ...]:
-        """The pairings of a bot that wait, for tables or for the instructor."""
+        """Return the pairings of a bot that wait, for tables or for the instructor."""
         return ()
 
     def wants(self, name: str) -> bool:
-        """Whether a match of that bot waits for a table; never on a ladder."""
+        """Return whether a match of that bot waits for a table; never on a ladder."""
         return False
 
     async def outcomes(self) -> Outcomes:
-        """Play all pairings and return their outcomes in order; those of a ladder are not kept.
+        """Play all pairings and return their outcomes in order; a ladder keeps none.
 
-        Raises `CompetitionStopped` if the instructor has ended it, and `ArenaError` if a match was
-        void three times (J5) and there is no instructor to ask, or results cannot be stored.
+        Raises `CompetitionStopped` if the instructor has ended it. Raises `ArenaError` if a match
+        was void three times (J5) and there is no instructor to ask, or if results cannot be stored.
         """
         self.look_anew()
         why = _ARENA_STOPPED
         try:
             await self._until_over()
             why = "its ladder was closed"
-        except Exception:  # a cancellation is none
+        except Exception:  # not a cancellation
             why = "its competition was stopped"
             raise
         finally:
-            self._done.cancel()  # nothing is opened any more
+            self._done.cancel()  # opens no more matches
             self.halted()
             self._arbiter.void_all(why)
         return ()
@@ -106,28 +106,28 @@ class CompetitionStage:
         """Cancel all deadlines, as no match is opened; matches that are being played go on."""
 
     def reopen(self, first: int = 1, *, retries: bool = False) -> None:
-        """Go on after a pause, a removal, or after results were taken back.
+        """Go on after a pause, after a removal, or after results were taken back.
 
-        Pairings that have no result any more are played again, and those that have one again are
-        not, if their number is at least `first`: others have followed from those before. With
-        `retries` also those that were void too often are played again.
+        Pairings that have lost their result are played again; those that have one again are not.
+        This is only for numbers from `first` on, as others have followed from the earlier ones.
+        With `retries`, pairings that were void too often are played again, too.
         """
 
     def offended(self, name: str) -> None:
-        """Have a bot that has offended between matches forfeit one that waits for it."""
+        """Let a bot that has offended between matches forfeit a match that waits for it."""
 
     def seat(self, names: Sequence[str]) -> None:
         """Open the matches that can be opened for these bots."""
 
     def look_anew(self) -> None:
-        """Open what can be opened: hosts have come or gone, or other versions are in play."""
+        """Open what can be opened, as hosts have come or gone, or other versions are in play."""
 
     async def _until_over(self) -> None:
         await self._done
 
     @contextmanager
     def _failing(self) -> Iterator[None]:
-        """Have an error that is raised within end the stage."""
+        """End the stage with an error that is raised inside."""
         try:
             yield
         except Exception as error:
@@ -136,4 +136,4 @@ class CompetitionStage:
     def _fail(self, error: Exception) -> None:
         if not self._done.done():
             self._done.set_exception(error)
-            self._done.exception()  # nobody may wait for it
+            self._done.exception()  # retrieved, as nobody may be waiting for it

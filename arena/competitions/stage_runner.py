@@ -1,7 +1,7 @@
 """One stage of a competition while it is played, until every pairing has its outcome.
 
-A stage opens matches as bots are free, knows which bots it waits for, and drops the pairings of
-bots that are eliminated. The arbiter has the matches played, records them and knows who is out.
+A stage opens matches when bots are free, knows which bots it waits for, and drops the pairings of
+eliminated bots. The arbiter runs the matches, records them and knows who is out.
 """
 
 from __future__ import annotations
@@ -23,17 +23,17 @@ from protocol.messages import Ending
 
 __all__ = ["RunningStage"]
 
-_GROW_S = 0.5  # between looks whether there is room for more matches
-_QUEUED = 4  # matches of a submitted bot, so that there are some between bots that are warm
-_TRIES = 1_000  # pairings in a look: some 5 ms
-_TOGETHER_S = 10.0  # bots that an outage takes are missed one after another
+_GROW_S = 0.5  # between two checks for room for more matches
+_QUEUED = 4  # matches of a submitted bot, so that some are between warm bots
+_TRIES = 1_000  # pairings per check: some 5 ms
+_TOGETHER_S = 10.0  # bots that are lost in one outage are missed one after another
 
 
 class RunningStage(CompetitionStage):
-    """A stage with pairings that are known before, as of a round robin.
+    """A stage whose pairings are known in advance, such as a round robin.
 
-    Where stages overlap, `follow` gets the outcomes so far, by number, whenever there are new ones,
-    and returns the pairings that are to be played as well.
+    If stages overlap, `follow` gets the outcomes so far, by number, whenever there are new ones,
+    and returns further pairings to play.
     """
 
     def __init__(
@@ -45,16 +45,16 @@ class RunningStage(CompetitionStage):
         super().__init__(arbiter)
         self._follow = follow
         self._pairings: list[Pairing] = []
-        self._playing: Counter[str] = Counter()  # of each bot, matches at its tables
-        self._launched: Counter[str] = Counter()  # and those that need none of its tables
-        self._counted: dict[int, Counter[str]] = {}  # in which of both a match is counted
+        self._playing: Counter[str] = Counter()  # by bot, matches at its tables
+        self._launched: Counter[str] = Counter()  # by bot, matches that need none of its tables
+        self._counted: dict[int, Counter[str]] = {}  # which of the two counts each match
         self.progress = 0.0
         self._ended = 0
-        self._free: set[str] = set()  # bots but for those without a free table at the last look
+        self._free: set[str] = set()  # bots, except those without a free table at the last look
         self._outcomes: dict[int, Outcome] = {}
         self._voids: Counter[int] = Counter()
         self._stuck: dict[int, Pairing] = {}
-        self._had: Counter[str] = Counter()  # matches of each bot, with those that are played
+        self._had: Counter[str] = Counter()  # matches of each bot, also those being played
         self._turn: Iterator[str] = iter(())
         self._growth: Timer | None = None
         self._tries = 0
@@ -144,13 +144,13 @@ class RunningStage(CompetitionStage):
         try:
             await self._done
             while self.settled < len(self._pairings):
-                await self._done  # a result was taken back just now
+                await self._done  # a result has just been taken back
         finally:
             if self._growth is not None:
                 self._growth.cancel()
 
     def _add(self, pairings: Sequence[Pairing]) -> None:
-        """Queue pairings, but for those that have a result, will never have one, or are played."""
+        """Queue pairings that have no result yet, may still have one, and are not stuck."""
         self._pairings += pairings
         for pairing in pairings:
             result = self._arbiter.ledger.known(pairing)
@@ -174,7 +174,7 @@ class RunningStage(CompetitionStage):
             self._loop.call_soon(self.seat, tuple(names))
 
     def _seat_once(self, name: str) -> bool:
-        """Try a pairing of each lineup of a bot; whether one was opened and it has tables left."""
+        """Try a pairing of each lineup of a bot; True if one was opened and it has tables left."""
         has_opened = False
         for lineup in self._queue.lineups(name, self._had, self._free):
             for pairing in self._queue.between(lineup):
@@ -185,16 +185,16 @@ class RunningStage(CompetitionStage):
                     has_opened = True
                     self._queue.move_to_end(lineup)
                 if pairing.number not in self._outcomes:
-                    break  # else it never will be played, and the next one may be
+                    break  # a settled pairing is skipped; the next one may still be played
             if not self._has_room(name):
                 return False
         return has_opened
 
     def _meets_others(self, name: str) -> bool:
-        """Whether a bot has others to meet that are here: until then it does not meet itself.
+        """Return whether a bot has opponents left that are here: it meets them before itself.
 
-        A match against itself takes two tables. With one after the other of these, bots with few
-        tables would never have one free at the same time.
+        A match against itself takes two tables. If it took turns with the other matches, bots with
+        few tables would never have two free at the same time.
         """
         return any(
             len(lineup) > 1 and all(self._is_here(other) for other in lineup)
@@ -202,7 +202,7 @@ class RunningStage(CompetitionStage):
         )
 
     def _grow(self) -> None:
-        """Look for bots that may play more matches though none has ended, as `progress` grows."""
+        """Look for bots that may play more matches as `progress` grows, though no match ended."""
         if self.progress < 1.0:
             progress = (table.progress for table in self._arbiter.tables)
             self.progress = max(self.progress, *progress, 0.0)
@@ -219,7 +219,7 @@ class RunningStage(CompetitionStage):
         self._growth = self._arbiter.gateway.timers.after(_GROW_S, self._grow)
 
     def _open_if_free(self, pairing: Pairing) -> None:
-        """Open a pairing's match if all its players are free; settle one that is off."""
+        """Open a pairing's match if all its players are free; settle it if it cannot be played."""
         self._tries += 1
         if self._done.done() or self._arbiter.is_halted:
             return
@@ -235,7 +235,7 @@ class RunningStage(CompetitionStage):
             for name in pairing.players:
                 self._absences.forgive(name)
             if not self._opened:
-                self.progress, self._ended = 0.0, 0  # the first, or the first after a pause
+                self.progress, self._ended = 0.0, 0  # the first match, or the first after a pause
             matches = self._playing if needs_tables else self._launched
             self._counted[pairing.number] = matches
             matches.update(pairing.players)
@@ -244,9 +244,9 @@ class RunningStage(CompetitionStage):
             self._arbiter.open(pairing, partial(self._over, pairing))
 
     def _free_tables(self, name: str, *, needs_tables: bool = True) -> int:
-        """How many more matches a bot may play now; one that is away gets a deadline.
+        """Return how many more matches a bot may play now; an absent bot gets a deadline.
 
-        If it `needs_tables`, these are those at its tables, else those that hosts can play, too.
+        With `needs_tables` they are at its own tables, otherwise on hosts.
         """
         is_submitted = self._bots.submission(name) is not None
         if is_submitted or not needs_tables:
@@ -269,7 +269,7 @@ class RunningStage(CompetitionStage):
         return room
 
     def _has_room(self, name: str) -> bool:
-        """Whether a bot may play one more match now, here or on a host."""
+        """Return whether a bot may play one more match now, here or on a host."""
         if not self._bots.is_on_hosts(name):
             return self._free_tables(name) > 0
         player = self._here(name)
@@ -285,18 +285,18 @@ class RunningStage(CompetitionStage):
         return player.free_tables(self._playing[player.name], self.progress, share)
 
     def _here(self, name: str) -> BotSession | None:
-        """The bot, unless its connection is lost or it was late and has not been heard since."""
+        """Return the bot, unless its connection is lost or it is late and silent since."""
         player = self._bots.player(name)
         if player is None or player.is_away or player.is_unresponsive:
             return None
         return player
 
     def _is_here(self, name: str) -> bool:
-        """Whether a bot can be given matches: a submission always can."""
+        """Return whether a bot can be given matches; a submission always can."""
         return self._bots.submission(name) is not None or self._here(name) is not None
 
     def _cannot_meet_itself(self, pairing: Pairing) -> bool:
-        """Whether a bot that is to meet itself plays at one table only."""
+        """Return whether a bot that is to meet itself has too few tables."""
         name = pairing.players[0]
         player = self._bots.player(name)
         return player is not None and player.tables < pairing.players.count(name)
@@ -304,15 +304,16 @@ class RunningStage(CompetitionStage):
     def _absent(self, name: str) -> None:
         """Rule that a bot has not come in time to the matches that wait for it.
 
-        All that are as late are ruled with it: else the order of deadlines would say who is out
-        (J9). So a bot waits for those that are late soon, or have no match left without it.
+        Bots that are equally late are ruled on together; otherwise the order of deadlines would
+        decide who is out (J9). So a bot waits for those that are soon late, or have no match left
+        without it.
         """
         if self._is_here(name):
             return
         late = {name, *(other for other in self._absences if self._absences.is_due(other))}
         for bot in sorted(late):
             waiting = self.waiting_for(bot)
-            if all(pairing.is_alone for pairing in waiting):  # a forfeit would count for nobody
+            if all(pairing.is_alone for pairing in waiting):  # a forfeit would help no opponent
                 late.discard(bot)
                 for pairing in waiting:
                     self._settle(pairing, None)
@@ -325,10 +326,11 @@ class RunningStage(CompetitionStage):
             self._forfeit_together(late)
 
     def _forfeit_together(self, late: Collection[str]) -> None:
-        """Have each of these bots forfeit one match, two of them the same where that can be.
+        """Let each of these bots forfeit one match, two of them the same one if possible.
 
-        Who is as late does not win a match. A bot for whom no other is left waits for the next
-        time, if there is one. Who has been absent least is first, then who has least choice.
+        A bot that is equally late must not win a match. If no other late bot is left for it, it
+        waits for its next opponents, if there are any. Bots with the fewest absences come first,
+        then those with the fewest choices.
         """
         book, left = self._arbiter.ledger.book, {bot: self._opponents(bot) for bot in late}
         for met in left.values():
@@ -355,7 +357,7 @@ class RunningStage(CompetitionStage):
             if self._arbiter.ledger.forgives(bot, Ending.ABSENT, "")
         }
         byes = {bot: met for bot in sorted(left) if (met := self._opponents(bot) & stays)}
-        for bot in sorted(left.keys() - byes.keys()):  # before all that it could meet are out
+        for bot in sorted(left.keys() - byes.keys()):  # before all its opponents are out
             self._forfeit(bot)
         for pairing, names in tables:
             self._forfeit(names[0], names[1:], pairing)
@@ -366,15 +368,15 @@ class RunningStage(CompetitionStage):
                 self._forfeit(bot)
 
     def _opponents(self, name: str) -> set[str]:
-        """The bots of all matches that wait for a bot."""
+        """Return the other bots of all matches that wait for a bot."""
         return {other for each in self.waiting_for(name) for other in each.players} - {name}
 
     def _first(self, waiting: Sequence[Pairing]) -> Pairing:
-        """The pairing that a bot forfeits: against others, as one of it alone counts for nobody."""
+        """Return the pairing that a bot forfeits: preferably against others, for it to count."""
         return min(waiting, key=lambda pairing: pairing.is_alone)
 
     def _left_without(self, names: Collection[str]) -> list[str]:
-        """The bots that are away and have no match left once these are out: they are absent with
+        """Return the absent bots that have no match left once these are out: they are absent with
         them.
         """
         met = set().union(*map(self._opponents, names)).difference(names)
@@ -383,7 +385,7 @@ class RunningStage(CompetitionStage):
             other
             for other in met
             if other in self._absences
-            # The first that is left ends the search, as a whole class may be away at once.
+            # `all` ends at the first match that is left, as a whole class may be away at once.
             and all(
                 out.union((other,)).issuperset(left.players) for left in self.waiting_for(other)
             )
@@ -392,7 +394,7 @@ class RunningStage(CompetitionStage):
     def _forfeit(
         self, name: str, also: Collection[str] = (), pairing: Pairing | None = None
     ) -> None:
-        """Have a bot forfeit one match that waits for it, and all of them if it is out by that.
+        """Let a bot forfeit a match that waits for it, and all such matches if it is then out.
 
         The bots `also` forfeit that match, too.
         """
@@ -418,7 +420,7 @@ class RunningStage(CompetitionStage):
         self._had.subtract(pairing.players)  # until it is settled
         self._free.update(pairing.players)
         if ended.result.termination.kind is Ending.COMPLETED:
-            # One short match says little, as the matches of some games differ much in length.
+            # One short match says little, as matches of some games differ much in length.
             self._ended += 1
             self.progress = max(self.progress, min(1.0, self._ended / (self.playing + 1)))
         with self._failing():
@@ -431,7 +433,7 @@ class RunningStage(CompetitionStage):
             elif ended.is_fault:
                 self._repeat(pairing)
             else:
-                self._queue.add(pairing)  # the instructor has made it void
+                self._queue.add(pairing)  # the instructor has voided it
         self._arbiter.listener.freed(pairing.players)
 
     def _repeat(self, pairing: Pairing) -> None:
@@ -456,7 +458,7 @@ class RunningStage(CompetitionStage):
                     self._free_tables(name)
 
     def _drop_offender(self, name: str) -> None:
-        """Stop the matches of an offender, and settle those that wait as never played (J3)."""
+        """Cancel the matches of an offender, and settle waiting ones as never played (J3)."""
         for pairing in tuple(self._opened.values()):
             if name in pairing.players:
                 self._arbiter.cancel(pairing, f"{name} has been eliminated")

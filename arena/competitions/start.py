@@ -1,4 +1,4 @@
-"""A game that the instructor starts by hand: what can be chosen, and its competition's plan. Pure.
+"""A game that the instructor starts by hand: the choices, and its competition's plan. Pure.
 
 `startable` describes a game for a form on the page: its forms, and its settings with their bounds.
 The players of the plan are filled in later.
@@ -61,7 +61,7 @@ class Startable(msgspec.Struct, frozen=True):
 
 
 def startable(game: Game, config: Config, usual: Plan | None = None) -> Startable:
-    """What can be chosen for a game started by hand; `usual` is what the arena plays anyway."""
+    """Return the choices for a game started by hand; `usual` is what the arena plays anyway."""
     plan = plan_by_hand(game, config, usual)
     forms = (
         FormChoice(form.value, plan.matches if form in WITH_MATCHES else None)
@@ -101,16 +101,16 @@ def plan_by_hand(
     matches: int | None = None,
     settings: Mapping[str, object] | None = None,
 ) -> Plan:
-    """The plan of a competition that is started by hand, without its players.
+    """Make the plan of a competition that is started by hand, without its players.
 
-    It raises `UsageError` if the game is not played so.
+    Raises `UsageError` if the game cannot be played in that way.
 
     Args:
-        usual: the plan that is played when enough bots come, if the arena does that.
+        usual: the plan that the arena plays when enough bots come, if it does.
         form: None for the game's usual one.
         matches: the number of matches for each pair of bots, or for each bot in a league; None
             for the usual number.
-        settings: win over those of the file; None for the usual ones.
+        settings: override those of the file; None for the usual ones.
     """
     chosen = form_of(game) if form is None else _form(form)
     check_form(game, chosen)

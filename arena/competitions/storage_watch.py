@@ -1,7 +1,7 @@
-"""Holds play while results do not reach the disk, and says so; warns of a disk that fills.
+"""Stops new matches while results do not reach the disk, and warns of a disk that fills.
 
-What is being played goes on to its end, so that no more results wait than matches were open. It is
-no act of an instructor, is not written down, and ends by itself.
+Matches that are being played go on to their end, so no more results wait than matches were open.
+Such a hold is no act of an instructor, is not recorded, and ends by itself.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ __all__ = ["DiskForecast", "StorageWatch", "read_again"]
 
 T = TypeVar("T")
 
-_LATE_S = 2.0  # no disk takes as long for a commit
+_LATE_S = 2.0  # no healthy disk takes that long for a commit
 _LOOK_S = 0.25
 _SAY_S = 60.0
 _AGAIN_S = 1.0
-_SAMPLE_S = 60.0  # between two sizes of the database
+_SAMPLE_S = 60.0  # between two samples of the database's size
 _SAMPLES = 61  # an hour of them
 _LEAST_MINUTES = 10
 _WARN_H = 24.0  # somebody looks at an arena once a day
@@ -35,9 +35,9 @@ _WARN_S = 3_600.0
 
 
 async def read_again(read: Callable[[], T]) -> T:
-    """What a read brings, which is done in a thread, and again while the database is away.
+    """Return the result of a read in a thread, retried while the database is away.
 
-    Raises what `read` raises, but for a `StoreFailed` that can pass.
+    Raises what `read` raises, except a `StoreFailed` that can pass.
     """
     while True:
         try:
@@ -49,17 +49,17 @@ async def read_again(read: Callable[[], T]) -> T:
 
 
 class DiskForecast:
-    """Tells when a disk will be full at the rate at which its database grew in the last hour.
+    """Predicts when a disk will be full, at the rate at which its database grew in the last hour.
 
-    What was written in less than ten minutes is taken for all of ten minutes, so that the first
-    matches of an arena give no false alarm.
+    Growth within less than ten minutes counts as that of ten minutes, so that the first matches of
+    an arena cause no false alarm.
     """
 
     def __init__(self) -> None:
         self._sizes = deque[int](maxlen=_SAMPLES)
 
     def look(self, size: int, free: int) -> str:
-        """A line if the disk will be full within a day, else empty; to be called each minute."""
+        """Return a line if the disk will be full within a day, else empty; call it each minute."""
         self._sizes.append(size)
         grown = size - self._sizes[0]
         minutes = max(_LEAST_MINUTES, len(self._sizes) - 1)
@@ -78,16 +78,16 @@ def _mib(size: int) -> str:
 
 
 def _size_of(database: Path) -> int:
-    """The bytes of an SQLite database with its log."""
+    """Return the bytes of an SQLite database with its log."""
     files = database, database.with_name(f"{database.name}-wal")
     return sum(file.stat().st_size for file in files if file.exists())
 
 
 class StorageWatch:
-    """Looks at what has not reached the disk, and at how full that is.
+    """Watches what has not reached the disk, and how full the disk is.
 
-    `hold` is called with True when nothing more is to be begun, and with False when all goes on.
-    `tell` gets lines for the instructor.
+    `hold` is called with True when nothing more may begin, and with False when play goes on. `tell`
+    gets lines for the instructor.
     """
 
     def __init__(
@@ -100,20 +100,20 @@ class StorageWatch:
         self._forecast = DiskForecast()
         self._sample_at = self._warn_at = float("-inf")
         self.filling = ""
-        """That the disk will be full within a day, in a line; empty if not, or if it is unknown."""
+        """A line if the disk will be full within a day; else, or if unknown, empty."""
         self._on_time = asyncio.Event()
         self._on_time.set()
         self._failed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
     async def run(self) -> None:
-        """Look, for ever."""
+        """Look at the storage regularly, for ever."""
         clock = asyncio.get_running_loop().time
         while True:
             self.look(clock())
             await asyncio.sleep(_LOOK_S)
 
     def look(self, now: float) -> None:
-        """Hold play or let it go on, and say so at once and then each minute."""
+        """Hold play or let it go on, and report this at once and then each minute."""
         if now >= self._sample_at:
             self._sample_at = now + _SAMPLE_S
             self._look_at_disk(now)
@@ -121,7 +121,7 @@ class StorageWatch:
         if backlog.failure is not None:
             if not self._failed.done():
                 self._failed.set_exception(backlog.failure)
-                self._failed.exception()  # nobody may be on guard
+                self._failed.exception()  # retrieved, as nobody may be in `guard`
             return
         is_late = backlog.waited_s >= _LATE_S
         if is_late != self.is_late:
@@ -136,11 +136,11 @@ class StorageWatch:
             self._tell(f"{self.state}; matches that are on are played out, no other begins: {why}")
 
     def _look_at_disk(self, now: float) -> None:
-        """Warn each hour while the disk fills; of a server's nothing is known."""
+        """Warn each hour while the disk fills; a database server's disk is unknown."""
         if self._store.file is None:
             return
-        with contextlib.suppress(OSError):  # the next minute may know more
-            database = self._store.file.resolve()  # behind a link its disk may be another
+        with contextlib.suppress(OSError):  # the next minute may succeed
+            database = self._store.file.resolve()  # a link may lead to another disk
             free = disk_usage(database.parent).free
             self.filling = self._forecast.look(_size_of(database), free)
         if self.filling and now >= self._warn_at:
@@ -148,7 +148,7 @@ class StorageWatch:
             self._tell(self.filling)
 
     async def guard(self, work: Awaitable[T]) -> T:
-        """What comes of some work, or `StoreFailed` once nothing can ever be written again."""
+        """Return the result of some work; `StoreFailed` once nothing can be written again."""
         task = asyncio.ensure_future(work)
         try:
             await asyncio.wait((task, self._failed), return_when=asyncio.FIRST_COMPLETED)
@@ -162,16 +162,16 @@ class StorageWatch:
 
     @property
     def is_late(self) -> bool:
-        """Whether results have waited for so long that nothing may begin."""
+        """Whether results have waited so long that nothing may begin."""
         return not self._on_time.is_set()
 
     async def goes_on(self) -> None:
-        """Wait until something may begin."""
+        """Wait until matches may begin."""
         await self._on_time.wait()
 
     @property
     def state(self) -> str:
-        """What waits, in words that name no path or server; empty if nothing waits for long."""
+        """What waits, in words without a path or server; empty if nothing waits for long."""
         if not self.is_late:
             return ""
         results = self._store.backlog.results
@@ -181,12 +181,12 @@ class StorageWatch:
         return f"{of_matches} not on the disk yet"
 
     async def written(self) -> None:
-        """Wait until all that was done until now is on the disk, however long that takes."""
+        """Wait until everything done so far is on the disk, however long that takes."""
         await self._store.flushed()
         self.look(asyncio.get_running_loop().time())
 
     async def is_written(self) -> bool:
-        """Whether all that was done until now reaches the disk, as soon as a disk can."""
+        """Return whether everything done so far reaches the disk within `_LATE_S` seconds."""
         try:
             async with asyncio.timeout(_LATE_S):
                 await self.written()
@@ -195,7 +195,7 @@ class StorageWatch:
         return True
 
     def check(self) -> None:
-        """Raise UsageError where nothing can be changed now, as it could not be written."""
+        """Raise UsageError if nothing may be changed now, as it could not be written."""
         if self.is_late:
             raise UsageError(
                 f"expected a database that is written, but {self.state}; try again later"
