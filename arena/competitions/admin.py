@@ -168,8 +168,8 @@ class AdminCommands:
         return self._done(f"{old} is on the roster no longer")
 
     def _unused(self, given: str | None, *, is_struck: bool = False) -> str:
-        """Return the given name on the roster; raises `UsageError` if something needs it, unless
-        `is_struck`.
+        """Return the given name on the roster; raises `UsageError` if an upcoming run needs it, or
+        if its bots are here and not `is_struck`.
         """
         name = _given(given, "a name on the roster")
         use = None if is_struck else self._arena.here.use_of(name)
@@ -390,7 +390,7 @@ class AdminCommands:
 
     @property
     def _on(self) -> Sequence[Competition]:
-        """The running competitions; after its end, one stays in the arena's list for a moment."""
+        """The running competitions; the arena's list may have one that has just ended."""
         return [each for each in self._arena.competitions if not each.is_over]
 
     def _chosen(self, text: str | None) -> Sequence[Competition]:

@@ -153,10 +153,10 @@ class Arbiter:
     def awaited(self, name: str) -> float:
         """Return how many seconds the matches of an absent bot wait; restart a house bot.
 
-        For a bot that was lost in a match or is silent, they begin when its time for that is over
-        (J9). Otherwise it would be chance whether its other matches wait. After a restart of the
-        arena, a bot that has not come back gets that time too, as it may be silent. Matches that
-        are played again after the end wait for ever, as nobody had to stay for them (K5).
+        For a bot that was lost in a match or is silent, the wait begins when its time to come back
+        is over (J9). Otherwise chance would decide whether its other matches wait. After a restart
+        of the arena, a bot that has not come back gets that time too, as it may be silent. Matches
+        that are played again after the end wait for ever, as nobody had to stay for them (K5).
         """
         if name not in self.plan.house:
             player = self.gateway.players.get(name)
@@ -247,7 +247,6 @@ class Arbiter:
             self._seating.fail(self._wanted[pairing.number], why)
 
     def void_all(self, why: str) -> None:
-        """Void all matches."""
         for table in self.tables:
             self.gateway.referee.void(table, why)
         self.withdraw(why)
@@ -324,7 +323,7 @@ class Arbiter:
         return self._note(pairing, ended)
 
     def void_too_often(self, pairing: Pairing) -> None:
-        """Tell the instructor of a match void too often (J5, J9); with none, raise `ArenaError`."""
+        """Report a match void too often (J5, J9); raise `ArenaError` if there is no instructor."""
         left = self.ledger.left_again(pairing)
         names = " against ".join(pairing.players)
         text = left or f"{names} was void {MOST_VOIDS} times by faults of the arena"
@@ -381,7 +380,7 @@ class Arbiter:
         finding: Finding,
         versions: Sequence[str],
     ) -> EndedMatch:
-        """End a match by a finding before it is opened; void if by a house bot (J5)."""
+        """Make a match that a finding ends before it is opened; a house bot's is void (J5)."""
         match = MatchState(
             self._rules,
             self._settings,
@@ -445,7 +444,7 @@ class Arbiter:
         seat = result.termination.seat
         # An offence of a house bot in a final's free seat is a fault of the arena (J5).
         if seat is not None and pairing.players[seat] in self.plan.house:
-            if not is_process(table.chairs[seat].player.name):  # a pool's process, not the bot here
+            if not is_process(table.chairs[seat].player.name):  # otherwise the bot here is well
                 self._excused.add(pairing.players[seat])
             void = Termination(Ending.VOID, None, FAULT)
             record = msgspec.structs.replace(result.record, termination=void)

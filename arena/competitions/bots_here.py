@@ -298,7 +298,7 @@ class BotsHere(Listener):
     # --- shared tables ---
 
     def freed(self, names: Sequence[str]) -> None:
-        """Offer these bots to all competitions, once their own one has counted the match."""
+        """Offer these bots to all competitions, once their own has counted the match."""
         if not self._freed:
             asyncio.get_running_loop().call_soon(self._seat)
         self._freed.update(dict.fromkeys(names))

@@ -24,8 +24,7 @@ __all__ = ["CompetingBots"]
 class CompetingBots:
     """The bots that may play in one competition, and how many matches at once.
 
-    Without `submitted`, the arena takes no submissions. `findings` are offences between matches, by
-    bot.
+    Without `submitted` no submissions are taken. `findings` are offences between matches, by bot.
 
     Attributes:
         guests: house bots that were started to play in it.

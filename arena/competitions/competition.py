@@ -380,7 +380,6 @@ class Competition:
         return await self._outcomes(RunningStage(self.arbiter, pairings, follow))
 
     async def _outcomes(self, stage: CompetitionStage) -> Outcomes:
-        """Play a stage to its end."""
         self.stage = stage
         for name in tuple(self.arbiter.findings):
             stage.offended(name)

@@ -128,8 +128,6 @@ class BusSection(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
 
 class _BotSection(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A bot that the arena launches."""
-
     command: str
     name: str | None = None
     game: str | None = None
@@ -140,8 +138,6 @@ class _LimitsTable(Limits, frozen=True, kw_only=True, forbid_unknown_fields=True
 
 
 class _ConfigFile(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The tables of a file."""
-
     serve: dict[str, Any] = {}
     limits: dict[str, Any] = {}
     bus: dict[str, Any] = {}

@@ -1,4 +1,4 @@
-"""Each bot's place when a competition is over, or when the bot leaves a ladder."""
+"""Finds each bot's place when a competition is over, or when the bot leaves a ladder."""
 
 from __future__ import annotations
 

@@ -51,7 +51,7 @@ class Ledger:
 
     For an interrupted competition, `earlier` are the matches that count, `acts` are those of the
     instructor and the arena, `verdicts` are those so far, `changes` are the versions that came into
-    play on a ladder, and `outages` are the matches that were void by one.
+    play on a ladder, and `outages` are the matches that were void because bots were away.
 
     Attributes:
         book: the sums of the matches.
@@ -454,7 +454,7 @@ def _findings(acts: Iterable[Act]) -> dict[str, Finding]:
 
 
 def _void_since_the_end(acts: Iterable[Act]) -> list[str] | None:
-    """Return the matches made void since the competition was over; None if it never was."""
+    """Return the matches made void since the competition was over; None if it never was over."""
     void: list[str] | None = None
     for act in acts:
         if act.match is not None and act.what == REOPENED:

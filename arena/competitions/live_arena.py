@@ -74,8 +74,7 @@ class LiveArena:
             port, on loopback.
         is_attended: whether there is an instructor to ask when a match was void three times (J5).
         hidden: files that launched bots must not see, besides the store's.
-        origins: other sites whose pages may open WebSockets here, such as
-            `https://arena.example.org`.
+        origins: other sites whose pages may open WebSockets here: `https://arena.example.org`.
         proxies: addresses or networks of proxies whose `X-Forwarded-For` is trusted.
         base_path: the path of the page for browsers, such as `/arena/`.
         submissions: takes what students submit; it is started and closed here.

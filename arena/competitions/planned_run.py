@@ -68,7 +68,7 @@ _LIMITS = (
 
 
 class Participants(StrEnum):
-    """Who takes part in a run."""
+    """Which bots take part in a run."""
 
     CONNECTED = "connected"
     ROSTER = "roster"

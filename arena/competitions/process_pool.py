@@ -117,8 +117,7 @@ class SeatProcess:
         is fine; call `release` afterwards.
 
         Raises:
-            StartFailed: it crashed three times before its first message, or took too long or too
-                much to start.
+            StartFailed: it crashed three times before its first message, or started too slowly.
             UsageError, ArenaError: the arena has no such program, or cannot start it.
         """
         if not self.is_usable:

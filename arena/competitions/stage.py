@@ -109,7 +109,7 @@ class CompetitionStage:
         """Go on after a pause, after a removal, or after results were taken back.
 
         Pairings that have lost their result are played again; those that have one again are not.
-        This is only for numbers from `first` on, as others have followed from the earlier ones.
+        Pairings before the number `first` stay, as later ones have followed from them.
         With `retries`, pairings that were void too often are played again, too.
         """
 

@@ -87,8 +87,7 @@ def _works(name: str) -> bool:
 def shortage(folders: Sequence[Path]) -> str:
     """Say what is short now: memory, or disk in one of these folders; empty if nothing is.
 
-    A resource that the system does not report is not short. This is quick enough for the event
-    loop.
+    What the system does not report is not short. This is quick enough for the event loop.
     """
     for folder in folders:
         with suppress(OSError):

@@ -111,7 +111,7 @@ class HostReport(msgspec.Struct, frozen=True, kw_only=True):
     kind: HostKind
     cores: int
     memory_mib: int
-    bots: int  # running processes, of all arenas
+    bots: int  # processes, of all arenas
     room: int  # how many more bots fit into memory without ending idle ones
     is_draining: bool = False
     lag_ms: float = 0.0  # the longest delay of its event loop in the last seconds

@@ -59,8 +59,7 @@ class SeatPrograms:
     """Finds, packs and serves programs.
 
     Args:
-        relaunch_specs: returns how running bots of these names were launched, with a new object for
-            each launch.
+        relaunch_specs: returns how running bots were launched, as a new object for each launch.
         submissions: None if nothing can be submitted.
         folder: for tars; created if missing. No bot may see it.
         hidden: the arena's files, which no bot may see and which no bundle includes.

@@ -36,10 +36,7 @@ _SHOWN = 5  # most names or pairings that a text lists
 
 
 class Flaw(msgspec.Struct, frozen=True):
-    """Something that is wrong in a match, or in the competition if `match` is None.
-
-    `competition` is "" if it is unknown.
-    """
+    """A flaw in a match, or with None in the competition itself; "" for an unknown competition."""
 
     competition: str
     match: str | None
@@ -249,7 +246,7 @@ def _ruled(matches: Sequence[MatchRow], verdicts: Sequence[Verdict]) -> Findings
 
 
 def _ruling(matches: Sequence[MatchRow], verdicts: Sequence[Verdict]) -> Findings:
-    """Check that each verdict is the only one on a bot that is out by its match, or forfeited."""
+    """Check that each verdict is the only one, and on a bot that is out by its match or forfeit."""
     by_id = {match.id: match for match in matches}
     for verdict in verdicts:
         bot = one_line(verdict.bot)

@@ -3,8 +3,7 @@
 An arena writes the units with each match, and the luck soon after. Matches of older arenas have
 neither; `arena luck` adds them, and `--all` computes all sums again. The sums are under no digest
 and change no result: they tell how certain a mean is, and how much of it was luck. Records are
-replayed on all cores. Sums are written a few at a time, so a run after an interruption does only
-the rest.
+replayed on all cores. Sums are written a few at a time, so an interrupted run can be continued.
 """
 
 from __future__ import annotations

@@ -84,13 +84,13 @@ class Entrance:
         self._has_warned = False
 
     def idles(self, caller: Caller, address: str) -> None:
-        """Count a connection that has its answer at `address` until its next request."""
+        """Count an answered connection as idle at `address` until its next request."""
         if self.page is not None:
             self.page.disconnected(caller)
         self.idle.add(caller, address)
 
     def asks_again(self, caller: ThrottledConnection) -> None:
-        """Throttle an idle connection that begins its next request like a new one."""
+        """Throttle an idle connection like a new one, as it begins its next request."""
         self.idle.discard(caller)
         self.throttle.connected(caller)
 

@@ -12,7 +12,7 @@ Item = TypeVar("Item")
 
 
 class FairQueue(Generic[Item]):
-    """Items by user; next is the user who has used least, then who waits longest for a turn.
+    """Items by user; next is the user who has used least, of equals the one longest without a turn.
 
     Args:
         used: what each user has used; without it, users simply take turns.

@@ -178,7 +178,7 @@ class Gateway:
         took_s = time.thread_time() - began_s + _FRAME_S
         now = self._loop.time()
         until = player.share.spend(now, took_s)
-        # House bots are exempt: they play with many people, and wait anyway while not read.
+        # Not a house bot's: it plays with many people, and is silent while these are not read.
         if until is not None and player.process is None:
             connection.rest(max(until, connection.budget.rests_until(now) or until))
 
@@ -286,7 +286,7 @@ class Gateway:
     def misbehaved(
         self, connection: Wire, error: ProtocolError, frame: bytes | None = None
     ) -> None:
-        """Refuse a frame, rule on it and close; in practice, a whole frame ends nothing."""
+        """Refuse a frame, rule on it, close; in practice mode, a player stays if it was whole."""
         player = self._session_by_connection.get(connection)
         if player is not None:
             self._outboxes.flush_now(player)

@@ -45,8 +45,7 @@ class BadRequest(Exception):
 class Http:
     """The requests and answers of one connection, as bytes. Pure.
 
-    `request` is the one that waits for its answer; `keeps_open` tells whether the connection stays
-    open after that.
+    `request` waits for its answer. `keeps_open` tells if the connection stays open after that.
     """
 
     __slots__ = ("_asked", "_parser", "_reader", "keeps_open", "request")

@@ -152,7 +152,7 @@ class Proxies:
         return f"{host}:{port}" if is_proxy else _counted(address, host)
 
     def origin(self, host: str, headers: Headers) -> str:
-        """Return where a connection counts after a request; an invalid rest is ignored."""
+        """Return where a connection counts after a request: its client or last valid address."""
         address = _address(host)
         if address is None or not self._has(address):
             return _counted(address, host)
@@ -205,7 +205,7 @@ def _address(text: str) -> _Address | None:
 
 
 def _counted(address: _Address | None, host: str) -> str:
-    """Return the address to count at; for IPv6 its /64, which one machine can have all of."""
+    """Return the address to count at; for IPv6 its /64, in which a machine can use any address."""
     if isinstance(address, ipaddress.IPv6Address) and not (
         address.is_loopback or address.is_link_local
     ):

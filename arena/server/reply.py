@@ -125,8 +125,7 @@ def problem(status: int, line: str) -> Reply:
 def pack(body: bytes, effort: int) -> bytes | None:
     """Pack a body with gzip, with an `effort` from 1 (fast) to 9 (small); None if not worth it.
 
-    A body must not have a secret next to text that an attacker can choose, as the packed size would
-    reveal it (BREACH).
+    A body must have no secret beside text that an attacker chooses: its size would tell (BREACH).
     """
     if len(body) < _TINY_BYTES:
         return None

@@ -1,4 +1,4 @@
-"""Uses standard input and output as the connection of a launched bot, without a WebSocket.
+"""Connects launched bots by standard input and output, so that they need no WebSocket library.
 
 A line is a frame of JSON in UTF-8, in both directions. To the gateway, a `Pipe` is a `Wire` like a
 WebSocket, with three differences. There is no network, so there are no pings. A pipe has no close

@@ -162,7 +162,7 @@ class TcpConnection(asyncio.BufferedProtocol, ABC):
             self._transport.pause_reading()
 
     def resume_reading(self) -> None:
-        """Read on, after the TLS handshake. The first call starts the deadline for `hello`."""
+        """Read on, after a TLS handshake if due. The first call starts the deadline for `hello`."""
         if self._transport is None:
             return
         was_held, self._is_held = self._is_held, False

@@ -19,7 +19,7 @@ _MOST_IDLE_NEAR = 512  # from one address: a class, with six connections per bro
 
 
 class Visitors:
-    """The visitors of one site."""
+    """The visitors of a site whose requests are being answered."""
 
     def __init__(self) -> None:
         self._there: dict[object, Visitor] = {}  # in the order of their requests

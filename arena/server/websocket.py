@@ -186,7 +186,7 @@ class Connection(HttpConnection):
         is_over = self._closing and self._http is not None
         if (is_flood or is_over) and self._transport is not None:
             self._transport.pause_reading()  # the rest is dropped, and the peer is soon cut
-        elif self._handshaking is not None:  # it has just ended, but `_encrypt` has not gone on
+        elif self._handshaking is not None:  # TLS has just begun, but `_encrypt` has not gone on
             self._early += self._buffer[:nbytes]
         elif self._http is None or self._turn is HttpTurn.ASK:
             self._attend(bytes(self._buffer[:nbytes]))

@@ -67,7 +67,7 @@ class LiveResults:
 
     Attributes:
         competition: its row at the last `update`.
-        book: the sums of the matches. `standings`, `out` and `ranking` correct some of them.
+        book: the sums of the matches; take standings, `out` and `ranking` from the properties here.
         history: the course of the ratings on a ladder; empty for other forms.
     """
 

@@ -56,7 +56,7 @@ RESTORED = "restore"
 
 
 class CompetitionState(StrEnum):
-    """The states of a competition."""
+    """How far a competition is."""
 
     RUNNING = "running"  # also when the arena could not continue it; the next start tries again
     PAUSED = "paused"
@@ -223,7 +223,7 @@ class Imported(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SubmissionState(StrEnum):
-    """The states of a submission."""
+    """How far a submission is."""
 
     WAITING = "waiting"
     BUILDING = "building"

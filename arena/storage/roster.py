@@ -197,7 +197,7 @@ class Roster:
         return {member.name: member.team for member in self.members() if member.team}
 
     def history(self) -> NameHistory[Member]:
-        """Return the members and all changes of names; they tell whose a name in results is."""
+        """Return the members and all changes of names; they tell who had a name in results."""
         changed = ACTIONS.c.what.in_((Action.RENAME.value, Action.UNLIST.value))
         query = sa.select(ACTIONS).where(changed).order_by(ACTIONS.c.number)
         with reading(self.engine) as connection:

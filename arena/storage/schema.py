@@ -49,7 +49,7 @@ __all__ = [
 
 _APPLICATION = "card-arena"
 _SCHEMA = 3  # raised with every change of a table that an older arena could not read
-_PLAIN = 2  # the schema before that, in which all records are plain
+_PLAIN = 2  # the earlier schema, in which all records are plain
 _BUSY_S = 30  # another process may be writing to the same file; no commit takes as long
 _LOOK_S = 0.05  # between two tries to switch to a write-ahead log
 _PATIENCE = {"connect_timeout": 5, "tcp_user_timeout": 10_000}  # s, ms: for an unreachable server
@@ -153,7 +153,7 @@ SEATS = sa.Table(
     sa.Column("version", sa.Text),
 )
 
-_LATER = (MATCHES.c.sums, SEATS.c.version)  # columns that the first databases of schema 2 lack
+_LATER = (MATCHES.c.sums, SEATS.c.version)  # columns that the oldest databases lack
 
 VERDICTS = sa.Table(
     "verdicts",

@@ -1,4 +1,4 @@
-"""Looks up whose token is whose, by the tokens' hashes.
+"""Looks up who a token belongs to, by the token's hash.
 
 The roster (`arena/storage/roster.py`) reads an `Access` from the database, and the arena looks up
 each `hello` in it. Tokens themselves are never stored. A hash is looked up in a map and not

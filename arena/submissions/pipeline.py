@@ -41,7 +41,7 @@ _ROUNDS = 20  # of each game, against house bots or the dealer
 _LATEST = 20  # submissions; their mean time is the estimate for the next
 _SEED_BITS = 32
 _AGAIN_S = 5.0  # delay before a retry, after the database or the machine failed for a while
-_MEDIANS = 2  # of the median, the limit while others wait: half of them take more than the median
+_MEDIANS = 2  # medians that a turn may last while others wait: half of them take more than one
 _AFTER_OTHERS = "it takes longer than others, which are decided first; then it is begun again"
 _UNKNOWN_S = 120.0  # the limit before any median is known: thirty of these fit into an hour
 

@@ -56,10 +56,8 @@ class SubmissionService:
     Attributes:
         on_change: callbacks for when a submission was decided or another version is in play. They
             are called in the event loop; if one fails, that is logged.
-        on_rebuild: called with the number of a submission that is built again; running programs
-            of it are outdated.
-        in_use: called in a thread; returns the numbers of submissions that must stay because
-            competitions need them.
+        on_rebuild: called with the number of a submission that is built again and so outdated.
+        in_use: called in a thread; returns the numbers of submissions that competitions need.
         check_storage: raises UsageError while the arena's results cannot reach the disk.
     """
 
@@ -112,7 +110,7 @@ class SubmissionService:
         self._worker: asyncio.Task[None] | None = None
 
     async def start(self) -> None:
-        """Go on with undecided submissions; unfinished builds and checks of before are deleted."""
+        """Go on with undecided submissions; remains of unfinished builds are deleted."""
         # Each compiler is tried, which takes some seconds; the start does not wait for that.
         self._languages = asyncio.create_task(asyncio.to_thread(installed))
         await asyncio.to_thread(self._sweep)

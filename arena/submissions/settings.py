@@ -27,8 +27,7 @@ class SubmissionSettings(Struct, frozen=True, kw_only=True, forbid_unknown_field
         build_s: the time limit of a build.
         build_mib: the memory limit of a build, and that of the files that it writes.
         check_s: the time limit of a check.
-        wait_s: how long the decision of one submission may take before runs stop waiting for
-            undecided ones.
+        wait_s: how long one decision may take before runs stop waiting for the undecided.
     """
 
     opens: float | None = None
