@@ -171,7 +171,7 @@ class CompetitionReport(msgspec.Struct, frozen=True, kw_only=True):
         played: how many matches count or ended by an offence.
         seconds: how long it took, since the arena was last started.
         not_there: names of the roster that had not come when it started.
-        unit: of what the intervals in the standings are made; None where there are none.
+        unit: what the intervals in the standings are made from; None where there are none.
         versions: by bot, the latest that has played, of bots that have one.
         is_written: whether all of it has reached the disk; if not, the arena keeps trying.
     """
