@@ -1,4 +1,4 @@
-"""Live matches on a clock: asks seats, takes answers, keeps deadlines and sessions.
+"""Live matches on a clock: asks seats, takes answers, enforces deadlines, keeps sessions.
 
-It knows transports by a Protocol alone, and no sockets, competitions or database.
+It knows transports only by a Protocol, and no sockets, competitions or database.
 """

@@ -1,17 +1,17 @@
-"""A bot as the server sees it, its seats, and the matches over the network that it sits in.
+"""A bot as the server sees it, its seats, and the network matches that it plays in.
 
-A session is in one of these states. The clocks of its seats run while it is HERE, and it is given
-matches; in every other state the grace or silence of each match that it plays is used up (J7).
+A session is in one of four states. While it is HERE, the clocks of its seats run and it is given
+matches. In every other state it uses up the grace or silence of each match that it plays (J7).
 
     state      connection  loss    what ends it
     HERE       some        None    it is silent → SILENT, it is closed → LOST
-    SILENT     some        silent  anything is heard of it → HERE, it is closed → LOST
+    SILENT     some        silent  anything is heard from it → HERE, it is closed → LOST
     LOST       None        closed  `resume` → TOLD, its time is over → it is gone
     TOLD       some        closed  all that it missed is written → HERE, it is closed → LOST
 
-What a bot is TOLD are the transcripts of its matches, if it asks for them, and then the messages
+A bot in TOLD is sent the transcripts of its matches, if it asks for them, and then the messages
 that were sent last; it ignores those that it has. A connection that was SILENT and is then LOST
-goes on with the grace: a laptop that has slept comes back with a closed socket. What follows if a
+continues with the grace: a laptop that has slept comes back with a closed socket. What follows if a
 bot does not come back is in `arena/referee/losses.py`, and what time costs in `decision_time.py`.
 """
 
@@ -60,45 +60,45 @@ from protocol.vocabulary import News, Question, Settings
 __all__ = ["NOTE_BYTES", "BotSession", "Forgives", "Inquiry", "LiveMatch", "MatchSeat", "OnOver"]
 
 NOTE_BYTES = 256 * 1024
-"""Of notes per seat in a record, as JSON: notes with a million answers fit into no database."""
+"""The most notes per seat in a record, as JSON: notes on a million answers fit into no database."""
 
-# Of a batch at most: WebSocket libraries refuse more than 1 MiB (Perl's Mojolicious 256 KiB), and a
-# slow bot can start on the first of several.
+# The largest batch: WebSocket libraries refuse more than 1 MiB (Perl's Mojolicious 256 KiB), and a
+# slow bot can start on the first of several batches.
 _FRAME_BYTES = 128 * 1024
-_BATCH = 256  # messages of a frame at most, which are mostly less than _FRAME_BYTES
-_OPEN = State.OPEN  # looked up here, as an enum's members take long to find before Python 3.12
-_QUICKEST_S = 1e-6  # for an answer: no bot is quicker
-_FEW_ANSWERS = 16  # fewer say nothing about how quick a bot is
-_MANY_ANSWERS = 512  # then all so far count half, so that the latest count most
+_BATCH = 256  # messages per frame at most; they mostly total less than _FRAME_BYTES
+_OPEN = State.OPEN  # a global, as Python before 3.12 takes long to find members of an enum
+_QUICKEST_S = 1e-6  # the least time for an answer: no bot is quicker
+_FEW_ANSWERS = 16  # fewer do not show how quick a bot is
+_MANY_ANSWERS = 512  # then all so far are halved, so that the latest count most
 
-_PAST_BYTES = 32 * 1024  # of a transcript at once: some milliseconds of rules
-_STANDINGS = 8  # more competitions do not end while a bot is away
-_STEP_BYTES = 128  # a step that is not sent counts as so many
+_PAST_BYTES = 32 * 1024  # of transcripts at once: some milliseconds of rules
+_STANDINGS = 8  # more competitions than end while a bot is away
+_STEP_BYTES = 128  # a step that is not sent counts as this much
 
-_PING_S = 5.0  # between pings once the link is known; before that one follows the other
-_PING_MOST_S = 20.0  # between pings in the end: each waits twice as long as the last
-_LOOK_S = 2.0  # between pings while a bot thinks for longer than is free (J7)
-_LOOK_PINGS = 16  # that may be unanswered, as a bot that thinks may read nothing
-# An idle bot that has not answered a ping for so long is gone: with `_PING_MOST_S` before it, that
-# is noticed within a minute.
+_PING_S = 5.0  # between pings once the link is known; until then each follows the last pong
+_PING_MOST_S = 20.0  # the longest time between pings: each waits twice as long as the last
+_LOOK_S = 2.0  # between pings while a bot thinks for longer than its free time (J7)
+_LOOK_PINGS = 16  # that may be unanswered, as a thinking bot may read nothing
+# An idle bot that leaves a ping unanswered for this long is gone. With `_PING_MOST_S` before the
+# ping, that is noticed within a minute.
 _SILENCE_S = 35.0
 _SOON_S = 0.25  # between probes of a bot whose link is not known
 
 OnOver: TypeAlias = Callable[["LiveMatch", MatchResult, Verdict | None], None]
 Forgives: TypeAlias = Callable[[str, Ending, str], bool]
-"""(bot, offence, event) → whether that costs the bot no more than the match (J3)."""
+"""(bot, offence, event) → whether it costs the bot no more than the match (J3)."""
 
 
 @dataclass(slots=True)
 class _Pings:
-    """The pings over one connection, which measure its link and notice when nobody is there."""
+    """The pings over one connection, which measure its link and detect a silent peer."""
 
-    ping: tuple[bytes, float, float] | None = None  # payload, sent at, lag then; unanswered
+    ping: tuple[bytes, float, float] | None = None  # unanswered: payload, time sent, lag then
     asks_then: int = 0  # the questions put to the bot by then
     asks_seen: int = 0
     due: float = 0.0
     wait_s: float = field(default_factory=lambda: _PING_S)
-    looks: tuple[bytes, ...] = ()  # payloads of those that were sent while it thinks
+    looks: tuple[bytes, ...] = ()  # payloads of the pings sent while it thinks
     looked_at: float = 0.0
 
 
@@ -106,7 +106,7 @@ class _Pings:
 class BotSession(BotTime):
     """One bot, from its first `hello` until it is gone for good.
 
-    It may lose its connection in between. `mark_dirty` is called when there is something to write.
+    Its connection may be lost in between. `mark_dirty` is called when there is something to write.
     """
 
     hello: InitVar[Hello]
@@ -115,34 +115,34 @@ class BotSession(BotTime):
     mark_dirty: Callable[[BotSession], None]
     assigned_name: InitVar[str | None] = None
 
-    name: str = field(init=False)  # unique among those present
-    public_name: str = field(init=False)  # that it is known by, as other processes of a bot are
-    own_name: str = field(init=False)  # what it calls itself
+    name: str = field(init=False)  # unique among the bots present
+    public_name: str = field(init=False)  # shared with other processes of the same bot
+    own_name: str = field(init=False)  # from its `hello`
     games: frozenset[str] = field(init=False)
-    tables: int = field(init=False)  # the most matches that it takes at once
+    tables: int = field(init=False)  # the most matches that it accepts at once
     token: str | None = field(init=False)
     secret: str = field(init=False)
     session: Session = field(default_factory=Session, init=False)
     leaving: bool = field(default=False, init=False)
-    has_offended: bool = field(default=False, init=False)  # in some match
-    gate: Gate | None = field(default=None, init=False)  # it waits there for a core
+    has_offended: bool = field(default=False, init=False)  # in any match
+    gate: Gate | None = field(default=None, init=False)  # where it waits for a core
 
-    # by the id that `match` gave them, those that are not over
+    # Its open matches, by the id that `match` gave them.
     chairs: dict[str, MatchSeat] = field(default_factory=dict, init=False)
     held: int = field(default=0, init=False)  # tables kept free for matches that wait for others
-    pending: int = field(default=0, init=False)  # questions without an answer
-    asks: int = field(default=0, init=False)  # questions put to it so far
-    answers: int = field(default=0, init=False)  # the latest, of which `_busy_s` is the time
-    # While it is set, an event has ended matches by a forgivable offence; see `event_of`.
+    pending: int = field(default=0, init=False)  # open questions
+    asks: int = field(default=0, init=False)  # questions sent so far
+    answers: int = field(default=0, init=False)  # the latest ones, which took `_busy_s`
+    # Not empty while an event has ended matches by a forgivable offence; see `event_of`.
     event: str = field(default="", init=False)
 
-    # called when its connection is lost, or another one is there
+    # Called when its connection is lost or replaced.
     on_link: Callable[[BotSession], None] = field(default=lambda player: None, init=False)
-    heard_at: float = field(default=-math.inf, init=False)  # a frame or pong, on the loop's clock
-    # What is to be sent. Nearly all of it are asks, which are encoded a frame at a time.
+    heard_at: float = field(default=-math.inf, init=False)  # last frame or pong, loop's clock
+    # What is to be sent: nearly all asks, which are encoded one frame at a time.
     outbox: list[Raw | FlatAsk] = field(default_factory=list, init=False)
-    budget: Budget | None = field(default=None, init=False)  # None until it is welcome
-    share: Share | None = field(default=None, init=False)  # only of who plays at the page
+    budget: Budget | None = field(default=None, init=False)  # None before `welcome`
+    share: Share | None = field(default=None, init=False)  # only for players at the page
 
     _asked: list[MatchSeat] = field(default_factory=list, init=False)
     _batch: bool = field(init=False)
@@ -152,11 +152,11 @@ class BotSession(BotTime):
     _former_secret: str = field(default="", init=False)
     _latest_event: str = field(default="", init=False)
     _pings: _Pings = field(default_factory=_Pings, init=False)
-    # What is still to be told of matches that the bot has forgotten.
+    # What it still has to be sent of matches that it has forgotten.
     _transcripts: Iterator[Match | Past | None] | None = field(default=None, init=False)
-    # All that it missed is in the outbox; its clocks go on when that is written.
+    # Everything that it missed is in the outbox; its clocks continue when that is written.
     _is_repeated: bool = field(default=False, init=False)
-    _overs: deque[Over] = field(init=False)  # the latest, of which it may not have heard
+    _overs: deque[Over] = field(init=False)  # the latest, which it may not have got
     _standings: deque[Over] = field(default_factory=lambda: deque(maxlen=_STANDINGS), init=False)
     _repeats: set[tuple[type[BotMessage], str]] = field(default_factory=set, init=False)
 
@@ -184,7 +184,7 @@ class BotSession(BotTime):
 
     @property
     def takes_matches(self) -> bool:
-        """Whether it is connected, and has not said that it takes no further match (J10)."""
+        """Whether it is connected and has not said that it takes no further match (J10)."""
         return self.connection is not None and not self.session.finishing
 
     @property
@@ -192,14 +192,14 @@ class BotSession(BotTime):
         return self.has_room(1)
 
     def has_room(self, tables: int) -> bool:
-        """Whether it can be given so many more matches now."""
+        """Whether it can be given this many more matches now."""
         free = self.tables - len(self.chairs) - self.held
         return free >= tables and not (self.is_away or self.leaving or self.session.finishing)
 
     def free_tables(self, playing: int, progress: float, share: float = 1.0) -> int:
         """How many more matches of a competition to open with it now; 0 or less if none.
 
-        It plays `playing` of them already, and they may have this `share` of its tables; for
+        It already plays `playing` of them, and they may have this `share` of its tables; for
         `progress` see `tables_at_once`.
         """
         if self.session.finishing:
@@ -214,7 +214,7 @@ class BotSession(BotTime):
         return min(most - len(self.chairs) - self.held, enough - playing)
 
     def note_first_answer(self, asked_at: float, arrived: float) -> None:
-        """Count the time to the first answer of a frame, from its question or the answer before."""
+        """Count the time of a frame's first answer, since its question or the answer before."""
         began = max(asked_at + self.link.floor_ms / 1000, self.last_answer)
         self._busy_s += max(0.0, arrived - began)
         if self.answers >= _MANY_ANSWERS:
@@ -223,18 +223,18 @@ class BotSession(BotTime):
 
     @property
     def is_unresponsive(self) -> bool:
-        """Whether it was out of time and not heard since; unknown on pipes, which have no pings."""
+        """Whether it was out of time and silent since; unknown on pipes, which have no pings."""
         connection = self.connection
         return self.event != "" and connection is not None and connection.has_link
 
     def handed(self, at: float, lag_s: float) -> None:
-        """A host has given it its question or invitation: the time of that begins."""
+        """A host has handed it its question or invitation, so its time begins."""
         for chair in self.chairs.values():
             chair.asked_at, chair.lag_s = at, lag_s
 
     @property
     def enforced(self) -> str:
-        """Which limits it is held to; on another machine only the time can be measured."""
+        """Which limits it is held to; on another machine only time can be measured."""
         return "time" if self.process is None else self.process.enforced
 
     def send(self, message: ArenaMessage) -> None:
@@ -242,12 +242,12 @@ class BotSession(BotTime):
         if type(message) is Over:
             (self._overs if message.standing is UNSET else self._standings).append(message)
             if self.leaving:
-                self._transcripts = None  # else it would get its verdict after them, too late
+                self._transcripts = None  # otherwise its verdict would follow them, too late
         if self.is_caught_up:
             self._put(message)
 
     def answering(self, message: Answer) -> MatchSeat | None:
-        """Note the answer to a question that waits, and return its seat.
+        """Note the answer to an open question, and return its seat.
 
         None for any other answer: `Session.note` says whether it is late or out of turn.
         """
@@ -298,9 +298,9 @@ class BotSession(BotTime):
     def event_of(self, chair: MatchSeat, kind: Ending, now: float) -> str:
         """The id of the event that ends a seat's match, the same for all matches that it ends.
 
-        One lost connection, crash or freeze is one event. The matches that were open when it was
-        first noticed belong to it, until the bot has answered a question that came later; and the
-        questions that waited then, however late they are ruled on.
+        One lost connection, crash or freeze is one event. When it is first noticed, all open
+        matches belong to it until the bot has answered a question asked later. The questions that
+        were open then belong to it however late they are ruled on.
         """
         if kind not in FORGIVABLE:
             return chair.id
@@ -312,7 +312,7 @@ class BotSession(BotTime):
         return self.event
 
     def recovered(self, asked_at: float) -> None:
-        """A question was answered in time; if it came after the event, that is over."""
+        """Note an answer in time; if its question came after the event, the event is over."""
         if asked_at > self._event_at:
             self.event = ""
 
@@ -326,10 +326,11 @@ class BotSession(BotTime):
         by_ping: bool = False,
         closed_at: float | None = None,
     ) -> ConnectionLoss:
-        """The connection is lost or its peer silent: the clocks of its seats stand.
+        """Stop the clocks of its seats, as its connection is lost or the peer is silent.
 
-        `lag_s` is the arena's total lag by now; `by_arena` says that a stall of it is the cause.
-        A known loss keeps its beginning; if it was silent and is closed now, it goes on as lost.
+        `lag_s` is the arena's total lag by now; `by_arena` says that a stall of the arena caused
+        the loss. A known loss keeps its beginning; if the connection was silent and is closed now,
+        it becomes lost.
         """
         match = next((chair.table.id for chair in self.chairs.values()), "")
         loss = self.loss = self.loss or ConnectionLoss(since, lag_s, by_arena, by_ping, match)
@@ -338,7 +339,7 @@ class BotSession(BotTime):
         return loss
 
     def connection_regained(self, now: float, lag_s: float) -> None:
-        """It is back and has its questions: its clocks go on, its grace is less by the loss."""
+        """Let its clocks go on, as it is back and has its questions; the loss reduces its grace."""
         self._is_repeated = False
         loss, self.loss = self.loss, None
         if loss is None:
@@ -351,7 +352,7 @@ class BotSession(BotTime):
             chair.go_on(loss, now, lag_s)
 
     def disconnected(self) -> None:
-        """The connection is gone; the bot keeps its seats."""
+        """Note that the connection is gone; the bot keeps its seats."""
         self.connection = None
         self.outbox = []
         self._asked = []
@@ -373,32 +374,33 @@ class BotSession(BotTime):
 
     @property
     def sessions(self) -> tuple[str, ...]:
-        """The secrets of its latest session and, while that is still valid, of the one before."""
+        """The secrets of its latest session and, while still valid, of the one before."""
         return tuple(filter(None, (self.secret, self._former_secret)))
 
     def is_session(self, secret: str) -> bool:
-        """Whether the secret is that of one of its `sessions`; compared in constant time."""
+        """Whether the secret is one of its `sessions`; compared in constant time."""
         given = secret.encode()
         return any(secrets.compare_digest(valid.encode(), given) for valid in self.sessions)
 
     def note_welcome_arrived(self) -> None:
-        """What it sent shows that it has its new secret: the one before is not valid any more."""
+        """Its message shows that it has the new secret, so the former one becomes invalid."""
         self._former_secret = ""
 
     # --- what it missed ---
 
     def resend_unseen(self, first: int | None = None) -> None:
-        """After `resumed` and `welcome`: send again what the bot may not have got.
+        """After `resumed` and `welcome`: resend what the bot may not have got.
 
         `first` is how many questions of every match it remembers, or None if it remembers all.
         """
-        # One `ready` per match may come again, and one answer per question, however often.
+        # One `ready` per match may be repeated, and one answer per question, at however many
+        # resumes.
         self._repeats = {(Ready, match) for match in self.chairs}
         for chair in self.chairs.values():
             if chair.repeated < chair.asked:
                 chair.repeated = chair.asked
                 self._repeats.add((Answer, chair.id))
-        self.mark_dirty(self)  # also if there is nothing to repeat: its clocks go on then
+        self.mark_dirty(self)  # even if there is nothing to resend: its clocks go on then
         if first is not None:
             self._transcripts = self._past(first)
             return
@@ -415,7 +417,7 @@ class BotSession(BotTime):
                 self.send(ask)  # its time goes on when that is written
 
     def may_repeat(self, message: BotMessage) -> bool:
-        """Whether a message without effect is repeated because of `resume`; true once for each."""
+        """Whether a message without effect is a repetition due to `resume`; true once for each."""
         if not isinstance(message, Answer | Ready):
             return False
         key = type(message), message.match
@@ -428,7 +430,7 @@ class BotSession(BotTime):
 
     @property
     def unanswered_since(self) -> float:
-        """When the ping was sent that it has not answered; only after `probe` returned None."""
+        """When the unanswered ping was sent; call it only after `probe` returned None."""
         assert self._pings.ping is not None, "it was silent for too long"
         return self._pings.ping[1]
 
@@ -452,7 +454,7 @@ class BotSession(BotTime):
             connection.ping(payload)
         if pings.ping is None:
             return pings.due
-        # A bot that thinks may be silent, as its clock runs, and may have thought until now.
+        # A thinking bot may be silent, as its clock runs, and it may have thought until now.
         if pings.asks_seen != self.asks:
             pings.asks_seen = self.asks
             pings.ping = pings.ping[0], now, lag_s
@@ -461,10 +463,10 @@ class BotSession(BotTime):
         return min(soon, now + left_s) if left_s > 0 else None
 
     def look(self, now: float, *, at_once: bool = False) -> float | None:
-        """Since when the machine of a bot that thinks has been silent; None if it is not (J7).
+        """Since when the machine of a thinking bot has been silent; None if it is not (J7).
 
-        A ping goes out every `_LOOK_S`: the kernel acknowledges it, whatever the bot does. It goes
-        `at_once` where a seat's fate depends on whether the bot is here (J9).
+        A ping goes out every `_LOOK_S`; the kernel acknowledges it, whatever the bot does. It goes
+        out `at_once` where a seat's fate depends on whether the bot is here (J9).
         """
         pings, connection = self._pings, self.connection
         if connection is None or not connection.has_link:
@@ -487,7 +489,7 @@ class BotSession(BotTime):
             return True
         if pings.ping is None or payload != pings.ping[0]:
             return False
-        self.note_welcome_arrived()  # it was sent before the ping
+        self.note_welcome_arrived()  # the welcome was sent before the ping
         self.event = ""
         sent_at = pings.ping[1]
         pings.ping = None
@@ -502,7 +504,7 @@ class BotSession(BotTime):
     # --- within ---
 
     def _put(self, message: ArenaMessage) -> int:
-        """Put a message into the outbox of a bot that is connected; returns its size in bytes."""
+        """Put a message into the outbox of a connected bot; returns its size in bytes."""
         try:
             self.session.note(message)
         except OutOfTurn as error:  # our mistake, not that of the bot whose frame is served
@@ -514,9 +516,9 @@ class BotSession(BotTime):
         return len(part)
 
     def _tell_past(self, transcripts: Iterator[Match | Past | None]) -> None:
-        """Send the next piece of the transcripts unless the bot is behind with reading.
+        """Send the next piece of the transcripts unless the bot is slow to read.
 
-        After the last piece comes what else it missed, and what has happened meanwhile.
+        After the last piece, send what else it missed, and what has happened meanwhile.
         """
         connection = self.connection
         assert connection is not None, "it has come back for it"
@@ -530,13 +532,13 @@ class BotSession(BotTime):
                 return
             size += _STEP_BYTES if message is None else self._put(message)
         if not connection.is_behind:
-            self.mark_dirty(self)  # goes on in the next turn of the loop
+            self.mark_dirty(self)  # continues in the next turn of the loop
 
     def _past(self, first: int) -> Iterator[Match | Past | None]:
-        """The open matches, and the questions after the first ones, with answers.
+        """Yield the open matches, and their questions after the `first` ones, with answers.
 
-        None for each question that is skipped: it took a step of the rules all the same, after
-        which one may pause.
+        Yields None for each skipped question: it took a step of the rules, too, so the caller may
+        pause.
         """
         for chair in tuple(self.chairs.values()):
             match = chair.table.match
@@ -570,7 +572,7 @@ class Inquiry(NamedTuple):
 
     asked_at: float  # on the loop's clock
     lag_s: float  # the arena's total lag at that moment
-    is_late: bool = True  # else the time of that seat is not over yet
+    is_late: bool = True  # otherwise that seat still has time
 
 
 @dataclass(slots=True, eq=False, repr=False)
@@ -580,22 +582,22 @@ class MatchSeat(SeatTime):
     table: LiveMatch
     seat: int
     player: BotSession
-    id: str = field(init=False)  # what the wire calls this seat of this match
-    grace_s: float = field(init=False)  # for how long its connection may still be lost
-    silence_s: float = field(init=False)  # and be silent
-    # Since when the seats of its match are asked whether they are here, while it is away or late
+    id: str = field(init=False)  # the id of this seat of this match on the wire
+    grace_s: float = field(init=False)  # how long its connection may still be lost
+    silence_s: float = field(init=False)  # how long it may still be silent
+    # Since when the seats of its match are asked whether they are here, while it is away or late.
     inquiry: Inquiry | None = field(default=None, init=False)
-    standing: SeatStanding = field(init=False)  # of the player's session
+    standing: SeatStanding = field(init=False)  # in the player's session
     invitation: Match | None = field(default=None, init=False)
-    question: Question[Any] | None = field(default=None, init=False)  # that is pending
+    question: Question[Any] | None = field(default=None, init=False)  # the pending one
     told: tuple[News, ...] = field(default=(), init=False)  # with the latest question
     news: tuple[News, ...] = field(default=(), init=False)  # since then
-    asked: int = field(default=0, init=False)  # how many questions there have been
+    asked: int = field(default=0, init=False)  # the number of questions so far
     ask_id: str = field(default="", init=False)  # of the latest question
-    repeated: int = field(default=0, init=False)  # `asked` when the bot was last told one again
-    is_queued: bool = field(default=False, init=False)  # the bot is not asked yet: it has no core
+    repeated: int = field(default=0, init=False)  # `asked` when a question was last resent
+    is_queued: bool = field(default=False, init=False)  # not asked yet: the bot has no core
     notes_left: int = field(default=NOTE_BYTES, init=False)  # bytes of notes
-    watched_until: float = field(default=math.inf, init=False)  # its time in the referee's heap
+    watched_until: float = field(default=math.inf, init=False)  # its entry in the referee's heap
 
     def __post_init__(self) -> None:
         SeatTime.__post_init__(self)  # `super()` does not know a class with slots
@@ -614,7 +616,7 @@ class MatchSeat(SeatTime):
         return Ask(self.id, self.ask_id, question, self.told, bank_ms, limits.decision_ms)
 
     def put(self, question: Question[Any], now: float) -> None:
-        """Make this the pending question; with it go the news since the one before."""
+        """Make this the pending question, sent with the news since the one before."""
         self.asked += 1
         self.ask_id = ask_id(self.id, self.asked)
         self.question = question
@@ -623,7 +625,7 @@ class MatchSeat(SeatTime):
         self.time_charge = self.inquiry = None
 
     def invite(self, invitation: Match) -> None:
-        """Seat the bot; one that has to wait for a core is told later."""
+        """Seat the bot; a bot that waits for a core is told later."""
         self.invitation = invitation
         self.player.chairs[self.id] = self
         if self.player.gate is None:
@@ -638,14 +640,14 @@ class MatchSeat(SeatTime):
 
     @property
     def has_been_away(self) -> bool:
-        """Whether its connection was lost in this match, other than by the arena, and is back."""
+        """Whether its connection was lost in this match, not by the arena's fault, and is back."""
         limits = self.limits
         return self.grace_s * 1000 < limits.grace_ms or self.silence_s * 1000 < limits.silence_ms
 
     def away_left_s(self, loss: ConnectionLoss, now: float, lag_s: float) -> float:
-        """How long the connection may still be as it is before the seat's time is over (J9).
+        """How long the connection may still be lost, or silent, until the seat's time is over (J9).
 
-        That is lost, or silent; negative if the time is over.
+        Negative if the time is over.
         """
         silent_s, lost_s = loss.parts_s(self.table.opened_at, now, lag_s)
         if loss.is_silent:
@@ -653,7 +655,7 @@ class MatchSeat(SeatTime):
         return (self.limits.grace_ms / 1000 if loss.by_arena else self.grace_s) - lost_s
 
     def go_on(self, loss: ConnectionLoss, now: float, lag_s: float) -> None:
-        """The connection is back: the clock goes on, and grace and silence are less by the loss."""
+        """Let the clock go on, as the connection is back; take the loss off grace and silence."""
         self.inquiry = None
         if not loss.by_arena:
             silent_s, lost_s = loss.parts_s(self.table.opened_at, now, lag_s)
@@ -704,12 +706,12 @@ class LiveMatch:
     """One match over the network: invited, then played, then over; the referee plays it.
 
     Attributes:
-        chairs: its seats; none when it is over.
+        chairs: its seats; empty when it is over.
         names: the public names of the players, by seat.
         nonces: by seat, once it has begun; empty for a seat that was never ready.
-        sides: of each seat, whose bot sits there: those of one owner or team are one side (J9).
-        versions: by seat, as in `Record.versions`; empty where nobody takes submissions.
-        spares_away: whether it is void if a bot is away, which is not blamed.
+        sides: by seat, the side of its bot: bots of one owner or team are one side (J9).
+        versions: by seat, as in `Record.versions`; empty where no submissions are taken.
+        spares_away: whether a bot that is away makes it void, instead of being blamed.
     """
 
     id: str
@@ -778,7 +780,7 @@ class LiveMatch:
             )
 
     def begin(self, start: bool = True) -> MatchState:
-        """Set the match up from the seed and the nonces that have come; `start` deals."""
+        """Create the match from the seed and the nonces that have come; `start` deals."""
         self.nonces = tuple(chair.nonce or "" for chair in self.chairs)
         self.match = MatchState(
             self.game,
@@ -795,10 +797,10 @@ class LiveMatch:
         return self.match
 
     def let_go(self) -> None:
-        """Forget the seats when it is over.
+        """Forget the seats when the match is over.
 
-        They refer to it: a match and its seats in a circle stay in memory until Python looks for
-        circles, which takes as long as playing a short match does.
+        They refer to it: a circle of match and seats would stay in memory until Python's garbage
+        collector runs, which takes as long as playing a short match.
         """
         self.chairs = []
 

@@ -13,8 +13,8 @@ from protocol.errors import Malformed
 
 __all__ = ["CPU_S", "ON_END", "Budget", "Flood", "Share"]
 
-CPU_S = 0.02  # of every second: a fiftieth of a core
-ON_END = 10  # seconds in a row over the budget are no accident
+CPU_S = 0.02  # of each second: a fiftieth of a core
+ON_END = 10  # seconds in a row over the budget that are no accident
 
 
 class Flood(Malformed):
@@ -22,26 +22,26 @@ class Flood(Malformed):
 
 
 class Budget:
-    """A bot's budget per second for messages without effect; bots with one token share it."""
+    """A bot's budget per second for messages without effect; bots with the same token share it."""
 
     __slots__ = ("_began", "_cpu_s", "_messages", "_most", "_most_cpu_s", "_on_end")
 
     def __init__(self, messages: int, cpu_s: float = CPU_S) -> None:
         self._most = messages
         self._most_cpu_s = cpu_s
-        self._messages = 0  # since the current second began, and what is owed
+        self._messages = 0  # of the current second, and the debt
         self._cpu_s = 0.0
         self._began = 0.0
-        self._on_end = 0  # seconds in a row before the current one that were over the budget
+        self._on_end = 0  # seconds in a row, before the current one, over the budget
 
     def spend(self, now: float, messages: int, cpu_s: float = 0.0) -> float | None:
-        """Book messages without effect, and the CPU time they took as far as it was measured.
+        """Charge messages without effect, and the CPU time they took as far as it was measured.
 
-        Returns until when nothing more should be read; None if the second's budget is not used up.
-        Raises `Flood` if it was more than the budget for `ON_END` seconds in a row.
+        Returns until when nothing more should be read; None if the budget of the second is not used
+        up. Raises `Flood` after more than `ON_END` seconds in a row over the budget.
         """
         self._pass(now)
-        # No more is owed than ten seconds pay, however much came in one moment.
+        # The debt is at most what ten seconds pay, however much came in one moment.
         most = ON_END + 1
         self._messages = min(self._messages + messages, most * self._most)
         self._cpu_s = min(self._cpu_s + cpu_s, most * self._most_cpu_s)
@@ -55,20 +55,20 @@ class Budget:
         return self._began + owed_s if owed_s else None
 
     def rests_until(self, now: float) -> float | None:
-        """Until when nothing should be read to pay the debt; None if there is none."""
+        """Until when nothing should be read so that the debt is paid; None if there is none."""
         self._pass(now)
         owed_s = self._owed_s
         return self._began + owed_s if owed_s else None
 
     @property
     def _owed_s(self) -> int:
-        """How many seconds must pass until the debt is no more than one second's budget."""
+        """How many seconds must pass until the debt is at most the budget of one second."""
         seconds = max(self._messages / self._most, self._cpu_s / self._most_cpu_s)
         return max(0, ceil(seconds) - 1)
 
     def _pass(self, now: float) -> None:
         passed_s = int(now - self._began)
-        if passed_s > self._owed_s:  # at least one of the seconds was within the budget
+        if passed_s > self._owed_s:  # at least one second was within the budget
             self._messages, self._cpu_s = 0, 0.0
             self._began, self._on_end = now, 0
         elif passed_s:
@@ -79,10 +79,10 @@ class Budget:
 
 
 class Share:
-    """A share of the arena's time; who has used more than that has to wait.
+    """A share of the arena's time; users who exceed it have to wait.
 
-    It is a `part` of every second, from 0 to 1. At most `saved_s` of unused time are saved up. It
-    may itself be a part of a larger share, `within`.
+    The share is a `part` of every second, from 0 to 1. Up to `saved_s` of unused time are saved. It
+    may itself be part of a larger share, `within`.
     """
 
     __slots__ = ("_at", "_left_s", "_part", "_saved_s", "_within")
@@ -95,7 +95,7 @@ class Share:
         self._at = 0.0
 
     def spend(self, now: float, took_s: float) -> float | None:
-        """Book time of the arena, and return until when its users should not be read, if at all."""
+        """Charge time of the arena; returns until when its users should not be read, or None."""
         self._pass(now)
         self._left_s -= took_s
         ends = [] if self._left_s >= 0 else [now - self._left_s / self._part]

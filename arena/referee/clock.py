@@ -2,9 +2,9 @@
 
 A decision is free up to `decision_ms`; what it takes beyond that and its credit drains the seat's
 bank. It is out of time when the bank is empty or at `hard_ms`, whichever comes first. The credit is
-what the bot cannot help: the floor of its link, which the arena measures, and the arena's own lag
-while the question was out. `arena/referee/decision_time.py` measures and decides. Times come in as
-arguments, in seconds of one monotonic clock unless a name ends in `_ms`.
+the time that the bot cannot help: the floor of its link, which the arena measures, and the arena's
+own lag while the question was out. `arena/referee/decision_time.py` measures and decides. Times are
+passed in, in seconds of one monotonic clock unless a name ends in `_ms`.
 """
 
 from __future__ import annotations
@@ -27,28 +27,28 @@ __all__ = [
     "start_cap_ms",
 ]
 
-_STALL_S = 1.0  # a loop this late stood still; a busy one is late by some milliseconds
-_CATCHING_UP_S = 0.1  # late by so much after a stall: what waited is still being read
-_MOST_STALLS = 1024  # that are remembered: of a loop that is always late, those of 100 s
-_AFTER_STALL_S = 5.0  # a close may still follow from a stall: clients notice it at their next look
+_STALL_S = 1.0  # a loop this late has stalled; a busy one is late by some milliseconds
+_CATCHING_UP_S = 0.1  # this late after a stall, the loop still reads what waited
+_MOST_STALLS = 1024  # remembered stalls: for a loop that is always late, those of 100 s
+_AFTER_STALL_S = 5.0  # so late a close may still be due to a stall, as clients check now and then
 
-_PINGS = 3  # the least that a floor is taken from: one alone may have been lucky
-_MOST_CREDIT_MS = 150.0  # a bot that delays its pongs on purpose gains no more
+_PINGS = 3  # the fewest for a floor: a single one may have been lucky
+_MOST_CREDIT_MS = 150.0  # so a bot that delays its pongs on purpose gains no more
 
 QUICK_MS = 100.001
-"""A launched bot's decision that takes no longer costs no clock time, and nothing is read for it.
+"""A launched bot's decision up to this long costs no clock time, and its process is not looked at.
 
-These are 100 ms, and a microsecond more as seconds in floating point are not exact.
+It is 100 ms, and a microsecond more as seconds in floating point are not exact.
 """
-TICK_S = 0.01  # how exactly deadlines are kept, and lag is measured
-_SLACK_S = 0.002  # timers are hardly ever more exact on a machine that has other work, too
+TICK_S = 0.01  # the precision of deadlines and of lag
+_SLACK_S = 0.002  # timers on a machine with other work are hardly more precise
 
 
 class SeatClock:
     """One seat's time for one match.
 
-    `bank_ms` is left in its bank, in whole milliseconds, and `wall_bank_ms` in the bank of clock
-    time that a launched bot has beside it.
+    `bank_ms` is what is left in its bank, in whole milliseconds. A launched bot also has a bank of
+    clock time, with `wall_bank_ms` left.
     """
 
     __slots__ = ("_limits", "bank_ms", "wall_bank_ms")
@@ -60,11 +60,11 @@ class SeatClock:
 
     @property
     def allowed_ms(self) -> float:
-        """How long the next decision may take in all, credit apart."""
+        """How long the next decision may take, apart from the credit."""
         return min(self._limits.hard_ms, self._limits.decision_ms + self.bank_ms)
 
     def charge(self, taken_ms: float, credit_ms: float = 0.0) -> bool:
-        """Pay for a decision that took so long; False if it came too late."""
+        """Pay for a decision that took this long; False if it came too late."""
         counts_ms = taken_ms - credit_ms
         in_time = counts_ms <= self.allowed_ms
         over_ms = ceil(counts_ms) - self._limits.decision_ms
@@ -76,27 +76,28 @@ class SeatClock:
 def charged_from(asked_at: float, last_answer: float, waiting: int, decision_ms: int) -> float:
     """When a decision's time begins, in seconds (J7).
 
-    A bot with many tables is one worker: a question's time begins with its latest answer if that is
-    later than the question. But it cannot put a question off for ever by answering others: the time
-    begins at the latest after `decision_ms` for each question that was `waiting` at its arrival.
+    A bot with many tables is one worker: a question's time begins with the bot's latest answer if
+    that is later than the question. But a bot cannot postpone a question for ever by answering
+    others: the time begins at the latest after `decision_ms` for each question that was `waiting`
+    at its arrival.
     """
     return min(max(asked_at, last_answer), asked_at + waiting * decision_ms / 1000)
 
 
 def start_cap_ms(limits: Limits) -> int:
-    """The cap on the wall, until it grows, for a start that is charged `start_ms` of CPU time.
+    """The wall-clock cap, before it grows, for a start that may take `start_ms` of CPU time.
 
-    That is from the launch of a bot to its `hello`, and from `match` to `ready`.
+    A start is from the launch of a bot to its `hello`, or from `match` to `ready`.
     """
     return max(limits.wall_ms, limits.start_ms)
 
 
 class CoreWait:
-    """For how long a launched bot had no core from `now` on; that is never charged to it.
+    """How long a launched bot had no core from `now` on; this is never charged to it.
 
-    `waited_ms` is that of all its threads together: at first as it was by `now`, or before. Between
-    two looks it counts for no more than the time that passed, so that many threads which wait give
-    nothing to one that sleeps later.
+    `waited_ms` is the wait of all its threads together, as it was at `now` or before. Between two
+    looks it counts at most the time that passed. So many waiting threads earn nothing for a later
+    sleep.
     """
 
     __slots__ = ("_looked_at", "total_ms", "waited_ms")
@@ -113,7 +114,7 @@ class CoreWait:
 
 
 class RoundTripFloor:
-    """The floor of a bot's link: the quickest of at least three round trips of unforeseeable pings.
+    """The floor of a bot's link: the quickest of at least three round trips of unpredictable pings.
 
     `former_ms` is the floor of its previous connection, which counts until this one's is known.
     """
@@ -126,7 +127,7 @@ class RoundTripFloor:
         self._least_ms = _MOST_CREDIT_MS
 
     def measured(self, round_trip_ms: float) -> None:
-        """A ping has been answered while the bot had nothing else to do."""
+        """Add the round trip of a ping that was answered while the bot had nothing else to do."""
         self._pings += 1
         self._least_ms = min(self._least_ms, round_trip_ms)
 
@@ -136,7 +137,7 @@ class RoundTripFloor:
 
     @property
     def floor_ms(self) -> float:
-        """The credit of every decision; 150 at most."""
+        """The credit of every decision; at most 150."""
         return self._least_ms if self.is_known else self._former_ms
 
 
@@ -144,17 +145,17 @@ class LoopLag(Protocol):
     """How late an event loop has been; times are on the arena's clock."""
 
     def total_s(self, now: float) -> float:
-        """All lateness up to now, in seconds; it never falls."""
+        """All lateness up to now, in seconds; never decreases."""
 
     def stalled_s(self, since: float, now: float) -> float:
-        """For how long the loop has stood still since a time, in seconds."""
+        """How long the loop has stalled since a time, in seconds."""
 
 
 class Lag:
-    """How late the arena's own loop has been in total: what came in meanwhile was seen too late.
+    """How late the arena's own loop has been in total: messages that came meanwhile were read late.
 
-    The loop should `tick` every `TICK_S`; any excess is lag. A tick that is overdue counts already
-    before it comes, as an answer that waited in the socket is often read first.
+    The loop should `tick` every `TICK_S`; any excess is lag. An overdue tick already counts before
+    it comes, as an answer that waited in the socket is often read first.
     """
 
     __slots__ = ("_due", "_stalled_s", "_stalled_until", "_stalls", "_total_s")
@@ -177,11 +178,11 @@ class Lag:
         self._due = now + TICK_S + _SLACK_S
 
     def total_s(self, now: float) -> float:
-        """All lateness up to now, in seconds; it never falls."""
+        """All lateness up to now, in seconds; never decreases."""
         return self._total_s + max(0.0, now - self._due)
 
     def stalled_s(self, since: float, now: float) -> float:
-        """For how long the loop has stood still since a time, in seconds.
+        """How long the loop has stalled since a time, in seconds.
 
         Only lateness of a tenth of a second or more at once counts.
         """
@@ -194,11 +195,11 @@ class Lag:
         return stalled_s
 
     def all_stalls_s(self, now: float) -> float:
-        """For how long the loop has stood still in all, in seconds; see `stalled_s`."""
+        """How long the loop has stalled in all, in seconds; see `stalled_s`."""
         late_s = now - self._due
         return self._stalled_s + (late_s if late_s >= _CATCHING_UP_S else 0.0)
 
     def follows_stall(self, now: float) -> bool:
-        """Whether what happens now may be due to a stall of the arena (J7)."""
+        """Whether an event at this moment may be due to a stall of the arena (J7)."""
         is_stalled = now - self._due >= _STALL_S
         return is_stalled or now - self._stalled_until <= _AFTER_STALL_S

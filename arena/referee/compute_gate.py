@@ -1,14 +1,15 @@
 """Shares the cores of this machine between submitted bots, which take turns on them.
 
-Who enters waits for a core, first come, first served, and has it until it leaves. A question to a
-bot that waits has not been sent, so no clock of its runs (issue 18: nobody is out for the load of
-others). A bot that has a core and sleeps loses it to the next one, or it would hold up everybody
-until it is out of time. Once it goes on it does so without a core of its own.
+A bot waits for a core, first come, first served, and keeps it until it has answered. While it
+waits, its question has not been sent, so none of its clocks runs (issue 18: no bot is out because
+of the load of others). A bot that has a core and sleeps loses it to the next one, as otherwise it
+would delay all others until it is out of time. When it goes on, it does so without a core of its
+own.
 
 A bot that computes while it has no question takes the cores of others. It is *restless* if it ran
-in such time, or was ready to, at `_RESTLESS` looks on end; fewer may be a runtime that compiles.
-From then on all processes of its program run only where nobody else wants to (`arena/sandbox`), and
-have no core here, so that nobody waits for them.
+in such time, or was ready to run, at `_RESTLESS` looks in a row; fewer may be a runtime that
+compiles. From then on all processes of its program run only when nobody else wants to
+(`arena/sandbox`), and need no core here, so that nobody waits for them.
 """
 
 from __future__ import annotations
@@ -21,17 +22,17 @@ from weakref import WeakSet
 __all__ = ["LOOK_S", "BotGate", "ComputeGate"]
 
 LOOK_S = 0.2
-"""Between two looks at who sleeps; CPU time is counted in steps of 10 ms."""
-_LEAST_SHARE = 0.2  # of the time between two looks: less is sleep
-_IDLE_SHARE = 0.05  # of a core between two looks: who used less is not watched more closely
+"""Between two looks for sleeping bots; CPU time is counted in steps of 10 ms."""
+_LEAST_SHARE = 0.2  # of the time between two looks: a bot that used less sleeps
+_IDLE_SHARE = 0.05  # of a core between two looks: a bot that used less is not watched closely
 _REST_SHARE = 0.5  # of the time without a question: less is rest, as a runtime tidies up
-_AGAIN_S = 5.0  # who rests is not watched for so long
-_REST_S = 0.02  # less time without a question says nothing
-_RESTLESS = 10  # looks on end
+_AGAIN_S = 5.0  # a resting bot is not watched for this long
+_REST_S = 0.02  # less time without a question proves nothing
+_RESTLESS = 10  # looks in a row
 
 
 class _Holder:
-    """One that has a core: what it had used at the last look, and when that was."""
+    """A holder of a core: what it had used at the last look, and when that was."""
 
     def __init__(self, used_ms: Callable[[], float] | None) -> None:
         self.used_ms = used_ms
@@ -48,12 +49,12 @@ class _Holder:
 
 
 class ComputeGate:
-    """At most `cores` of those that have entered compute at once."""
+    """Lets at most `cores` of those that have entered compute at once."""
 
     def __init__(self, cores: int) -> None:
         self.cores = cores
         self._computing: dict[Hashable, _Holder] = {}
-        # In the order in which they came.
+        # In the order of arrival.
         self._waiting: dict[Hashable, tuple[Callable[[], None], _Holder]] = {}
         self._bots = WeakSet[BotGate]()
 
@@ -64,10 +65,10 @@ class ComputeGate:
     def enter(
         self, who: Hashable, begin: Callable[[], None], used_ms: Callable[[], float] | None = None
     ) -> None:
-        """Call `begin` once there is a core: now, or when another leaves.
+        """Call `begin` once there is a core: now, or when another user leaves.
 
-        `used_ms` returns for how long it has computed so far, or was ready to and had no core of
-        the machine; without it the core is its own until it leaves.
+        `used_ms` returns how long it has computed so far, or was ready to run without a core of the
+        machine. Without `used_ms` it keeps its core until it leaves.
         """
         assert who not in self._computing.keys() | self._waiting.keys(), "it has left before"
         self._waiting[who] = begin, _Holder(used_ms)
@@ -80,9 +81,9 @@ class ComputeGate:
         self._admit()
 
     def look(self, now: float) -> None:
-        """Take the cores of those that sleep, if others wait, and see which bots are restless.
+        """Take the cores of sleeping users if others wait, and find restless bots.
 
-        To be called every `LOOK_S`.
+        Call this every `LOOK_S`.
         """
         for bot in tuple(self._bots):
             bot.look(now)
@@ -108,23 +109,23 @@ class ComputingBot(Protocol):
         """The CPU time of its processes so far."""
 
     def waited_ms(self) -> float | None:
-        """For how long its threads were ready to run and had no core; None where nobody knows."""
+        """How long its threads were ready to run without a core; None if unknown."""
 
     def sampled_cpu_ms(self) -> float:
-        """`cpu_ms` as it was sampled last, which costs nothing."""
+        """`cpu_ms` at the last sample; reading it costs nothing."""
 
     def is_found_restless(self, used_ms: float, of_ms: float) -> None:
-        """It ran, or was ready to, for `used_ms` in `of_ms` without a question."""
+        """Note that it ran, or was ready to, for `used_ms` of `of_ms` without a question."""
 
     def tell_owner(self) -> None:
-        """It is in a match: what it writes now reaches its owner, who is told once."""
+        """Tell its owner once; called in a match, when its output reaches the owner."""
 
 
 class BotGate:
-    """How one bot passes a gate; whether it rests while it has no question is watched here.
+    """How one bot passes a gate; it also watches whether the bot rests while it has no question.
 
-    What used CPU time since the last look is read at each question and answer, now and then. Of
-    those who have a core already, `asked` are this bot's.
+    The bot's CPU time is only read at questions and answers if it used any since the last look.
+    `asked` are the users of this bot that already have a core.
     """
 
     def __init__(
@@ -139,9 +140,9 @@ class BotGate:
         self._clock = clock
         self._asked = set(asked)
         self._is_suspect = False
-        self._since: tuple[float, float] | None = None  # a time without a question, and CPU time
-        self._rest_s = self._used_ms = 0.0  # such times, and for how long it wanted to run
-        self._found = 0  # looks on end
+        self._since: tuple[float, float] | None = None  # idle since, `_wanted_ms` then
+        self._rest_s = self._used_ms = 0.0  # sums of such times, and of use in them
+        self._found = 0  # looks in a row
         self._calm_until = 0.0
         self._looked_at, self._sampled_ms = clock(), bot.sampled_cpu_ms()
         gate._bots.add(self)
@@ -149,7 +150,7 @@ class BotGate:
     def enter(
         self, who: Hashable, begin: Callable[[], None], used_ms: Callable[[], float] | None = None
     ) -> None:
-        """Call `begin` once there is a core; at once if it is restless."""
+        """Call `begin` once there is a core; at once if the bot is restless."""
         if self._bot.is_restless:
             self._bot.tell_owner()
             begin()
@@ -157,14 +158,14 @@ class BotGate:
             self._gate.enter(who, partial(self._begin, who, begin), used_ms)
 
     def leave(self, who: Hashable) -> None:
-        """It has answered, or is asked nothing any more."""
+        """Free the core of a user that has answered or is no longer asked."""
         self._gate.leave(who)
         self._asked.discard(who)
         if self._is_suspect and self._since is None and not self._asked:
             self._since = self._clock(), self._wanted_ms()
 
     def look(self, now: float) -> None:
-        """See whether it has computed without a question since the last look."""
+        """Check whether the bot has computed without a question since the last look."""
         if self._bot.is_restless:
             for who in tuple(self._asked):
                 self.leave(who)
@@ -195,7 +196,7 @@ class BotGate:
         begin()
 
     def _count(self, now: float) -> None:
-        """The time without a question ends."""
+        """Add up a time without a question, which ends now."""
         if self._since is not None:
             since, before_ms = self._since
             self._since = None
@@ -203,5 +204,5 @@ class BotGate:
             self._used_ms += self._wanted_ms() - before_ms
 
     def _wanted_ms(self) -> float:
-        """For how long it has run, or was ready to: on a busy machine it runs less."""
+        """How long it has run, or was ready to run: on a busy machine it runs less."""
         return self._bot.cpu_ms() + (self._bot.waited_ms() or 0.0)

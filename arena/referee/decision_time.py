@@ -1,10 +1,10 @@
-"""What the decisions of a bot at one seat cost it (J7).
+"""What a bot's decisions cost it at one seat (J7).
 
-A bot that connected by itself is charged the time on the wall, less the floor of its link and the
-arena's own lag. A bot that the arena has launched is charged the CPU time of its processes since
-its latest answer, so that neither load nor thinking while others decide makes a difference. For it
-the time on the wall is a cap, which grows by the time for which its processes were ready to run and
-had no core; and what is left of a decision without that and its CPU time drains a bank of its own.
+A bot that connected from outside is charged wall-clock time, minus the floor of its link and the
+arena's own lag. A bot that the arena launched is charged the CPU time of its processes since its
+latest answer, so neither load nor thinking while others decide makes a difference. For such a bot
+wall-clock time has a cap, which grows by the time for which its processes were ready to run without
+a core. The rest of a decision's time, without that wait and the CPU time, drains a bank of its own.
 `now` is in seconds of the loop's monotonic clock.
 """
 
@@ -39,21 +39,21 @@ _CPU_TICK_S = 0.01  # Linux counts CPU time in hundredths of a second
 class TimeCharge(NamedTuple):
     """What a decision has taken, and what it may take."""
 
-    kind: Ending  # the offence if it is too much
+    kind: Ending  # the offence if it takes too much
     taken_ms: float  # credit included
     limit_ms: float  # without the credit
     credit_ms: float
     mechanism: Mechanism
-    # of a launched bot on the clock: its part of `taken_ms` without a core, and with the CPU time,
-    # and what it costs the bank of clock time
+    # Of a launched bot on the clock: the parts of `taken_ms` without a core and with the CPU time,
+    # and the charge to the bank of clock time.
     waited_ms: float = 0.0
     cpu_ms: float = 0.0
     idle_ms: float = 0.0
-    wall_bank_ms: float | None = None  # what that bank held, if that is the limit
+    wall_bank_ms: float | None = None  # what that bank held, if it is the limit
 
     @property
     def left_ms(self) -> float:
-        """How much more it may take; negative if it is too late."""
+        """How much more the decision may take; negative if it is too late."""
         return self.limit_ms + self.credit_ms - self.taken_ms
 
 
@@ -63,9 +63,9 @@ class ConnectionLoss:
 
     since: float  # on the loop's clock
     lag_s: float  # the arena's total lag at that moment
-    by_arena: bool  # a stall of the arena caused it: no seat's time is used up
-    by_ping: bool = False  # what a kernel acknowledges does not end it
-    match: str = ""  # one that the bot was playing
+    by_arena: bool  # caused by a stall of the arena: no seat's time is used up
+    by_ping: bool = False  # only an answered ping ends it, not what a kernel acknowledges
+    match: str = ""  # a match that the bot was playing
     closed: tuple[float, float] | None = None  # when, and the lag then; None while it is silent
     timer: Timer | None = None
 
@@ -81,23 +81,23 @@ class ConnectionLoss:
         return max(0.0, silent_s), max(0.0, lost_s)
 
     def end(self) -> None:
-        """It is over, and its deadline with it."""
+        """End the loss, and its deadline."""
         if self.timer is not None:
             self.timer.cancel()
 
 
 @dataclass(slots=True, eq=False, repr=False)
 class BotTime:
-    """The time of a bot, which is one worker, however many tables it has."""
+    """The time of a bot, which counts as one worker, however many tables it has."""
 
-    # None if it has connected by itself
+    # None if it connected from outside
     process: LaunchedProcess | None = field(default=None, kw_only=True)
-    is_metered: bool = field(init=False)  # charged CPU time, not the time on the wall
+    is_metered: bool = field(init=False)  # charged by CPU time, not by wall-clock time
     link: RoundTripFloor = field(default_factory=RoundTripFloor, init=False)
     loss: ConnectionLoss | None = field(default=None, init=False)  # while its connection is lost
     last_answer: float = field(default=0.0, init=False)
-    cpu_ms: float = field(default=0.0, init=False)  # what it had used at its last answer
-    # for how long it had had no core at its last answer that was not quick
+    cpu_ms: float = field(default=0.0, init=False)  # at its last answer
+    # How long it had had no core, at its last answer that was not quick.
     waited_ms: float | None = field(default=None, init=False)
     _cpu_read_at: float = field(default=-math.inf, init=False)
     _cpu_read_ms: float = field(default=0.0, init=False)
@@ -111,33 +111,33 @@ class BotTime:
         return self._cpu_read_ms
 
     def lag(self, by_arena: LoopLag) -> LoopLag:
-        """How late is what comes from it: as the arena is, or its host."""
+        """The lag of what comes from it: the arena's, or that of its host."""
         own = None if self.process is None else self.process.lag
         return own or by_arena
 
     def used_ms(self) -> float:
-        """For how long its processes have computed, or were ready to and had no core."""
+        """How long its processes have computed, or were ready to run without a core."""
         process = self.process
         return 0.0 if process is None else process.cpu_ms() + (process.waited_ms() or 0.0)
 
 
 @dataclass(slots=True, eq=False, repr=False)
 class SeatTime:
-    """The time of one seat, of which the present question or invitation takes a part."""
+    """The time of one seat, which the current question or invitation uses."""
 
     player: BotTime
-    limits: Limits  # of time, of who sits here
-    free_until_s: float = field(init=False)  # a quicker answer costs nothing: no clock is read
+    limits: Limits  # of time, for the player at this seat
+    free_until_s: float = field(init=False)  # a quicker answer costs nothing, so no clock is read
     clock: SeatClock = field(init=False)
     nonce: str | None = field(default=None, init=False)  # None until the seat is ready
     asked_at: float = field(default=0.0, init=False)  # when the question or invitation was written
     lag_s: float = field(default=0.0, init=False)  # the arena's total lag at that moment
-    waiting: int = field(default=0, init=False)  # other questions that the bot had then
-    cpu_ms: float = field(default=0.0, init=False)  # of a metered bot when it was invited
-    # of the latest decision, unless it was so quick that nobody looked
+    waiting: int = field(default=0, init=False)  # other questions open at the bot then
+    cpu_ms: float = field(default=0.0, init=False)  # of a metered bot, at its invitation
+    # Of the latest decision, unless it was too quick to be measured.
     time_charge: TimeCharge | None = field(default=None, init=False)
-    _quick_ms: float = field(init=False)  # a quicker decision is within all limits on the wall
-    # since the bot began its question, and when that was, if its process had to be looked at
+    _quick_ms: float = field(init=False)  # a quicker decision is within all wall-clock limits
+    # Since the bot began the question, and when that was, if its process had to be looked at.
     _core_wait: CoreWait | None = field(default=None, init=False)
     _looked_from: float = field(default=math.nan, init=False)
     _cpu_from_ms: float = field(default=0.0, init=False)
@@ -153,10 +153,11 @@ class SeatTime:
         self.clock = SeatClock(limits)
 
     def clock_time(self, now: float) -> float:
-        """The time on this seat's clock: now, unless it stands as the connection is lost.
+        """The time on this seat's clock: `now`, unless the clock stands because the connection is
+        lost.
 
-        That of a bot on a host is when it was read last; it stands until the host has handed the
-        question over.
+        For a bot on a host, it is when the host has read it last. It stands until the host has
+        handed the question over.
         """
         loss, process = self.player.loss, self.player.process
         if process is not None:
@@ -178,18 +179,18 @@ class SeatTime:
         if wall is not None and wall.left_ms < 0:
             return wall
         if is_starting:
-            # What it used since `match`, and since its latest answer if it plays elsewhere, too.
+            # CPU time since `match`, or since its latest answer in another match if that is later.
             used_ms = player.cpu_used_ms(now) - max(self.cpu_ms, player.cpu_ms)
             return TimeCharge(Ending.ABSENT, used_ms, allowed_ms, 0.0, Mechanism.CPU_CLOCK)
         used_ms = player.cpu_used_ms(now) - player.cpu_ms
         return TimeCharge(Ending.CPU, used_ms, allowed_ms, 0.0, Mechanism.CPU_CLOCK)
 
     def measure_wall(self, now: float, lag: LoopLag | None) -> TimeCharge | None:
-        """What a launched bot's decision or start has taken on the wall; None if it is quick.
+        """The wall-clock charge of a launched bot's decision or start; None if it is quick.
 
-        It may take what the cap and the bank of clock time allow; the tighter of the two counts.
-        For the bank a decision begins with the bot's latest answer if that is later than its
-        question, so each moment is charged to one match only. Without `lag` nothing is credited.
+        Both the cap and the bank of clock time limit it; the tighter of the two is returned. For
+        the bank, a decision begins with the bot's latest answer if that is later than its question,
+        so each moment is charged to one match only. Without `lag` there is no credit.
         """
         limits = self.limits
         on_wall_ms = self._on_wall_ms(now, limits.wall_ms)
@@ -203,7 +204,7 @@ class SeatTime:
         cap = TimeCharge(late, on_wall_ms, cap_ms, credit_ms, Mechanism.WALL_CAP, waited_ms)
         if is_starting or not (is_known and self.player.is_metered):
             return cap
-        # On a busy machine the loop is always a little late, which must not pay for sleep.
+        # The loop of a busy machine is always a little late, which must not excuse sleep.
         clock_ms = (now - self._began) * 1000
         credit_ms = 0.0 if lag is None else lag.stalled_s(self._began, now) * 1000
         if clock_ms - credit_ms <= QUICK_MS:
@@ -227,18 +228,18 @@ class SeatTime:
             if self._wall is not None:
                 self.pay_wall(self._wall)
             if time_charge.mechanism is Mechanism.WALL_CAP:
-                return False  # the bank holds CPU time and cannot pay for time on the wall
+                return False  # the bank holds CPU time and cannot pay for wall-clock time
         in_time = self.clock.charge(time_charge.taken_ms, time_charge.credit_ms)
         return in_time and time_charge.left_ms >= 0
 
     def pay_wall(self, wall: TimeCharge) -> None:
-        """Have the bank of clock time pay for the decision that was just measured."""
+        """Pay for the decision that was just measured from the bank of clock time."""
         assert self._core_wait is not None, "it was not quick"
         self.player.waited_ms = self._core_wait.waited_ms
         self.clock.wall_bank_ms = max(0.0, self.clock.wall_bank_ms - wall.idle_ms)
 
     def next_check(self, now: float, lag: LoopLag) -> float:
-        """When to check again whether it is too late; it is too late if that is not after `now`."""
+        """When to check for lateness again; the decision is too late if that is not after `now`."""
         on_wall_s = self._on_wall_ms(now, self.limits.wall_ms) / 1000
         if self.player.is_metered and on_wall_s < self.free_until_s:
             return now + self.free_until_s - on_wall_s  # another question came meanwhile
@@ -249,7 +250,7 @@ class SeatTime:
         wall_left_s = 0.0 if self._wall is None else self._wall.left_ms / 1000
         if (free_s := self.limits.decision_ms / 1000 - on_wall_s) > 0:
             wall_left_s = min(wall_left_s, free_s)
-        # With all cores at work it uses the time that is left so many times as fast.
+        # With all cores at work, the bot may use its CPU time that many times faster.
         return now + max(_LEAST_LOOK_S, min(left_s / _CORES, wall_left_s))
 
     def too_late(self) -> Finding:
@@ -274,7 +275,7 @@ class SeatTime:
         return Finding(kind=time_charge.kind, text=text, mechanism=time_charge.mechanism)
 
     def _on_wall_ms(self, now: float, turn_ms: int) -> float:
-        """For how many milliseconds the bot has been charged with its question (J7)."""
+        """How many milliseconds the bot is charged with for its question (J7)."""
         if self.nonce is None:  # the question is whether it is ready
             return (now - self.asked_at) * 1000
         last_answer = self.player.last_answer
@@ -282,21 +283,22 @@ class SeatTime:
 
     @property
     def _began(self) -> float:
-        """When the bot could begin with its question: it may have answered others first."""
+        """When the bot could begin its question: it may have answered others first."""
         is_starting = self.nonce is None
         return self.asked_at if is_starting else max(self.asked_at, self.player.last_answer)
 
     def _credit_ms(self, now: float, lag: LoopLag) -> float:
-        """The floor of the link, and the arena's lag since the question."""
+        """The floor of the link, plus the arena's lag since the question."""
         loss = self.player.loss
         lag_s = lag.total_s(now) if loss is None else loss.lag_s
         return self.player.link.floor_ms + max(0.0, lag_s - self.lag_s) * 1000
 
     def _look_at_process(self, now: float) -> tuple[bool, float]:
-        """For how many ms its bot has had no core since its question, and whether that is known.
+        """Whether the wait for a core is known, and how many ms the bot waited since its question.
 
-        Nothing was read at that moment, as most decisions are quick. Whatever came between the
-        figures before it and the first look counts, but for no more than the time until that look.
+        Nothing was read when the question came, as most decisions are quick. So everything between
+        the last figures before it and the first look counts, but for at most the time until that
+        look.
         """
         player, began = self.player, self._began
         read_ms = None if player.process is None else player.process.waited_ms()

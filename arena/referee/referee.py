@@ -1,13 +1,13 @@
-"""Where a match meets time and the network: asks seats, takes answers, keeps deadlines.
+"""Where a match meets time and the network: asks seats, takes answers, enforces deadlines.
 
-The hot path: an answer goes in, the rules advance, the next question is put into its
-player's outbox, all in one synchronous pass and without a task, future or timer per decision.
-Deadlines lie in one heap that `tick` looks at. A seat is in it once, with a time that is never
-later than its deadline. As deadlines mostly move on, most answers need not touch the heap; an entry
-whose seat has answered meanwhile is put back with its new deadline or dropped.
+The hot path: an answer comes in, the rules advance, and the next question is put into its player's
+outbox, all in one synchronous pass, without a task, future or timer per decision. Deadlines are in
+one heap that `tick` looks at. Each seat is in it once, with a time that is never later than its
+deadline. As deadlines mostly move later, most answers need not touch the heap; when the entry of a
+seat that has answered comes up, it is put back with the new deadline or dropped.
 
 A seat's time (J7) begins when the frame with the question is written and ends when the answer
-arrives; `arena/referee/decision_time.py` has what that costs.
+arrives; `arena/referee/decision_time.py` computes what that costs.
 """
 
 from __future__ import annotations
@@ -48,18 +48,18 @@ log = logging.getLogger(__name__)
 FAULT = f"a fault of the arena{UNCOUNTED}"
 """What all seats are told when no bot is to blame (J5)."""
 MOST_VOIDS = 3
-"""How often a match is played again; then it waits for the instructor (J5)."""
+"""How often a match is replayed after being void; then it waits for the instructor (J5)."""
 
-_LINK_S = 2.0  # between looks at the link of a bot that thinks for long (J7)
-_SILENT_S = 1.0  # a slow network may take so long to acknowledge what was sent
-_AGAIN_S = 0.25  # between looks at a bot whose connection is lost
+_LINK_S = 2.0  # between checks of the link of a bot that thinks for long (J7)
+_SILENT_S = 1.0  # how long a slow network may take to acknowledge what was sent
+_AGAIN_S = 0.25  # between checks of a bot whose connection is lost
 
 
 class Referee:
     """All the matches that are being played.
 
     `on_verdict` is called with every elimination. In `practice` an illegal answer does not end the
-    match: it is refused, and time runs on.
+    match: it is refused, and the seat's time keeps running.
     """
 
     def __init__(
@@ -73,10 +73,10 @@ class Referee:
         self._clock = clock
         self.on_verdict = on_verdict
         self.on_lost: Callable[[BotSession, float], None] = lambda player, since: None
-        # Called with a player whose machine has acknowledged all that was sent, and when.
+        # Called with a player whose machine has acknowledged all that was sent, and the time.
         self.on_heard: Callable[[BotSession, float], None] = lambda player, now: None
-        # Called with a seat that thinks for long: if it `is_late`, whether it may be away instead,
-        # so that it is not ruled on now, or its match is void.
+        # Called with a seat that thinks for long, and whether it is late. Returns true if a late
+        # seat may be away, so that it is not ruled on now, or if its match became void.
         self.check_outage: Callable[[MatchSeat, float, bool], bool] = lambda chair, now, is_late: (
             False
         )
@@ -84,14 +84,14 @@ class Referee:
         self._deadlines: list[tuple[float, int, MatchSeat]] = []
         self._numbers = 0
         self._entries = 0  # breaks ties in the heap
-        # Match ids differ from those of every earlier run of the arena.
+        # Makes match ids differ from those of every earlier run of the arena.
         self._run = secrets.token_hex(4)
         self.decisions = 0
         self.page: str | None = None  # the path of the arena's page, ending in a slash
 
     @property
     def tables(self) -> tuple[LiveMatch, ...]:
-        """The matches that are not over yet."""
+        """The matches that are not over."""
         return tuple(self._tables.values())
 
     def open(
@@ -109,10 +109,10 @@ class Referee:
     ) -> LiveMatch:
         """Invite players to a match, one per seat; `on_over` is called once, with its result.
 
-        With `by_seat` each seat has limits of its own, as a person does not think as fast as a bot.
+        With `by_seat` each seat has its own limits, as a person does not think as fast as a bot.
         `forgives` says whether an offence costs no more than the match, `versions` by seat which
         version of its bot plays (`Record.versions`), and `teams` the team of each bot that has one.
-        With `spares_away` a bot that is away makes the match void, and is not blamed.
+        With `spares_away` a bot that is away makes the match void instead of being blamed.
         """
         self._numbers += 1
         now = self._clock()
@@ -140,14 +140,14 @@ class Referee:
         return table
 
     def ready(self, player: BotSession, message: Ready) -> None:
-        """A seat is ready; when all are, deal the cards."""
+        """Note that a seat is ready; deal the cards when all are."""
         chair = player.chairs.get(message.match)
         if chair is None or chair.nonce is not None:
             return
         plays = any(other.nonce is not None for other in player.chairs.values())
         chair.nonce, chair.inquiry = message.nonce, None
         if player.is_metered and not plays:
-            player.cpu_ms = player.cpu_used_ms(self._clock())  # setting up counts by itself
+            player.cpu_ms = player.cpu_used_ms(self._clock())  # setting up is charged separately
         if player.gate is not None:
             player.gate.leave(chair)
         table = chair.table
@@ -167,14 +167,14 @@ class Referee:
         if self.practice and self._refuses(chair, message):
             return
         asked_at = chair.asked_at
-        # Nearly all answers are so quick that they cost nothing.
+        # Nearly all answers are quick enough to cost nothing.
         is_quick = arrived - asked_at <= chair.free_until_s
         if not ((is_quick and not player.is_metered) or chair.charge(arrived, self.lag)):
             self._blame(chair, chair.too_late(), arrived)
             return
         self.decisions += 1
         try:
-            # A bot that guesses its question has answered before it was asked.
+            # A bot that guesses its question may answer before it is asked.
             took_ms = int((arrived - asked_at) * 1000) if arrived > asked_at else 0
             note = message.note and chair.note_within_limit(message.note)
             match.answer(message.value, note, took_ms)
@@ -208,11 +208,13 @@ class Referee:
         finding: Finding,
         tables: Mapping[LiveMatch, Sequence[MatchSeat]] | None = None,
     ) -> None:
-        """End matches of a player that left, crashed or sent garbage: all, or those at `tables`.
+        """End matches of a player that left, crashed or sent garbage: all, or only those in
+        `tables`.
 
-        These name the seats that are out with it.
+        `tables` names for each match the seats that are out with the player.
         """
-        # A competition stores the first verdict only: that of a seat which is asked says the most.
+        # A competition stores only the first verdict, and that of a seat with a question says the
+        # most.
         chairs = sorted(player.chairs.values(), key=lambda chair: chair.question is None)
         for chair in chairs:
             ends = tables is None or chair.table in tables
@@ -235,13 +237,13 @@ class Referee:
         while heap and heap[0][0] <= now:
             due, _, chair = heapq.heappop(heap)
             if due != chair.watched_until:
-                continue  # an earlier deadline has replaced this one
+                continue  # replaced by an earlier deadline
             chair.watched_until = math.inf
             waits = chair.question is not None or chair.nonce is None
             if chair.table.is_over or not waits or chair.is_queued:
                 continue
             silent_since = self._check_link(chair.player, now)
-            if chair.table.is_over:  # the ping can overflow the buffer of a bot that does not read
+            if chair.table.is_over:  # a ping may overflow the buffer of a bot that does not read
                 continue
             if chair.player.loss is not None:
                 self._look(chair, now + _AGAIN_S)
@@ -262,7 +264,7 @@ class Referee:
     # --- within ---
 
     def _check_link(self, player: BotSession, now: float) -> float | None:
-        """Notice a lost or regained connection (J7); since when its machine is silent."""
+        """Notice a lost or regained connection (J7); returns since when its machine is silent."""
         since = player.look(now)
         if since is not None and now - since >= _SILENT_S:
             self.on_lost(player, since)
@@ -271,7 +273,7 @@ class Referee:
         return since
 
     def _play_on(self, table: LiveMatch, now: float) -> None:
-        """After a step of the rules: pass on their news, and ask what they wait for."""
+        """Pass on the news after a step of the rules, and ask the next question."""
         match = table.match
         assert match is not None, "it has begun"
         if match.news:
@@ -296,14 +298,14 @@ class Referee:
         self._watch(chair, now)
 
     def _queue(self, gate: Gate, chair: MatchSeat) -> None:
-        """Invite or ask a seat once there is a core for its bot: no time runs before."""
+        """Invite or ask a seat once there is a core for its bot; no time runs before."""
         chair.is_queued = True
         gate.enter(chair, partial(self._begin, chair), chair.player.used_ms)
 
     def _begin(self, chair: MatchSeat) -> None:
-        """There is a core for the bot of a seat that was queued."""
+        """Invite or ask a queued seat, now that its bot has a core."""
         if chair.table.is_over:
-            return  # it leaves the gate in a moment
+            return  # it will leave the gate in a moment
         now = self._clock()
         chair.is_queued = False
         if chair.question is None:
@@ -316,14 +318,14 @@ class Referee:
             self._watch(chair, now)
 
     def _invited(self, chair: MatchSeat, now: float) -> None:
-        """The time until a seat must be ready begins."""
+        """Start the time in which an invited seat must be ready."""
         chair.asked_at, chair.lag_s = now, self.lag.total_s(now)
         if chair.player.is_metered:
             chair.cpu_ms = chair.player.cpu_used_ms(now)
         self._watch(chair, now)
 
     def _watch(self, chair: MatchSeat, now: float) -> None:
-        """Have a tick look at a seat that is asked now as soon as it can be late."""
+        """Let a tick check this seat, which is asked now, as soon as it can be late."""
         look_at = now + chair.free_until_s
         if look_at < chair.watched_until:
             self._look(chair, look_at)
@@ -334,7 +336,7 @@ class Referee:
         heapq.heappush(self._deadlines, (at, self._entries, chair))
 
     def _refuses(self, chair: MatchSeat, answer: Answer) -> bool:
-        """Refuse an illegal answer in practice; the question stands and its time runs on."""
+        """In practice, refuse an illegal answer; the question stands and its time keeps running."""
         question = chair.question
         assert question is not None, "it was answered"
         try:
@@ -368,12 +370,12 @@ class Referee:
         self._finish(table, *verdicts)
 
     def _failed(self, table: LiveMatch) -> None:
-        """Void a match whose rules raised: that is never charged to a bot (J5)."""
+        """Void a match whose rules raised an exception, which is never a bot's fault (J5)."""
         log.exception("the rules of %s failed in match %s", table.game.name, table.id)
         self.void(table, FAULT)
 
     def _finish(self, table: LiveMatch, verdict: Verdict | None, *others: Verdict) -> None:
-        """Tell every seat, free the seats, and pass the result on."""
+        """Tell every seat the end, free the seats, and pass the result on."""
         assert table.match is not None, "it is over"
         del self._tables[table.id]
         result = table.match.result()
@@ -390,18 +392,18 @@ class Referee:
                 chair.is_queued = False
                 player.gate.leave(chair)
             if was_queued and chair.question is None:
-                continue  # it has not heard of the match
+                continue  # it was never told of the match
             if chair.question is not None:
                 chair.question = None
                 player.pending -= not was_queued
-            # Who it was and why, in one word, is all that the others learn.
+            # The other seats only learn who it was, and the reason in one word.
             is_told = ended.seat in (None, chair.seat)
             told = ended if is_told else Termination(ended.kind, ended.seat)
             mine = evidence.get(chair.seat)
             player.send(Over(chair.id, chair.news, result.scores, told, reveal, mine))
         try:
             table.on_over(table, result, verdict)
-        except Exception:  # this may run while another match is served, which must go on
+        except Exception:  # it may run while another match is served, which must go on
             log.exception("the result of match %s was not taken", table.id)
         table.let_go()
         for each in evidence.values():

@@ -1,10 +1,11 @@
 """The players of an arena: all bots that are connected or may come back.
 
-`BotSessions` finds and counts them, `Outboxes` writes to them, and `Pings` looks whether they are
-still there. All is counted as they come and go: a join costs the same however many there are.
+`BotSessions` finds and counts them, `Outboxes` writes to them, and `Pings` checks whether they are
+still there. Counts are updated as players come and go, so a join costs the same however many there
+are.
 
-The processes of submissions (`process_name`) are found by their own names and nowhere else: they
-are not counted and not listed, they take nobody's name, and only who has started them seats them.
+The processes of submissions (`process_name`) are found only by their own names. They are not
+counted or listed, they take nobody's name, and only the code that started them seats them.
 """
 
 from __future__ import annotations
@@ -26,23 +27,23 @@ __all__ = ["BotSessions", "Outboxes", "Pings"]
 
 log = logging.getLogger(__name__)
 
-_AT_ONCE = 64  # probes in a tick: after a stall of the arena thousands are due
+_AT_ONCE = 64  # probes per tick: after a stall of the arena thousands are due
 _LEAST_S = 0.01  # between two probes of the same player
 
 _Key: TypeAlias = tuple[str, str]
-"""What a player is counted by: `game`, `token` or `address`, and its value."""
+"""What players are counted by: `game`, `token` or `address`, and its value."""
 
 
 class BotSessions(Mapping[str, BotSession]):
-    """Players by name, in the order in which they came; processes of submissions are not listed."""
+    """Players by name, in the order of arrival; processes of submissions are not listed."""
 
     def __init__(self) -> None:
-        self.spellings = Spellings()  # in use by players, and others that were added
-        self.here = 0  # how many are connected
+        self.spellings = Spellings()  # used by players, and by others that were added
+        self.here = 0  # how many players are connected
         self._by_name: dict[str, BotSession] = {}
         self._processes: dict[str, BotSession] = {}
         self._by_game: dict[str, dict[str, BotSession]] = {}
-        self._owners: Counter[tuple[str, str]] = Counter()  # by game and owner, how many bots
+        self._owners: Counter[tuple[str, str]] = Counter()  # the number of bots by game and owner
         self._unseen: dict[str, dict[str, BotSession]] = {}
         self._seen: dict[str, frozenset[BotSession]] = {}
         self._sessions: dict[str, BotSession] = {}
@@ -64,22 +65,22 @@ class BotSessions(Mapping[str, BotSession]):
         return len(self._by_name)
 
     def values(self) -> ValuesView[BotSession]:
-        """The players; quicker than what `Mapping` has, which looks each of them up."""
+        """The players; faster than `Mapping.values`, which looks each of them up."""
         return self._by_name.values()
 
     def launched(self) -> Iterator[BotSession]:
-        """Those that the arena has launched, processes of submissions among them."""
+        """The players that the arena has launched, processes of submissions included."""
         sessions = chain(self._by_name.values(), self._processes.values())
         return (session for session in sessions if session.process is not None)
 
     def like(self, name: str) -> BotSession | None:
-        """The player of that name, or of one that looks like it."""
+        """The player with this name, or with one that looks like it."""
         return self.get(name) or self.get(self.spellings.of(name))
 
     # --- who comes and goes ---
 
     def add(self, player: BotSession) -> None:
-        """Add a player in place of any of the same name."""
+        """Add a player, replacing any player of the same name."""
         if is_process(player.name):
             self._processes[player.name] = player
             return
@@ -108,7 +109,7 @@ class BotSessions(Mapping[str, BotSession]):
         self.note(player)
 
     def note(self, player: BotSession) -> None:
-        """Count a player as it is now: added, removed, connected or disconnected."""
+        """Update the counts for a player that was added, removed, connected or disconnected."""
         if is_process(player.name):
             return
         keys, sessions = self._entries.pop(player, ((), ()))
@@ -137,12 +138,12 @@ class BotSessions(Mapping[str, BotSession]):
         self._entries[player] = keys, sessions
 
     def take_moved(self) -> tuple[str, ...]:
-        """The names of the players that were noted since the last call."""
+        """The names of the players noted since the last call."""
         moved, self._moved = self._moved, {}
         return tuple(moved)
 
     def recount(self, is_anonymous: Callable[[BotSession], bool]) -> None:
-        """Count those of whom this is true by address from now on."""
+        """From now on, count the players for which this is true by address."""
         self._is_anonymous = is_anonymous
         for player in self.values():
             self.note(player)
@@ -159,15 +160,15 @@ class BotSessions(Mapping[str, BotSession]):
         return self._counts["game", game]
 
     def of_game(self, game: str) -> Collection[BotSession]:
-        """The players of a game in the order in which they came, with and without a connection."""
+        """The players of a game in the order of arrival, connected or not."""
         return self._by_game.get(game, {}).values()
 
     def has_owner(self, game: str, owner: str) -> bool:
-        """Whether an owner has a player of a game, with or without a connection."""
+        """Whether an owner has a player of a game, connected or not."""
         return (game, alike(owner)) in self._owners
 
     def of_session(self, secret: str) -> BotSession | None:
-        """The player whose session this may be; ask its `is_session` whether it is."""
+        """The player whose session this may be; confirm it with its `is_session`."""
         return self._sessions.get(_key(secret))
 
     def unseen(self, game: str) -> Collection[str]:
@@ -175,7 +176,7 @@ class BotSessions(Mapping[str, BotSession]):
         return self._unseen.get(game, {}).keys()
 
     def see(self, game: str, names: Collection[str]) -> None:
-        """Note who takes part in a competition of a game; its other players are `unseen`."""
+        """Note the players in a competition of a game; its other players are `unseen`."""
         seen = frozenset(self._by_name[name] for name in names)
         self._seen[game] = seen
         self._unseen[game] = {
@@ -199,11 +200,11 @@ class BotSessions(Mapping[str, BotSession]):
 class Outboxes:
     """The outboxes of all players of a gateway, written one tick of the loop after they were used.
 
-    So a frame carries as much as possible, and there is one writer per connection.
+    So a frame carries as much as possible, and each connection has one writer.
 
-    `on_here` is called with a player that has been told all that it had missed, `on_done` with one
-    that has been told the end of its last match and takes no other (J10), `on_failed` with one to
-    whom the arena could not write, by its own fault.
+    `on_here` is called with a player that has been told all that it had missed. `on_done` is called
+    with one that has been told the end of its last match and takes no other (J10). `on_failed` is
+    called with one to which the arena could not write, by its own fault.
     """
 
     def __init__(
@@ -248,9 +249,9 @@ class Outboxes:
 
 
 class Pings:
-    """When each player is probed, so that a tick costs what is due and not what is connected.
+    """When each player is probed; a tick costs only the probes that are due.
 
-    `lag_s` gives the arena's total lag up to a time of the loop's clock.
+    `lag_s` returns the arena's total lag up to a time of the loop's clock.
     """
 
     def __init__(self, lag_s: Callable[[float], float]) -> None:
@@ -266,7 +267,7 @@ class Pings:
         heapq.heappush(self._heap, (now, self._entries, player))
 
     def tick(self, now: float) -> Iterator[tuple[BotSession, float]]:
-        """Probe those that are due; yields those that cannot be there any more, and since when."""
+        """Probe the players that are due; yield those that must be gone, and since when."""
         lag_s = self._lag_s(now)
         for _ in range(_AT_ONCE):
             if not self._heap or self._heap[0][0] > now:
@@ -283,5 +284,5 @@ class Pings:
 
 
 def _key(secret: str) -> str:
-    """The hash to look a session up by: the time of a lookup tells nothing of the secret."""
+    """The hash for finding a session: the time of a lookup reveals nothing of the secret."""
     return hashlib.sha256(secret.encode()).hexdigest()

@@ -1,7 +1,7 @@
 """Deadlines that allow for the arena's own lag (J7).
 
-A timer that rings is set again for as long as the arena stood still meanwhile. So everybody has the
-whole time, and what waits in the sockets is read before the deadline is ruled on.
+If the arena stalled meanwhile, a timer that rings is set again for the length of the stall. So
+everybody has the whole time, and what waits in the sockets is read before the deadline is ruled on.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ __all__ = ["Ticker", "Timer", "Timers"]
 
 
 class Timer:
-    """A call to come; made by `Timers.after`."""
+    """A scheduled call; made by `Timers.after`."""
 
     __slots__ = ("_call", "_due_s", "_handle", "_lag_s", "_loop")
 
@@ -34,11 +34,11 @@ class Timer:
 
     @property
     def left_s(self) -> float:
-        """For how long the arena has to run until it is due, in seconds."""
+        """How many seconds the arena still has to run until the call is due."""
         return self._due_s - self._arena_s()
 
     def cancel(self) -> None:
-        """Never call; once more does nothing."""
+        """Cancel the call; repeating it does nothing."""
         self._handle.cancel()
 
     def _ring(self) -> None:
@@ -48,13 +48,13 @@ class Timer:
             self._call()
 
     def _arena_s(self) -> float:
-        """The loop's clock without the time in which the arena stood still."""
+        """The loop's clock minus the time in which the arena stalled."""
         now = self._loop.time()
         return now - self._lag_s(now)
 
 
 class Timers:
-    """Makes timers; `lag_s` gives the loop's total lag up to a time of its clock."""
+    """Makes timers; `lag_s` returns the loop's total lag up to a time of its clock."""
 
     def __init__(
         self, loop: asyncio.AbstractEventLoop, lag_s: Callable[[float], float] = lambda now: 0.0
@@ -63,12 +63,12 @@ class Timers:
         self._lag_s = lag_s
 
     def after(self, delay_s: float, call: Callable[[], None]) -> Timer:
-        """Call after so many seconds in which the arena has not stood still."""
+        """Make a call after so many seconds, not counting stalls of the arena."""
         return Timer(self._loop, self._lag_s, delay_s, call)
 
 
 class Ticker:
-    """Calls `tick` every `TICK_S`, so that the arena rules on deadlines; `tick` must not raise."""
+    """Calls `tick` every `TICK_S` to rule on deadlines; `tick` must not raise."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop, tick: Callable[[], None]) -> None:
         self._loop = loop
@@ -76,7 +76,7 @@ class Ticker:
         self._handle: asyncio.Handle | None = None
 
     def start(self) -> None:
-        """Begin; once more does nothing."""
+        """Begin; repeating it does nothing."""
         if self._handle is None:
             self._wait()
 

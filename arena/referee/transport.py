@@ -1,4 +1,4 @@
-"""The Protocols between the arena and its transports, and the one of a launched bot's process.
+"""The Protocols between the arena and its transports, and for the process of a launched bot.
 
 Transports are WebSockets (`arena/server/websocket.py`) and the pipes of a process that the arena
 has launched (`arena/server/stdio.py`).
@@ -22,35 +22,35 @@ __all__ = ["Caller", "ConnectionOwner", "Gate", "LaunchedProcess", "OnRequest", 
 class Wire(Protocol):
     """Carries frames to and from one bot: a WebSocket, or the pipes of a process."""
 
-    peer: str  # who is there, for people to read
-    address: str  # connections with the same one are counted together
-    encoding: Encoding | None  # that of its first frame
-    has_link: bool  # whether there is a network in between, with a round trip to be measured
+    peer: str  # who is there, for display
+    address: str  # connections with the same address are counted together
+    encoding: Encoding | None  # of its first frame
+    has_link: bool  # whether there is a network in between, with a round trip to measure
     is_open: bool  # whether frames can be sent and received; false once either side closes
-    is_behind: bool  # whether the peer has not read yet what was written some time ago
+    is_behind: bool  # whether the peer has not yet read what was written some time ago
     # How many messages in a row had no effect; the owner counts. From the first on their CPU time
-    # is measured, and after some only little is read at a time.
+    # is measured, and after some only a little is read at a time.
     useless: int
     budget: Budget  # for messages without effect; more is an offence; it outlives the connection
 
     @property
     def close_code(self) -> int | None:
-        """The code that the peer closed with; None if it did not."""
+        """The code with which the peer closed; None if it did not."""
 
     @property
     def close_reason(self) -> str:
-        """The reason that the peer closed with, as it came."""
+        """The reason with which the peer closed, unchanged."""
 
     @property
     def min_rtt_ms(self) -> float | None:
-        """The least round trip that the kernel has measured; None if it does not tell."""
+        """The least round trip that the kernel has measured; None if unknown."""
 
     @property
     def is_direct(self) -> bool:
-        """Whether the kernel tells if the bot's own machine is there; not behind a proxy."""
+        """Whether the kernel knows if the bot's own machine is there; not behind a proxy."""
 
     def silent_since(self, now: float) -> float | None:
-        """Since when the peer's machine has acknowledged nothing; None if it has, or unknown."""
+        """Since when the peer's machine has acknowledged nothing; None if it has, or if unknown."""
 
     def send(self, frame: bytes, encoding: Encoding) -> None:
         """Write one frame; does nothing if the connection is closing."""
@@ -62,16 +62,16 @@ class Wire(Protocol):
         """Read nothing until a time of the loop's clock, or until the connection closes."""
 
     def close(self, code: int, reason: str = "") -> None:
-        """Close in order; the connection is cut if the peer does not answer the close."""
+        """Close in order; if the peer does not answer the close, the connection is cut."""
 
     def cut(self) -> None: ...
 
     def hello_received(self) -> None:
-        """The peer has said `hello` and is welcome: no more deadline for that."""
+        """Lift the deadline for `hello`, as the peer has sent it and is welcome."""
 
 
 class Caller(Wire, Protocol):
-    """A connection with an HTTP request, which gets exactly one response, or becomes a WebSocket.
+    """A connection with an HTTP request, which gets exactly one response or becomes a WebSocket.
 
     `is_secure` says that the request came over TLS, to us or to a proxy that we trust.
     """
@@ -79,21 +79,21 @@ class Caller(Wire, Protocol):
     is_secure: bool
 
     def accept(self, request: Request) -> None:
-        """Make it a WebSocket if the request is valid; `is_open` says whether it is."""
+        """Make it a WebSocket if the request is valid; `is_open` says whether it was."""
 
     def respond(self, status: int, headers: Iterable[tuple[str, str]], body: bytes) -> None:
         """Send an HTTP response; does nothing if the peer has gone."""
 
     def hand_to(self, owner: ConnectionOwner, *, frame_bytes: int, buffer_bytes: int) -> None:
-        """Give it another owner and other limits; the deadline for `hello` is lifted."""
+        """Give it another owner and other limits; this lifts the deadline for `hello`."""
 
 
 OnRequest: TypeAlias = Callable[[Caller, Request], None]
-"""Responds to a request, now or later."""
+"""Responds to a request, at once or later."""
 
 
 class ConnectionOwner(Protocol):
-    """Called with what happens on a connection; a subclass overrides what it handles."""
+    """Called with the events of a connection; a subclass overrides those that it handles."""
 
     def connected(self, connection: Wire) -> None:
         """A socket was accepted; its peer has sent nothing yet."""
@@ -110,18 +110,18 @@ class ConnectionOwner(Protocol):
         return
 
     def ponged(self, connection: Wire, payload: bytes, arrived: float) -> None:
-        """A pong came, whether or not it answers a ping."""
+        """A pong came, whether it answers a ping or not."""
 
     def was_read(self, connection: Wire, took_s: float) -> None:
-        """Reading what came before the welcome of a WebSocket, or after its close, took so long."""
+        """How long it took to read what came before a WebSocket's welcome, or after its close."""
         return
 
     def on_trivial_frame(self, connection: Wire) -> None:
-        """The peer sent a ping, which has been answered, or a part of a frame."""
+        """The peer sent a part of a frame, or a ping, which has been answered."""
         return
 
     def drained(self, connection: Wire) -> None:
-        """The peer is not behind with reading any more."""
+        """The peer has caught up with reading."""
         return
 
     def lost(self, connection: Wire) -> None:
@@ -137,34 +137,34 @@ class Gate(Protocol):
         """Call `begin` once the bot may be asked."""
 
     def leave(self, who: Hashable) -> None:
-        """It has answered, or is asked nothing any more."""
+        """Free the core of a user that has answered or is no longer asked."""
 
 
 class LaunchedProcess(Protocol):
-    """What the arena knows of a bot that it has launched itself."""
+    """A bot that the arena launched, as far as the referee knows it."""
 
     @property
     def enforced(self) -> str:
-        """The limits that it is held to, and by what."""
+        """The limits that it is held to, and what enforces them."""
 
     @property
     def is_metered(self) -> bool:
-        """Whether its CPU time can be measured here; else it is charged the time on the wall."""
+        """Whether its CPU time can be measured here; otherwise wall-clock time is charged."""
 
     def clock(self, now: float) -> float | None:
         """Until when its pending question has been measured: now, or when a host has read it last.
 
-        On the loop's clock; None while the question has not reached it.
+        On the loop's clock; None while the question has not reached the bot.
         """
 
     @property
     def lag(self) -> LoopLag | None:
-        """That of its host, if it runs on one."""
+        """The lag of its host, if it runs on one."""
 
     def cpu_ms(self) -> float: ...
 
     def waited_ms(self) -> float | None:
-        """For how long its processes were ready to run and had no core; not to be read often.
+        """How long its processes were ready to run without a core; do not read it often.
 
         None where the system does not say.
         """
