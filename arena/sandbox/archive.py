@@ -1,12 +1,12 @@
 """A program as it is handed in: packed by its author, checked, stored as a tar, and unpacked.
 
 A program is one file, or a zip of a folder. `canonical` checks all of it before it writes the first
-byte, and then writes one tar, which depends on nothing but the files. So a program is known by the
-SHA-256 of its tar. There are plain files and folders in it and nothing else.
+byte, and then writes a tar that depends on nothing but the files. So a program is identified by the
+SHA-256 of its tar. The tar contains only plain files and folders.
 
-What `is_left_out` says and virtual environments are no part of a program, neither of a folder that
-`pack` packs nor of a zip that another tool has made: a student who drops a zip of the whole folder
-is not to fail for its `.git`. A build may leave such entries, and they stay.
+Entries that `is_left_out` names, and virtual environments, are not part of a program. This holds
+for a folder that `pack` packs and for a zip made by another tool: a student who drops a zip of the
+whole folder should not fail because of its `.git`. A build may leave such entries, and they stay.
 """
 
 from __future__ import annotations
@@ -48,13 +48,13 @@ __all__ = [
     "unpack",
 ]
 
-MOST_BYTES = 16 << 20  # as it is sent
+MOST_BYTES = 16 << 20  # as sent
 _ZIP = ".zip"
-_MOST_LISTED = 20_000  # ten times what a program may have, for what is left out of it, as `.git` is
-_LISTED = b"PK\1\2"  # before each entry of a zip's directory, wherever that is
+_MOST_LISTED = 20_000  # ten times what a program may have, as a `.git` or the like is left out
+_LISTED = b"PK\1\2"  # begins each entry of a zip's directory, wherever that is
 _METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 _ENCRYPTED = 1 << 0
-# What `zipfile` raises for a zip that is damaged, or made by a program that it does not know.
+# What `zipfile` raises for a zip that is damaged or of an unknown kind.
 _UNREADABLE = (
     zipfile.BadZipFile,
     zlib.error,
@@ -66,9 +66,9 @@ _UNREADABLE = (
 
 
 def pack(path: Path) -> tuple[str, bytes]:
-    """A name and the bytes to send: a FILE as it is, a folder as a zip.
+    """The name and bytes to send: a FILE unchanged, a folder as a zip.
 
-    Raises `UsageError` if there is nothing, or something that no arena takes.
+    Raises `UsageError` if there is nothing, or something that no arena accepts.
     """
     try:
         if not path.is_dir():
@@ -83,10 +83,10 @@ def pack(path: Path) -> tuple[str, bytes]:
 
 
 def canonical(name: str, sent: BinaryIO, into: BinaryIO) -> CanonicalProgram:
-    """Check what was sent, a file or a NAME.zip, and write it to `into` as the one tar.
+    """Check what was sent, a file or a NAME.zip, and write it to `into` as the canonical tar.
 
-    If all of a zip is in a single folder, that folder is the program. Raises `BadArchive`; nothing
-    is written then, or, if it is the data of a zip that are damaged, a part that is of no use.
+    If all of a zip is in a single folder, that folder is the program. Raises `BadArchive`; then
+    nothing is written, or, if the zip's data are damaged, an unusable part.
     """
     size = sent.seek(0, os.SEEK_END)
     _check_sent(size)
@@ -113,7 +113,7 @@ def canonical(name: str, sent: BinaryIO, into: BinaryIO) -> CanonicalProgram:
                 continue
             try:
                 content = archive.open(source)
-            except (*_UNREADABLE, OSError):  # its place may be anywhere
+            except (*_UNREADABLE, OSError):  # its location may be any number
                 raise _damaged(source) from None
             try:
                 with content:
@@ -124,11 +124,11 @@ def canonical(name: str, sent: BinaryIO, into: BinaryIO) -> CanonicalProgram:
 
 
 def unpack(tar: BinaryIO, folder: Path) -> None:
-    """Unpack a tar into a folder, which must be empty and nobody else's.
+    """Unpack a tar into a folder, which must be empty and used by nobody else.
 
-    Everything is checked as by `canonical`, but while it is unpacked: a hostile build may have
-    written it. Links, devices, sparse files and all else that a tar can have are refused with
-    `BadArchive`; then the folder holds a part of it.
+    Everything is checked as in `canonical`, but while unpacking, as a hostile build may have
+    written the tar. Links, devices, sparse files and everything else that a tar can have are
+    refused with `BadArchive`; the folder then has a part of the files.
     """
     for parts, info, pieces in tar_entries(tar):
         path = folder.joinpath(*parts)
@@ -142,7 +142,7 @@ def unpack(tar: BinaryIO, folder: Path) -> None:
 
 
 def as_zip(tar: BinaryIO, out: BinaryIO) -> None:
-    """Write a stored program to `out` as a zip, which any tool unpacks and `canonical` takes."""
+    """Write a stored program to `out` as a zip, which any tool unpacks and `canonical` accepts."""
     with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
         for parts, info, pieces in tar_entries(tar):
             with archive.open(_zip_info(parts, info.mode, info.isdir()), "w") as into:
@@ -154,7 +154,7 @@ def as_zip(tar: BinaryIO, out: BinaryIO) -> None:
 
 
 def _opened(sent: BinaryIO) -> zipfile.ZipFile:
-    """A zip whose entries were counted: `zipfile` would read as many as there are."""
+    """Open a zip after counting its entries, as `zipfile` would read however many there are."""
     sent.seek(0)
     if (count := sent.read().count(_LISTED)) > _MOST_LISTED:
         raise BadArchive(f"expected a zip with at most {_MOST_LISTED:,} entries, got {count:,}")
@@ -171,7 +171,7 @@ def _opened(sent: BinaryIO) -> zipfile.ZipFile:
 
 def _plain_entries(listed: Iterable[zipfile.ZipInfo]) -> Iterator[tuple[Parts, zipfile.ZipInfo]]:
     """The entries of a zip that count, with their names; raises `BadArchive` for a bad one."""
-    # `filename` ends at a NUL.
+    # `filename` stops at a NUL.
     named = [(parts_of(info.orig_filename.removesuffix("/")), info) for info in listed]
     environments = {parts[:-1] for parts, _ in named if parts[-1] == ENVIRONMENT} - {()}
     for parts, info in named:
@@ -205,12 +205,12 @@ def _is_folder(info: zipfile.ZipInfo) -> bool:
 
 
 def _mode(info: zipfile.ZipInfo) -> int:
-    """As in `stat`, or 0 if the zip was made on a system without modes."""
+    """The mode as in `stat`; 0 if the zip was made on a system without modes."""
     return info.external_attr >> 16
 
 
 def _folders_around(entries: Iterable[tuple[Parts, zipfile.ZipInfo]]) -> int:
-    """1 if all entries are in one folder at the top, as many tools pack it, else 0."""
+    """1 if all entries are in one folder at the top, as many tools pack them, else 0."""
     tops = {parts[0] for parts, _ in entries}
     lone = any(len(parts) == 1 and not _is_folder(info) for parts, info in entries)
     return int(len(tops) == 1 and not lone)
@@ -235,7 +235,7 @@ def _zip_of(folder: Path) -> bytes:
 
 
 def _list(folder: Path, above: Parts, files: FileListing[Path]) -> None:
-    """Add what is in a folder and below, but for what is left out."""
+    """Add everything in a folder and below it, except what is left out."""
     for path in folder.iterdir():
         parts = (*above, path.name)
         if is_left_out(parts):
@@ -257,7 +257,7 @@ def _list(folder: Path, above: Parts, files: FileListing[Path]) -> None:
 def _zip_info(parts: Parts, mode: int, is_folder: bool) -> zipfile.ZipInfo:
     """An entry to be written; always the same for the same name and mode."""
     info = zipfile.ZipInfo("/".join(parts) + "/" * is_folder)
-    info.create_system = 3  # Unix: the mode counts
+    info.create_system = 3  # Unix, so that the mode counts
     info.compress_type = zipfile.ZIP_STORED if is_folder else zipfile.ZIP_DEFLATED
     kind = stat.S_IFDIR if is_folder else stat.S_IFREG
     info.external_attr = (kind | plain_mode(mode, is_folder=is_folder)) << 16

@@ -1,6 +1,6 @@
-"""A bot as people name it to the arena: `java -cp . MyBot`, or `ann=java -cp . MyBot`.
+"""A bot as people write it for the arena: `java -cp . MyBot`, or `ann=java -cp . MyBot`.
 
-Without a name it gets one from the command line, one that its author will recognize.
+Without a name it gets one from the command line that its author will recognize.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ __all__ = ["BotSpec", "check_name", "named", "read_entry", "some", "unused"]
 _NAME = re.compile(r"[\w-]{1,64}")  # 64 is what `hello` takes
 _NAMED = re.compile(r"\s*([\w-]+)=(.*)", re.DOTALL)
 _LONGEST_DEFAULT = 24  # for a table on a terminal
-# Stems and folders that tell no bot from another.
+# File stems and folders that do not distinguish bots.
 _SAYS_NOTHING = frozenset({"bot", "main", "run", "start", "src", "target", "build"})
 
 
 class BotSpec(msgspec.Struct, frozen=True):
-    """A bot to be launched; `name` is None before `named`, `game` is None if `hello` says it."""
+    """A bot to be launched; `name` is None before `named`, `game` is None if `hello` gives it."""
 
     program: Program
     name: str | None = None
@@ -45,14 +45,14 @@ def read_entry(text: str) -> BotSpec:
 
 
 def check_name(name: str) -> str:
-    """The same name, or a `UsageError` if it is too long or has other characters."""
+    """Return the name; raises `UsageError` if it is too long or has other characters."""
     if _NAME.fullmatch(name) is None:
         raise UsageError(f"expected a name of 1 to 64 letters, digits, - and _, got {name!r}")
     return name
 
 
 def named(entries: Iterable[BotSpec]) -> tuple[BotSpec, ...]:
-    """The same bots, each with a name of its own; raises `UsageError` if given ones look alike."""
+    """Give each bot a unique name; raises `UsageError` if given names look alike."""
     entries = tuple(entries)
     taken: set[str] = set()
     for entry in entries:
@@ -75,7 +75,7 @@ def named(entries: Iterable[BotSpec]) -> tuple[BotSpec, ...]:
 
 
 def unused(name: str, taken: Collection[str]) -> str:
-    """The first of `name`, `name-2`, `name-3` and so on that no taken name looks like."""
+    """The first of `name`, `name-2`, `name-3` and so on that looks like no taken name."""
     free, number = name, 1
     keys = set(map(alike, taken))
     while alike(free) in keys:
@@ -85,7 +85,7 @@ def unused(name: str, taken: Collection[str]) -> str:
 
 
 def some(names: Sequence[str], most: int = 3) -> str:
-    """`ann, ben, cem and 4 more`."""
+    """List names: `ann, ben, cem and 4 more`."""
     more = len(names) - most
     listed = ", ".join(names[:most])
     return listed if more <= 0 else f"{listed} and {more:,} more"
@@ -108,12 +108,12 @@ def _telling_word(program: Program) -> str:
             return _stem(word)
     for word in reversed(words):
         if any(map(str.isalpha, word)):
-            return word.rpartition(".")[2]  # the class of a package
+            return word.rpartition(".")[2]  # the class in a package
     return _stem(first)
 
 
 def _stem(word: str) -> str:
-    """A file's name without its ending, or its folder's name if that says more."""
+    """A file's name without its suffix, or the name of its folder if that says more."""
     path = PurePath(word)
     for part in (path.stem, *reversed(path.parent.parts)):
         if part.lower() not in _SAYS_NOTHING and part not in (os.curdir, os.pardir):

@@ -1,8 +1,8 @@
 """Isolation by bubblewrap: a bot runs in namespaces of its own.
 
-It sees the system's programs, the files that it is shown, and one directory to write in. The
-arena's database, records and tokens, other bots' directories and people's homes are absent.
-It needs unprivileged user namespaces, which many systems forbid: ask `probe` first.
+It sees the system's programs, the files that it is shown, and one directory to write in. It does
+not see the arena's database, records and tokens, other bots' directories and people's homes.
+Bubblewrap needs unprivileged user namespaces, which many systems forbid: call `probe` first.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ from protocol.errors import one_line
 
 __all__ = ["IN_MEMORY", "SCRATCH_MIB", "knows", "probe", "wrap"]
 
-_PROBE_S = 10.0  # a loaded machine; it takes some milliseconds
-# No process is charged for this memory: enough for locks and pipes, too little to hoard in.
+_PROBE_S = 10.0  # for a loaded machine; it usually takes some milliseconds
+# This memory is charged to no process: enough for locks and pipes, too little to hoard data in.
 SCRATCH_MIB = 64
-"""The room in each of a bot's three directories in memory, where bubblewrap can bound it."""
+"""The size of each of a bot's three directories in memory, where bubblewrap can bound it."""
 IN_MEMORY = ("/dev/shm", "/tmp")
-"""These are such directories, beside the one that the bot starts in."""
-_VIRTUAL = ("bin", "lib", "lib64", "include", "share", "pyvenv.cfg")  # what is Python's there
-_INSTALLED = ("/opt", "/usr/local")  # of the system's directories, those that people install into
+"""Two of these directories; the third is the one that the bot starts in."""
+_VIRTUAL = ("bin", "lib", "lib64", "include", "share", "pyvenv.cfg")  # Python's own
+_INSTALLED = ("/opt", "/usr/local")  # system directories into which people install programs
 _NAMESPACES = (
     "--unshare-user",
     "--unshare-pid",
@@ -53,10 +53,10 @@ _NAMESPACES = (
 
 @functools.cache
 def probe(*, network: bool = True) -> str | None:
-    """Why bubblewrap cannot be used, in one line, or None if it can; it is tried once.
+    """Why bubblewrap cannot be used, in one line, or None if it can; it is tried only once.
 
-    Without a network it needs one permission more, which some machines lack. Raises OSError if this
-    machine has no descriptor, process or memory left to try it: that would be taken for the answer.
+    Without a network it needs one more permission, which some machines lack. Raises OSError if this
+    machine has no descriptor, process or memory left for the trial, which would decide nothing.
     """
     if sys.platform != "linux":
         return "bubblewrap is there for Linux only"
@@ -97,12 +97,12 @@ def wrap(
     scratch_mib: int = SCRATCH_MIB,
     sealed: bool = False,
 ) -> list[str]:
-    """The command line that runs a program in a sandbox, where only `scratch` can be written to.
+    """The command line that runs a program in a sandbox, where it can only write to `scratch`.
 
-    It starts in `scratch`: relative places in `shown` are there, and `command` is looked up there
-    or on PATH. The `hidden` paths are resolved, and not seen even in the system's directories.
-    What `program` needs is seen, by default the first word of `command`. One that is `sealed` sees
-    nothing either that our account alone may read in what was installed beside the system.
+    The program starts in `scratch`. Relative places in `shown` are below it, and `command` is
+    looked up there or on PATH. The `hidden` paths are resolved, and are not seen even in the
+    system's directories. What `program`, by default the first word of `command`, needs is seen. A
+    `sealed` program does not see files installed beside the system that only our account may read.
     """
     support = tuple(_support(program or command[0]))
     words = _frame(hidden, network=network, sealed=sealed, support=support)
@@ -117,7 +117,7 @@ def wrap(
     )
     for item in sorted(outside, key=lambda item: len(item.place.parts)):
         words += ["--ro-bind-try", str(item.source), str(item.place)]
-    # In memory where it can be bounded, so that no bot fills the arena's disk.
+    # In memory where that can be bounded, so that no bot fills the arena's disk.
     words += _tmpfs(str(scratch), scratch_mib) or ["--bind", str(scratch), str(scratch)]
     for item in shown:
         if not item.place.is_absolute():
@@ -138,7 +138,7 @@ def _frame(
 ) -> list[str]:
     """Bubblewrap's own words: its namespaces and the system's directories.
 
-    Of what one that is `sealed` does not see, what `support`s its program is left.
+    Of the paths hidden from a `sealed` program, those that `support` it stay visible.
     """
     words = [shutil.which("bwrap") or "bwrap", *_NAMESPACES]
     if not network:
@@ -162,10 +162,11 @@ def _frame(
             words += ["--tmpfs", secret, "--remount-ro", secret]
         else:
             words += ["--ro-bind", os.devnull, secret]
-    # The kernel lets root's processes set the whole machine there, even those without privileges.
+    # The kernel lets root's processes change settings of the whole machine there, even
+    # unprivileged.
     words += ["--proc", "/proc", "--ro-bind-try", "/proc/sys", "/proc/sys"]
     words += ["--dev", "/dev", "--remount-ro", "/dev"]
-    # No process is charged for files in memory: bound them, or forbid them.
+    # Files in memory are charged to no process: bound them, or forbid them.
     for folder in IN_MEMORY:
         words += _tmpfs(folder) or ["--tmpfs", folder, "--remount-ro", folder]
     return words
@@ -173,10 +174,10 @@ def _frame(
 
 @functools.cache
 def _secrets(folder: str, support: frozenset[Path]) -> tuple[str, ...]:
-    """What our account may read in a folder and not everybody, as it was when it was first asked.
+    """What our account may read in a folder but not everybody, as found at the first call.
 
-    A bot has our account: there may be passwords, keys and tokens. What `support`s it is none, also
-    where that was installed for our account alone.
+    A bot runs under our account, and there may be passwords, keys and tokens. Paths in `support` do
+    not count, even if they were installed for our account alone.
     """
     shared = {*SYSTEM, "/usr/local"}
     needed = {str(place) for path in support for place in (path, path.resolve())} - shared
@@ -197,7 +198,7 @@ def _secrets(folder: str, support: frozenset[Path]) -> tuple[str, ...]:
 def _is_private(path: str) -> bool:
     try:
         found = os.lstat(path)
-    except OSError:  # gone just now
+    except OSError:  # it has just disappeared
         return False
     if stat.S_ISDIR(found.st_mode):
         return found.st_mode & 0o005 != 0o005 and os.access(path, os.X_OK)
@@ -206,7 +207,7 @@ def _is_private(path: str) -> bool:
 
 
 def _tmpfs(folder: str, mib: int = SCRATCH_MIB) -> list[str]:
-    """A bounded directory in memory; nothing where bubblewrap cannot bound one."""
+    """A bounded directory in memory; empty where bubblewrap cannot bound one."""
     return ["--size", str(mib << 20), "--tmpfs", folder] if knows("--size") else []
 
 
@@ -226,10 +227,10 @@ def knows(option: str) -> bool:
 
 
 def _support(command: str) -> Iterator[Path]:
-    """Our Python with its packages and games, JAVA_HOME, and where the program is installed."""
+    """Yield our Python with its packages and games, JAVA_HOME, and the program's installation."""
     yield from _python_and_java()
     if os.path.dirname(command) and not os.path.isabs(command):
-        return  # it lies in the bot's own folder
+        return  # it is in the bot's own folder
     program = find_program(command)
     while program:
         place = _installation(Path(program))
@@ -243,9 +244,9 @@ def _support(command: str) -> Iterator[Path]:
 
 def _python_and_java() -> Iterator[Path]:
     yield Path(sys.base_prefix)
-    if _is_virtual():  # a class may keep its database and tokens beside these
+    if _is_virtual():  # people may keep their database and tokens beside these
         yield from (Path(sys.prefix, name) for name in _VIRTUAL)
-    # Elsewhere are packages that a .pth file has added.
+    # Other folders have packages that a .pth file added.
     yield from (Path(entry) for entry in sys.path if os.path.basename(entry) == "site-packages")
     for package in ("bots", "protocol"):
         spec = importlib.util.find_spec(package)
@@ -257,16 +258,15 @@ def _python_and_java() -> Iterator[Path]:
 
 
 def _is_virtual() -> bool:
-    """Whether our Python is that of a virtual environment."""
     return sys.prefix != sys.base_prefix
 
 
 def _installation(program: Path) -> Path:
-    """What a program needs to run: of `jdk/bin/java` the `jdk`, but never a home."""
+    """The folder that a program needs to run: `jdk` for `jdk/bin/java`, but never a home."""
     folder = program.parent
     whole = folder.parent if folder.name in ("bin", "sbin", "shims") else folder
     for candidate in (whole, folder):
-        # ~/.local holds bin, and private data of people's programs too.
+        # ~/.local has bin, and private data of programs, too.
         if candidate.name != ".local" and not holds_home(candidate):
             return candidate
     return program

@@ -1,9 +1,9 @@
 """Builds a submission in the sandbox: without network, in bounded time, memory, files and output.
 
-The build sees the program and the system, as the program itself will (`sealed_program`), and writes
-into a directory in memory, which is gone with it. What it has made comes back as a tar through a
-pipe (`arena/sandbox/build_driver.py`), and is only as trustworthy as its author: `archive.unpack`
-checks it. Where this machine has no bubblewrap it runs as other programs do there.
+The build sees the program and the system, as the program will later (`sealed_program`), and writes
+into a directory in memory, which disappears with it. Its result comes back as a tar through a pipe
+(`arena/sandbox/build_driver.py`), and is only as trustworthy as its author: `archive.unpack` checks
+it. On a machine without bubblewrap it runs as other programs do there.
 """
 
 from __future__ import annotations
@@ -30,24 +30,24 @@ from protocol.messages import Ending, Limits
 __all__ = ["LOG_BYTES", "BuildLog", "BuildOutcome", "build"]
 
 LOG_BYTES = 256 << 10
-"""Of a build's output is kept: half of it the beginning, half the end."""
+"""How much of a build's output is kept: half from its beginning, half from its end."""
 
 _PROCESSES = 256  # a build starts a compiler per core, each with some helpers
-# Of a tar: what `archive.unpack` takes, with the headers of so many files.
+# Of a tar: what `archive.unpack` accepts, with the headers of that many files.
 _MOST_BYTES = 208 << 20
 _CHUNK_BYTES = 1 << 16
 _WHY_BYTES = 1_000
 
 
 class BuildOutcome(msgspec.Struct, frozen=True):
-    """What has come of a build: its output, and why it has failed, empty if it has not."""
+    """The output of a build, and why it failed; empty if it succeeded."""
 
     log: str
     why: str
 
 
 class BuildLog(StderrTail):
-    """The beginning and the end of what a build has written, `LOG_BYTES` at most together."""
+    """The beginning and the end of a build's output, at most `LOG_BYTES` together."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -56,7 +56,7 @@ class BuildLog(StderrTail):
         self._left_out = 0
 
     def add(self, chunk: bytes) -> None:
-        """Add output, and forget what is then in the middle."""
+        """Add output, and drop what is then in the middle."""
         super().add(chunk)
         half = LOG_BYTES // 2
         room = half - len(self._head)
@@ -68,7 +68,7 @@ class BuildLog(StderrTail):
 
     @property
     def text(self) -> str:
-        """It all, with a line where something was left out."""
+        """The whole text, with a line where something was dropped."""
         gap = f"\n[… {self._left_out:,} bytes are left out …]\n" if self._left_out else ""
         head, tail = bytes(self._head), bytes(self._tail)
         if not gap:
@@ -86,14 +86,14 @@ async def build(
     hidden: Iterable[Path] = (),
     isolate: bool = True,
 ) -> BuildOutcome:
-    """Build the program in `folder`, which stays as it is, and write a tar of the result.
+    """Build the program in `folder`, which is not changed, and write a tar of the result.
 
-    It may take `build_s` seconds, hold `build_mib` of memory and as much of files; of `hidden` it
-    sees nothing. When this returns or is cancelled, nothing of the build is left but the file
-    `into`, which is of use only if the outcome has no `why`. Raises ArenaError if this machine has
-    no room for a build now, which is not the program's fault.
+    The build may take `build_s` seconds, and `build_mib` of memory and as much of files. It sees
+    nothing of `hidden`. When this returns or is cancelled, nothing of the build is left but the
+    file `into`, which is usable only if the outcome has no `why`. Raises ArenaError if this machine
+    has no room for a build now, which is not the program's fault.
     """
-    # The kernel counts the files in memory too; the sampler does not.
+    # The kernel also counts the files in memory; the sampler does not.
     memory_mib = build_mib if cgroup.probe() else 2 * build_mib
     limits = Limits(memory_mib=memory_mib, processes=_PROCESSES)
     ended: asyncio.Future[Finding] = asyncio.get_running_loop().create_future()
@@ -132,7 +132,7 @@ _TOO_MUCH = (
 
 
 async def _receive(bot: LaunchedBot, tar: BinaryIO) -> bool:
-    """Write what the build hands out to a file; False if it is too much."""
+    """Write the build's result to a file; False if it is too large."""
     assert bot.pipes is not None, "its streams are pipes"
     unused, source = bot.pipes
     os.close(unused)
@@ -155,7 +155,7 @@ async def _receive(bot: LaunchedBot, tar: BinaryIO) -> bool:
 
 
 def _why(finding: Finding, into: Path) -> str:
-    """Why a build has failed that has ended with this; empty if it has not."""
+    """Why a build that ended with this finding failed; empty if it did not."""
     if finding.kind is not Ending.CRASH:
         return finding.text
     if finding.exit_status == 0:

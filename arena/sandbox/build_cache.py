@@ -1,7 +1,7 @@
 """Builds programs that were handed in, once each, into folders by the SHA-256 of their tars.
 
-The tars are elsewhere. What is built here is never sent anywhere; it may be removed at any time,
-and is built again when it is needed.
+The tars are stored elsewhere. The built folders are never sent anywhere; they may be removed at any
+time, and are built again when needed.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class BuildFailed(UsageError):
 
 
 class BuiltProgram(msgspec.Struct, frozen=True):
-    """A program that can be launched, and what its build wrote; empty if it was built before."""
+    """A program that can be launched, and the output of its build; empty if it was built before."""
 
     folder: Path
     manifest: ProgramManifest
@@ -48,9 +48,9 @@ class BuildCache:
     """Builds programs, once each, one at a time.
 
     Args:
-        folders: where they are then.
+        folders: the cache for the built programs.
         write_tar: writes the tar of a program, by its SHA-256, to a file; called in a thread.
-        hidden: what no build sees, the folders of this cache included.
+        hidden: what no build sees, including the folders of this cache.
         build_s, build_mib: as in `build`.
     """
 
@@ -71,20 +71,20 @@ class BuildCache:
         self._building = asyncio.Lock()
 
     def find(self, sha256: str) -> BuiltProgram | None:
-        """A program that is built already; to be called in a thread."""
+        """The program if it is built already; call this in a thread."""
         if (folder := self.folders.find(sha256)) is None:
             return None
         try:
             manifest = msgspec.json.decode((folder / _MANIFEST).read_bytes(), type=ProgramManifest)
         except (OSError, msgspec.DecodeError):
-            remove(folder)  # a power cut may have left it so
+            remove(folder)  # a power cut may have left it incomplete
             return None
         return BuiltProgram(folder / _PROGRAM, manifest)
 
     async def built(self, sha256: str) -> BuiltProgram:
-        """A program, built now if it was not before.
+        """The program, built now if it was not before.
 
-        Raises `BuildFailed`, `UsageError` for one that is no bot, or what `write_tar` raises.
+        Raises `BuildFailed`, `UsageError` if it is not a bot, or what `write_tar` raises.
         """
         if (found := await asyncio.to_thread(self.find, sha256)) is not None:
             return found

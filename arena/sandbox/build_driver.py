@@ -1,9 +1,9 @@
-"""Runs a program's build in its sandbox and writes what has come of it to standard output.
+"""Runs a program's build in its sandbox and writes the result to standard output.
 
 `arena/sandbox/build.py` runs `python -I -S build_driver.py COMMAND...` in a directory with the
-program's files, which can only be read. They are copied, the command runs in the copy, and its
-output goes to our stderr. With exit status 0 a tar of the folder follows on standard output, with
-plain files and folders only; else it is a line that says why there is none.
+program's files, which are read-only. The files are copied, the command runs in the copy, and its
+output goes to our stderr. With exit status 0, standard output gets a tar of the folder, with plain
+files and folders only; otherwise it gets a line that says why there is none.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from pathlib import Path
 __all__ = ["main"]
 
 _NICENESS = 10  # matches come first
-_FULL_BYTES = 1 << 16  # what is left of a directory that a build has filled
+_FULL_BYTES = 1 << 16  # reserved in case the build fills its directory
 
 
 def main(command: Sequence[str]) -> int:
-    """Build; the exit status."""
+    """Build; returns the exit status."""
     os.nice(_NICENESS)
     names = os.listdir()
     work = Path(tempfile.mkdtemp(prefix=".build-", dir=".")).resolve()
@@ -51,7 +51,7 @@ def main(command: Sequence[str]) -> int:
 
 
 def _run(command: Sequence[str], folder: Path, places: dict[str, str]) -> str:
-    """Run the command; why that has failed, or nothing."""
+    """Run the command; returns why it failed, or nothing."""
     try:
         done = subprocess.run(
             command,
@@ -82,7 +82,7 @@ def _write(tar: tarfile.TarFile, folder: Path) -> None:
 
 
 def _entries(folder: Path, above: str) -> Iterator[tuple[Path, str]]:
-    """All files and folders below, with their names; for a link to a file, that file."""
+    """Yield all files and folders below, with their names; for a link to a file, that file."""
     for path in sorted(folder.iterdir()):
         name = above + path.name
         if path.is_dir() and not path.is_symlink():
@@ -90,7 +90,7 @@ def _entries(folder: Path, above: str) -> Iterator[tuple[Path, str]]:
             yield from _entries(path, f"{name}/")
         elif path.is_file():
             yield path, name
-        else:  # a link to a folder could lead back up; a pipe could be waited for without end
+        else:  # a link to a folder might lead back up, and reading a pipe might never end
             print(f"left out, as it is no plain file or folder: {name}", file=sys.stderr)
 
 

@@ -1,8 +1,8 @@
-"""A launched bot as a bundle: what its sandbox is shown in a tar, and words that work elsewhere.
+"""A launched bot as a bundle: a tar of what its sandbox is shown, and words that work elsewhere.
 
-`views` says what a sandbox is shown; a bundle has that and nothing else, so that whatever is hidden
-from a bot is in none. The same files give the same bundle on any machine: of their modes only
-whether they can be executed counts, of their times nothing, and `__pycache__` is left out.
+`views` says what a sandbox is shown. A bundle has that and nothing else, so it contains nothing
+that is hidden from the bot. The same files give the same bundle on any machine: of their modes only
+the executable bit counts, their times do not count, and `__pycache__` is left out.
 
 Another machine has its own programs on PATH, its own system directories, and its own Python with
 our packages. A bot that needs more than these and its folder is refused with a line that says why.
@@ -42,22 +42,22 @@ __all__ = [
 ]
 
 MOST_BUNDLED = 512 << 20
-"""Bytes of a bundle's tar."""
+"""The most bytes of a bundle's tar."""
 
 _MOST_ENTRIES = 50_000  # files and folders: a large node_modules has 30,000
 _PYTHON = "{python}"
 _EVERYWHERE = (*SYSTEM, "/dev", "/proc")  # each sandbox has its own
 _CACHES = "__pycache__"
-_LONGEST_SHEBANG = 256  # bytes, as Linux reads
-# What a word names in the folder: all of the word, of an option's value or of a class path.
+_LONGEST_SHEBANG = 256  # bytes, as in Linux
+# A path in the folder: a whole word, an option's value, or an element of a class path.
 _IN_FOLDER = r"(?:^|(?<=[=:])){}(/[^:]*)?(?=:|$)"
 
 
 class PortableCommand(msgspec.Struct, frozen=True):
     """The words that start a program on another machine, and what that machine must have.
 
-    `needs` is a program on PATH; `is_native` is whether what starts it is made for one kind of
-    machine.
+    `needs` is a program on PATH. `is_native` says whether the file that starts it is made for one
+    kind of machine.
     """
 
     words: tuple[str, ...]
@@ -68,15 +68,15 @@ class PortableCommand(msgspec.Struct, frozen=True):
 class Bundle(msgspec.Struct, frozen=True, tag="bundle"):
     """A program that an arena launches: what its sandbox is shown, and how it is started.
 
-    Of the words `{python}` stands for a Python interpreter that runs our own packages.
+    In the words, `{python}` stands for a Python interpreter that runs our own packages.
     """
 
     key: str  # SHA-256 of the words, `stdio`, the game and the tar
     size: int  # of the tar
     words: tuple[str, ...]
     stdio: bool
-    needs: str  # the program on PATH that starts it; empty for a file of its own folder
-    is_native: bool  # a file of its own folder starts it, which may fit this kind of machine only
+    needs: str  # the program on PATH that starts it; empty for a file in its own folder
+    is_native: bool  # whether a file in its folder starts it, which may only fit such machines
 
 
 class _BundledEntry(msgspec.Struct, frozen=True):
@@ -89,14 +89,14 @@ class _BundledEntry(msgspec.Struct, frozen=True):
 
 
 def bundle_key(words: Sequence[str], stdio: bool, game: str, tar: str) -> str:
-    """The SHA-256 of a bundle, from that of its tar."""
+    """The SHA-256 of a bundle, computed from that of its tar."""
     return hashlib.sha256(msgspec.json.encode((words, stdio, game, tar))).hexdigest()
 
 
 def portable_command(program: Program) -> PortableCommand:
-    """How a launched program is started on another machine, whose Python is ours or its own.
+    """How to start a launched program on another machine, with our Python or its own.
 
-    Raises `UsageError` if its words name what other machines do not have.
+    Raises `UsageError` if its words name something that other machines do not have.
     """
     folder = program.folder
     words = [_moved(word, folder) for word in _without_url(program.words)]
@@ -120,10 +120,10 @@ def portable_command(program: Program) -> PortableCommand:
 
 
 def pack_bundle(program: Program, game: str, hidden: Iterable[Path], into: BinaryIO) -> Bundle:
-    """Write the tar of a program for a game to `into`; to be called in a thread.
+    """Write the tar of a program for a game to `into`; call this in a thread.
 
-    Nothing of `hidden` is in it, nor of a database's companions. Raises `UsageError` if the program
-    cannot be played elsewhere or is too large; what was written is of no use then.
+    Nothing in `hidden` is written, nor the companion files of databases there. Raises `UsageError`
+    if the program cannot be played elsewhere or is too large; what was written is then unusable.
     """
     assert not program.sealed, "a program that was handed in is known by its source"
     command = portable_command(program)
@@ -152,9 +152,9 @@ def pack_bundle(program: Program, game: str, hidden: Iterable[Path], into: Binar
 
 
 def unpack_bundle(tar: BinaryIO, folder: Path) -> None:
-    """Unpack a tar that `pack_bundle` has written into a folder that is empty.
+    """Unpack a tar from `pack_bundle` into an empty folder.
 
-    Nothing is written through a link. Raises `BadArchive` for another tar.
+    Nothing is written through a link. Raises `BadArchive` for any other tar.
     """
     folders: set[Parts] = {()}
     try:
@@ -182,7 +182,7 @@ def unpack_bundle(tar: BinaryIO, folder: Path) -> None:
 
 
 def bundled_program(words: Sequence[str], stdio: bool, folder: Path) -> Program:
-    """The program of a bundle that was unpacked into `folder`: it is shown that and nothing else.
+    """The program of a bundle unpacked into `folder`; it sees that folder and nothing else.
 
     Raises `UsageError` if this machine lacks what it needs.
     """
@@ -201,7 +201,7 @@ def bundled_program(words: Sequence[str], stdio: bool, folder: Path) -> Program:
 
 
 def _without_url(words: Sequence[str]) -> list[str]:
-    """The words of our own client are without the address of one arena: ARENA_URL says it."""
+    """Remove one arena's address from the words of our own client, which uses ARENA_URL."""
     words = list(words)
     if words[:4] == [sys.executable, "-P", "-m", "bots"] and "--url" in words:
         at = words.index("--url")
@@ -210,13 +210,13 @@ def _without_url(words: Sequence[str]) -> list[str]:
 
 
 def _moved(word: str, folder: Path | None) -> str:
-    """The word with paths from the folder in place of absolute ones into it."""
+    """The word with absolute paths into the folder made relative to it."""
     if folder is None or word == sys.executable:
         return word
 
     def relative(match: re.Match[str]) -> str:
         path = os.path.normpath(match[0])
-        if not Path(path).is_relative_to(folder):  # by `..`
+        if not Path(path).is_relative_to(folder):  # because of a `..`
             return match[0]
         return os.path.join(os.curdir, os.path.relpath(path, folder))
 
@@ -224,13 +224,13 @@ def _moved(word: str, folder: Path | None) -> str:
 
 
 def _check_paths(words: Sequence[str], folder: Path | None) -> None:
-    """Raise `UsageError` for what lies outside of the folder and the system's directories."""
+    """Raise `UsageError` for paths outside of the folder and the system's directories."""
     _check_system(words)
     for text in possible_paths(words[1:]):
         path = Path(os.path.normpath(text))
         if not path.is_absolute() or not path.exists() or _is_in(path, _EVERYWHERE):
             continue
-        if not (path.is_dir() and holds_home(path)):  # which it is not shown here either
+        if not (path.is_dir() and holds_home(path)):  # a home is not shown to it here either
             raise UsageError(
                 f"expected the bot's files in {folder or 'its folder'}, got {shorten(text, 200)}: "
                 "other machines do not have it; put it there, and name it from there"
@@ -259,13 +259,13 @@ def _is_our_python(word: str) -> bool:
 
 
 def _is_same_place(found: str, word: str) -> bool:
-    """Whether two paths lead to one file in one folder; environments of Python share the file."""
+    """Whether two paths lead to one file in one folder; Python environments share the file."""
     there = os.path.dirname(found), os.path.dirname(word)
     return os.path.exists(word) and os.path.samefile(*there) and os.path.samefile(found, word)
 
 
 def _interpreter(file: Path) -> str | None:
-    """What `#!` in a file names, as it is called on PATH; None if it is no script."""
+    """The interpreter in a file's `#!`, by its name on PATH; None if the file is no script."""
     try:
         with file.open("rb") as opened:
             line = opened.read(_LONGEST_SHEBANG).partition(b"\n")[0].decode(errors="replace")
@@ -283,14 +283,14 @@ def _interpreter(file: Path) -> str | None:
 
 
 def _listed(program: Program, hidden: Sequence[Path]) -> dict[Parts, _BundledEntry]:
-    """All that it is shown, with the folders above."""
+    """All files that the program is shown, with the folders above them."""
     found: dict[Parts, _BundledEntry] = {}
     size = 0
     for item in views(program, hidden):
         place = item.place
         if place.is_absolute():
             if program.folder is None or not place.is_relative_to(program.folder):
-                continue  # of a sandbox's own folders: all else was refused
+                continue  # in a sandbox's own folders: all else was refused
             place = place.relative_to(program.folder)
         for depth in range(1, len(place.parts)):
             found.setdefault(place.parts[:depth], _BundledEntry())
@@ -310,7 +310,7 @@ def _listed(program: Program, hidden: Sequence[Path]) -> dict[Parts, _BundledEnt
 def _below(
     source: Path, place: Parts, hidden: frozenset[Path]
 ) -> Iterator[tuple[Parts, _BundledEntry]]:
-    """A real file or folder, and all that is in it; no link is followed."""
+    """Yield a real file or folder, and everything in it; links are not followed."""
     todo = [(source, place)]
     while todo:
         path, parts = todo.pop()
@@ -322,12 +322,12 @@ def _below(
         elif stat.S_ISDIR(found.st_mode):
             yield parts, _BundledEntry()
             todo += [(path / name, (*parts, name)) for name in os.listdir(path)]
-        elif stat.S_ISREG(found.st_mode):  # no program needs the pipes and sockets of others
+        elif stat.S_ISREG(found.st_mode):  # no program needs pipes and sockets of others
             yield parts, _BundledEntry(path, found.st_mode, found.st_size)
 
 
 def _target(link: Path, parts: Parts) -> str:
-    """Where a link leads; raises `UsageError` if that may not be there on another machine."""
+    """The target of a link; raises `UsageError` if it may not exist on another machine."""
     target = os.readlink(link)
     path = os.path.normpath(os.path.join(*parts[:-1], target))
     is_inside = not os.path.isabs(path) and path.split(os.sep)[0] != os.pardir
@@ -340,6 +340,5 @@ def _target(link: Path, parts: Parts) -> str:
 
 
 def _opened(path: Path) -> BinaryIO:
-    """A file, which is no link."""
-    # Without waiting, should it be a pipe by now.
+    # Non-blocking, in case it has become a pipe.
     return os.fdopen(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK), "rb")

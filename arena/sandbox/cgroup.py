@@ -1,16 +1,16 @@
 """A control group for each launched bot: the kernel itself limits memory and processes.
 
-It needs cgroup v2 with the controllers for memory and processes, and a group that we may divide, as
-`systemd-run --user --scope -p Delegate=yes arena serve ...` or a container of its own gives us.
-A group with processes in it cannot be divided. So the arena first moves itself into a leaf,
-`arena`, and the bots' groups are siblings of that leaf.
+It needs cgroup v2 with the controllers for memory and processes, and a group that we may divide.
+`systemd-run --user --scope -p Delegate=yes arena serve ...` or a container of its own gives us such
+a group. A group with processes in it cannot be divided. So the arena first moves itself into a
+leaf, `arena`, and the bots' groups are siblings of that leaf.
 
-The kernel limits exactly and at once, where the sampler is up to 0.1 s late. A control group does
-not confine, though: a bot that runs as our user and sees /sys/fs/cgroup could leave its group.
+The kernel limits exactly and at once, where the sampler is up to 0.1 s late. But a control group
+does not confine: a bot that runs as our user and sees /sys/fs/cgroup could leave its group.
 bubblewrap prevents that, and the sampler runs in any case.
 
-All paths are below `root`, so that tests can build such a tree. The limits have been tested on
-such a tree only; groups, processes, CPU time and the end of a group also on a kernel.
+All paths are below `root`, so that tests can build such a tree. The limits have been tested only on
+such a tree; groups, processes, CPU time and the end of a group also on a kernel.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ __all__ = ["Cgroup", "make", "probe"]
 LEAF = "arena"  # the group of the arena's own process
 NEEDED = ("memory", "pids")
 THREADS_EACH = 16  # pids.max counts threads, and a JVM or node has a dozen of its own
-NAME_BYTES = 120  # of a bot's name in that of its group, which may have 255
+NAME_BYTES = 120  # of a bot's name in the name of its group, which may have 255
 DELEGATE = "start it with systemd-run --user --scope -p Delegate=yes"
 
 ROOT = Path("/")
@@ -43,23 +43,23 @@ class _NotDelegated(Exception):
 
 
 class Cgroup:
-    """The group of one bot."""
+    """The control group of one bot."""
 
     def __init__(self, path: Path, limits: Limits) -> None:
         self.path = path
-        # A process whose id is written here moves in, with all that it starts afterwards.
+        # A process whose id is written here moves in, with everything that it starts later.
         self.procs = path / "cgroup.procs"
         self._limits = limits
 
     def cpu_ms(self) -> float:
-        """CPU time of all processes that are or were in it; 0 when the group is gone."""
+        """CPU time of all processes that are or were in the group; 0 when the group is gone."""
         return _table(self.path / "cpu.stat").get("usage_usec", 0) / 1000
 
     def finding(self) -> Finding | None:
-        """The limit that the kernel saw it exceed, if any."""
+        """The limit that the bot exceeded according to the kernel, if any."""
         memory = _table(self.path / "memory.events")
-        # Both counters: a process is also killed when the machine, or a group above, runs out of
-        # memory, and that is not the bot's offence (J5).
+        # Read both counters: a process is also killed when the machine, or a group above, runs out
+        # of memory, and that is not the bot's offence (J5).
         was_killed = memory.get("oom_kill", 0) or memory.get("oom_group_kill", 0)
         if was_killed and memory.get("oom", 0):
             return Finding(kind=Ending.MEMORY, text=self._of_memory(), mechanism=Mechanism.CGROUP)
@@ -69,7 +69,7 @@ class Cgroup:
         return None
 
     def remove(self) -> bool:
-        """Remove it with the groups below; False while processes are still in it."""
+        """Remove the group and those below it; False while there are processes in it."""
         for below, *_ in os.walk(self.path, topdown=False):
             _remove(Path(below))
         return not self.path.exists()
@@ -84,7 +84,7 @@ class Cgroup:
 
 
 def probe(root: Path = ROOT) -> str | None:
-    """Why there can be no groups for bots, in one line; None if there can. It changes nothing."""
+    """Why bots cannot have groups, in one line; None if they can. It changes nothing."""
     try:
         group, own = _find(root)
         had_leaf = (group / LEAF).exists()
@@ -105,7 +105,7 @@ def probe(root: Path = ROOT) -> str | None:
 
 
 def make(name: str, limits: Limits, root: Path = ROOT) -> Cgroup | None:
-    """A new group with these limits for a bot; None where that is not possible.
+    """Make a group with these limits for a bot; None where that is not possible.
 
     The first call moves the arena into its leaf, where it stays.
     """
@@ -114,7 +114,7 @@ def make(name: str, limits: Limits, root: Path = ROOT) -> Cgroup | None:
         _divide(group, own)
     except _NotDelegated:
         return None
-    # With our pid, as an arena may share its group with another one that it has started.
+    # With our pid, as an arena may share its group with another arena that it has started.
     folder = f"bot.{os.getpid()}.{next(_numbers)}.{quote(name, safe='')[:NAME_BYTES]}"
     cgroup = Cgroup(group / folder, limits)
     try:
@@ -143,7 +143,7 @@ def _most_threads(limits: Limits) -> int:
 
 
 def _find(root: Path) -> tuple[Path, Path]:
-    """The group that is to be divided, and our own group: the same one, or its leaf."""
+    """The group to divide, and our own group: the same group, or its leaf."""
     if sys.platform != "linux":
         raise _NotDelegated("not Linux")
     mount, inside, has_v1 = _mount(root)
@@ -178,7 +178,7 @@ def _mount(root: Path) -> tuple[Path | None, str, bool]:
 
 
 def _unescape(field: str) -> str:
-    """Undo the octal escapes that mountinfo has for a space and the like."""
+    """Undo the octal escapes of spaces and the like in mountinfo."""
     return field.encode().decode("unicode_escape")
 
 
@@ -195,15 +195,15 @@ def _own(root: Path, mount: Path, inside: str) -> Path:
 
 
 def _divide(group: Path, own: Path) -> list[str]:
-    """Hand the controllers on to groups below, which takes this process into the leaf.
+    """Enable the controllers for groups below, which moves this process into the leaf.
 
-    Returns those that are new there. Raises `_NotDelegated` if we may not, with nothing changed.
+    Returns the newly enabled ones. Raises `_NotDelegated`, with nothing changed, if we may not.
     """
     handed_on = _words(group / "cgroup.subtree_control")
     wanted = [name for name in NEEDED if name not in handed_on]
     if not wanted:
         return []
-    is_root = not (group / "cgroup.events").exists()  # the root may hold processes all the same
+    is_root = not (group / "cgroup.events").exists()  # the root may have processes anyway
     others = set(_words(group / "cgroup.procs")) - {str(os.getpid())}
     if others and not is_root:
         raise _NotDelegated(f"not delegated: other processes are in {group}; {DELEGATE}")
@@ -220,7 +220,7 @@ def _divide(group: Path, own: Path) -> list[str]:
 
 
 def _undo(group: Path, own: Path, enabled: list[str], *, remove_leaf: bool) -> None:
-    """Undo `_divide`: the controllers first, as a group that hands them on takes no process."""
+    """Undo `_divide`: the controllers first, as a group that enables them takes no process."""
     with suppress(OSError):
         _write(group / "cgroup.subtree_control", _signed("-", enabled))
     with suppress(OSError):
@@ -243,7 +243,7 @@ def _why_not(group: Path, error: OSError) -> str:
 
 
 def _write(path: Path, text: str) -> None:
-    """Write one of the kernel's files; it is not created, as `Path.write_text` would do."""
+    """Write one of the kernel's files; unlike `Path.write_text`, it never creates one."""
     file = os.open(path, os.O_WRONLY | os.O_TRUNC)
     try:
         os.write(file, text.encode())
@@ -269,5 +269,5 @@ def _words(path: Path) -> list[str]:
 
 
 def _table(path: Path) -> dict[str, int]:
-    """A file of lines `name number`; empty if it is not there."""
+    """Read a file of lines `name number`; empty if it does not exist."""
     return {name: int(number) for name, number in (line.split() for line in _lines(path))}

@@ -30,7 +30,7 @@ from protocol.errors import UsageError
 from protocol.games import VOCABULARIES
 from protocol.strategy import house_bots
 
-if TYPE_CHECKING:  # it reads command lines too
+if TYPE_CHECKING:  # `manifest` imports this module, too
     from arena.sandbox.manifest import ProgramManifest
 
 __all__ = [
@@ -53,7 +53,7 @@ __all__ = [
 ]
 
 _MOST_SHOWN = 1_000  # each is a mount: with more, bubblewrap is slow and then refuses
-_PATIENCE_S = 5  # after this a house bot whose arena has died ends by itself
+_PATIENCE_S = 5  # a house bot whose arena has died ends itself after this time
 _STDIO = "stdio:"
 _HEAP_LIMITS = ("-Xmx", "-XX:MaxRAM", "-XX:MaxHeapSize")  # options of a JVM
 _RELAY = Path(__file__).with_name("relay.py").resolve()
@@ -63,14 +63,14 @@ SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/etc"
 
 
 class Program(msgspec.Struct, frozen=True):
-    """A bot's command line; with `stdio` it speaks the protocol in lines over its standard streams.
+    """A bot's command line; with `stdio` it speaks the protocol in lines on its standard streams.
 
-    Relative paths start from `folder`; None is for a command without paths, which sees no file.
+    Relative paths start from `folder`. None is for a command without paths, which sees no files.
 
     Attributes:
-        sealed: it is shown all of `folder`, dot files too, and nothing else, whatever its words
-            name.
-        script: a Python program of ours that starts it: it gets `words` as its arguments.
+        sealed: whether it is shown all of `folder`, dot files too, and nothing else, whatever its
+            words name.
+        script: a Python program of ours that starts it, with `words` as its arguments.
     """
 
     words: tuple[str, ...]
@@ -81,26 +81,25 @@ class Program(msgspec.Struct, frozen=True):
 
     @property
     def command(self) -> tuple[str, ...]:
-        """What is executed."""
         if self.script is None:
             return self.words
         return (sys.executable, "-I", "-S", str(self.script), *self.words)
 
     @property
     def is_relayed(self) -> bool:
-        """Whether it speaks WebSocket over its pipes."""
+        """Whether it speaks WebSocket through the relay, over its pipes."""
         return self.script == _RELAY
 
     @property
     def has_open_heap(self) -> bool:
-        """Whether it is Java without a limit of its heap: a quarter of the machine's memory."""
-        words = " ".join(self.words).split()  # those of `sh -c "java …"` as well
+        """Whether it is Java without a heap limit: it may use a quarter of the machine's memory."""
+        words = " ".join(self.words).split()  # also the words of `sh -c "java …"`
         is_limited = any(word.startswith(_HEAP_LIMITS) for word in words)
         return not is_limited and any(PurePath(word).stem == "java" for word in words)
 
 
 class VisiblePath(msgspec.Struct, frozen=True):
-    """A file or folder, and the place where a program sees it, relative to its directory."""
+    """A file or folder, and where a program sees it, relative to its directory."""
 
     source: Path
     place: Path
@@ -122,7 +121,7 @@ def read_program(text: str, folder: Path | None = None) -> Program:
 
 
 def split_command(text: str) -> tuple[list[str], bool]:
-    """The words of a command line, and whether `stdio:` stands before them.
+    """Split a command line into words; also returns whether it begins with `stdio:`.
 
     Raises `UsageError` if the command is missing or its quotes are not closed.
     """
@@ -150,7 +149,7 @@ def _is_strategy(file: Path) -> bool:
 
 
 def _command(word: str, folder: Path) -> str:
-    """How the program is called from the scratch directory."""
+    """The program as it is called from the scratch directory."""
     given = word
     if os.path.dirname(word):
         path = folder / word
@@ -173,7 +172,7 @@ def _command(word: str, folder: Path) -> str:
 
 
 def sealed_program(folder: Path, manifest: ProgramManifest) -> Program:
-    """How a submission is launched: it sees all of `folder`, has no network, and speaks by pipes.
+    """The program of a submission: it sees all of `folder`, has no network, and uses pipes.
 
     A program that speaks WebSocket runs behind `arena/sandbox/relay.py`. Raises `UsageError` if
     there is no such program.
@@ -182,27 +181,27 @@ def sealed_program(folder: Path, manifest: ProgramManifest) -> Program:
     program, *arguments = manifest.command
     try:
         program = _command(program, folder)
-    except UsageError as error:  # where it lies here is nothing to its author
+    except UsageError as error:  # its author does not need the path on this machine
         raise UsageError(str(error).replace(str(folder), "its folder")) from None
     words = (program, *arguments)
     return over_pipes(Program(words, stdio=manifest.stdio, folder=folder, sealed=True))
 
 
 def over_pipes(program: Program) -> Program:
-    """A program as it runs without a network: one that speaks WebSocket behind the relay."""
+    """The program as it runs without a network; one that speaks WebSocket, behind the relay."""
     if program.stdio:
         return program
     return msgspec.structs.replace(program, stdio=True, script=_RELAY)
 
 
 def search_path() -> str:
-    """Our PATH as bots get it, without relative entries: those would mean the bots' directories."""
+    """Our PATH for bots, without relative entries, which would mean the bots' directories."""
     entries = os.environ.get("PATH", os.defpath).split(os.pathsep)
     return os.pathsep.join(entry for entry in entries if os.path.isabs(entry))
 
 
 def find_program(word: str) -> str | None:
-    """Where PATH has a program that is named by a single word."""
+    """Find a program on PATH by a single word."""
     return shutil.which(word, path=search_path())
 
 
@@ -224,12 +223,12 @@ def bot_command(
     }
     # -P: a folder `bots` in the current directory is not the package.
     words = [word for option in options.items() for word in option]
-    flags = ("--quiet", "--no-session")  # a session file would not outlive the scratch directory
+    flags = ("--quiet", "--no-session")  # a session file would be lost with the scratch directory
     return [sys.executable, "-P", "-m", "bots", *bot, *words, *flags]
 
 
 def strategy_program(file: str, *, name: str, url: str | None = None, tables: int = 1) -> Program:
-    """The command line that connects the strategy in a FILE.py, which is shown its own folder."""
+    """The command line that connects the strategy in a FILE.py, which sees its own folder."""
     path = Path(file)
     if ".." in path.parts:  # it would lead out of the scratch directory
         path = path.resolve()
@@ -244,14 +243,14 @@ def views(program: Program, hidden: Iterable[Path]) -> tuple[VisiblePath, ...]:
     """What a program is shown: parts of its folder, and what its words name by absolute paths.
 
     It does not see `hidden` files or folders, which need not exist yet. Raises `UsageError` if it
-    names something above its folder, or its folder has too many entries.
+    names something above its folder, or if its folder has too many entries.
     """
     folder = program.folder
     secret = tuple(path.resolve() for path in hidden)
     if folder is None:
         exposed, todo = list[tuple[Path, Path]](), ""
     elif program.sealed:
-        # Built programs lie in a folder that is hidden from all others.
+        # Built programs are in a folder that is hidden from all other programs.
         secret = tuple(path for path in secret if not folder.is_relative_to(path))
         exposed = [(folder / name, Path(name)) for name in _names_in(folder)]
         todo = "put them into folders"
@@ -274,7 +273,7 @@ def views(program: Program, hidden: Iterable[Path]) -> tuple[VisiblePath, ...]:
 
 
 def _exposed(words: Sequence[str], folder: Path) -> list[tuple[Path, Path]]:
-    """What a command line names: where it lies, and where it is to be seen."""
+    """The paths that a command line names: where they are, and where the program sees them."""
     tops, wants_all = _named(words, folder)
     if wants_all:
         tops |= {name for name in _names_in(folder) if not name.startswith(".")}
@@ -285,25 +284,25 @@ def _exposed(words: Sequence[str], folder: Path) -> list[tuple[Path, Path]]:
 def expose(
     source: Path, place: Path, hidden: Sequence[Path], _above: frozenset[Path] = frozenset()
 ) -> Iterator[VisiblePath]:
-    """A file or folder, to be seen at `place`, or its entries without those that are hidden.
+    """Show a file or folder at `place`; if something in it is hidden, yield its other entries.
 
-    `source` need not exist, nor the paths in `hidden`, which are resolved.
+    Neither `source` nor the paths in `hidden`, which are resolved, need exist.
     """
     real = source.resolve()
     if not source.exists() or any(real.is_relative_to(secret) for secret in hidden):
         return
     if not any(secret.is_relative_to(real) for secret in hidden):
         yield VisiblePath(source, place)
-    elif real not in _above:  # else it is a link that leads back up
+    elif real not in _above:  # otherwise it is a link that leads back up
         for name in _names_in(source):
             yield from expose(source / name, place / name, hidden, _above | {real})
 
 
 @functools.cache
 def game_packages() -> tuple[Path, ...]:
-    """The packages of games and house bots that are not ours, each with what says so beside it.
+    """The packages of games and house bots from outside, each with the metadata beside it.
 
-    Those that are installed in our Python are seen in any case, others only if they are shown.
+    Those installed in our Python are visible in any case, others only if they are shown.
     """
     found: dict[Path, None] = {}
     for group in ("protocol.games", "arena.bots"):
@@ -321,14 +320,14 @@ def game_packages() -> tuple[Path, ...]:
 
 
 def game_folders() -> str:
-    """Our PYTHONPATH as bots get it: only the folders of `game_packages`."""
+    """Our PYTHONPATH for bots: only the folders of `game_packages`."""
     folders = {str(path.parent) for path in game_packages()}
     entries = map(os.path.abspath, os.environ.get("PYTHONPATH", "").split(os.pathsep))
     return os.pathsep.join(entry for entry in entries if entry in folders)
 
 
 def _named(words: Sequence[str], folder: Path) -> tuple[set[str], bool]:
-    """The entries of a folder that a command line names, and whether all others are shown too."""
+    """The entries of a folder that a command line names, and whether all others are shown, too."""
     tops: set[str] = set()
     wants_all = False
     # Without a slash, the program itself was found on PATH.
@@ -354,7 +353,7 @@ def _named(words: Sequence[str], folder: Path) -> tuple[set[str], bool]:
 
 
 def _absolute(words: Sequence[str]) -> Iterator[Path]:
-    """What a command line names by absolute paths, without the program and the system's files."""
+    """The absolute paths that a command line names, without the program and system files."""
     for text in possible_paths(words[1:]):
         path = Path(os.path.normpath(text))
         is_seen = any(path.is_relative_to(folder) for folder in SYSTEM)
@@ -363,7 +362,7 @@ def _absolute(words: Sequence[str]) -> Iterator[Path]:
 
 
 def possible_paths(words: Sequence[str]) -> Iterator[str]:
-    """All that may be a path: words, values of options, elements of class paths."""
+    """Yield everything that may be a path: words, values of options, elements of class paths."""
     for word in words:
         value = word.partition("=")[2]
         for text in {word, value, *word.split(os.pathsep), *value.split(os.pathsep)}:
@@ -372,7 +371,7 @@ def possible_paths(words: Sequence[str]) -> Iterator[str]:
 
 
 def _around(path: Path) -> Iterator[Path]:
-    """A folder, or a file with its siblings; of a home directory only the file itself."""
+    """A folder, or a file with its siblings; in a home directory only the file itself."""
     if path.is_dir():
         if not holds_home(path):
             yield path
@@ -393,5 +392,5 @@ def holds_home(folder: Path) -> bool:
 def _names_in(folder: Path) -> list[str]:
     try:
         return sorted(os.listdir(folder))
-    except OSError:  # not ours to read
+    except OSError:  # we may not read it
         return []

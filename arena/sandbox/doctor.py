@@ -1,10 +1,10 @@
-"""What holds launched bots to their limits on this machine, and why a layer does not work here.
+"""Reports what holds launched bots to their limits on this machine, and why a layer fails here.
 
-Each layer is tried, not guessed from the system's name. A layer that does not work is no error:
+Each layer is tried, not guessed from the system's name. A layer that does not work is not an error:
 its line says why, and what to do about it. Nothing is left changed.
 
-A submitted program is anybody's code under the arena's account. It is safe where each layer that
-keeps it from others works.
+A submitted program is anybody's code under the arena's account. It is safe only where every layer
+that isolates it works.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ __all__ = [
     "unsafe_because",
 ]
 
-RESERVED_FILES = 64  # the database, the log, libraries, connections that have not said hello
-# Of a launched bot: its connection or two pipes, its stderr, three for its supervisor.
+RESERVED_FILES = 64  # for the database, the log, libraries, connections before their hello
+# Per launched bot: its connection or two pipes, its stderr, three for its supervisor.
 LAUNCHED_FILES = 8
 _LEAST_BOTS = 2  # for a match
 _RESERVED_MIB = 512  # for the arena with its database, and for the system
@@ -42,7 +42,7 @@ PR_GET_CHILD_SUBREAPER = 37  # linux/prctl.h
 
 
 class Layer(msgspec.Struct, frozen=True):
-    """A line of the report: whether something works here, and how, or why not and what to do."""
+    """A line of the report: whether a layer works here, and how, or why not and what to do."""
 
     name: str
     active: bool
@@ -61,9 +61,9 @@ def examine() -> DoctorReport:
 
 
 def unsafe_because(limits: Limits) -> tuple[str, ...]:
-    """Why submissions with these limits are not safe here, a line each, with what to do.
+    """Why submissions with these limits are not safe here, one line each, with what to do.
 
-    Empty if they are.
+    Empty if they are safe.
     """
     reasons = []
     if (why := bubblewrap.probe(network=False)) is not None:
@@ -87,7 +87,7 @@ def unsafe_because(limits: Limits) -> tuple[str, ...]:
 
 
 def caveats() -> str:
-    """What submissions that are safe here could do all the same, with what to do; or nothing."""
+    """What submissions could still do here although they are safe, and what to do; or nothing."""
     lines = []
     if (why := cgroup.probe()) is not None:
         lines.append(
@@ -99,25 +99,25 @@ def caveats() -> str:
 
 
 def fitting_bots(limits: Limits, reserved_mib: int = 0, of_mib: int | None = None) -> int:
-    """How many bots fit into `of_mib` of memory if each takes all that `limits` permit.
+    """How many bots fit into `of_mib` of memory if each uses all that `limits` allow.
 
-    It is all of this machine's by default. `reserved_mib` is kept free, beside what the arena
-    itself needs: for a build.
+    `of_mib` is all of this machine's memory by default. `reserved_mib`, for a build, is kept free
+    besides what the arena itself needs.
     """
     each_mib = limits.memory_mib
-    if cgroup.probe() is not None:  # else the kernel counts these directories too
+    if cgroup.probe() is not None:  # otherwise the kernel counts these directories, too
         each_mib += (1 + len(bubblewrap.IN_MEMORY)) * bubblewrap.SCRATCH_MIB
     total_mib = machine_mib() if of_mib is None else of_mib
     return max(0, total_mib - _RESERVED_MIB - reserved_mib) // each_mib
 
 
 def machine_mib() -> int:
-    """The memory that there is for all processes: the machine's, or that of our control group."""
+    """The memory for all processes: the machine's, or that of our control group if smaller."""
     limits = [os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")]
-    for path in ("memory.max", "memory/memory.limit_in_bytes"):  # of a container: v2, v1
+    for path in ("memory.max", "memory/memory.limit_in_bytes"):  # limits of a container: v2, v1
         try:
             limits.append(int(Path("/sys/fs/cgroup", path).read_text()))
-        except (OSError, ValueError):  # there is none, or it is `max`
+        except (OSError, ValueError):  # there is no such file, or it says `max`
             continue
     return min(limits) >> 20
 
@@ -126,7 +126,6 @@ def machine_mib() -> int:
 
 
 def _no_sampling() -> str | None:
-    """Why nothing can be sampled here; None if it can."""
     if sys.platform == "win32":
         return "launched bots have no supervisor on Windows"
     return process_table.probe()

@@ -1,8 +1,8 @@
-"""Folders by keys, each of which can be made again: the least recently used make room for others.
+"""A cache of folders by key, each of which can be made again; the least recently used are removed.
 
-A folder is made under a name with a dot in front and renamed when it is whole. So what a process
-that was killed has left is known by its name, and nobody finds half a folder. One process uses a
-cache at a time.
+A folder is made under a name with a leading dot and renamed when it is complete. So the leftovers
+of a killed process are known by their names, and nobody finds half a folder. Only one process uses
+a cache at a time.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ _MOST_BYTES = 8 << 30
 
 
 class FolderCache:
-    """The folders in `folder`, which is made if it is not there.
+    """The cached folders in `folder`, which is created if needed.
 
     Attributes:
-        kept: says which keys must not make room for others; called in a thread.
-        most_bytes: of all folders together; those that are kept count, and stay.
+        kept: returns the keys that must not be removed; called in a thread.
+        most_bytes: of all folders together; kept ones count, and stay.
     """
 
     def __init__(
@@ -37,13 +37,13 @@ class FolderCache:
         self._folder = folder
 
     def sweep(self) -> None:
-        """Remove what a process that was killed has left half done; to be called in a thread."""
+        """Remove unfinished folders that a killed process left behind; call this in a thread."""
         self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         for path in self._folder.glob(".*"):
             remove(path)
 
     def find(self, key: str) -> Path | None:
-        """The folder of a key, which is used now; to be called in a thread."""
+        """The folder of a key, which counts as used now; call this in a thread."""
         folder = self._folder / key
         try:
             os.utime(folder)
@@ -53,17 +53,17 @@ class FolderCache:
 
     @contextlib.asynccontextmanager
     async def work(self) -> AsyncIterator[Path]:
-        """An empty folder to make one in, which is gone at the end; then there is room again."""
+        """An empty folder to make a new one in. At the end it is removed, and room is made."""
         work = Path(await asyncio.to_thread(tempfile.mkdtemp, prefix=".", dir=self._folder))
         try:
             yield work
         finally:
             await asyncio.to_thread(remove, work)
-            with contextlib.suppress(FileNotFoundError):  # one was forgotten meanwhile
+            with contextlib.suppress(FileNotFoundError):  # a folder was forgotten meanwhile
                 await asyncio.to_thread(self._make_room)
 
     def add(self, key: str, made: Path) -> Path:
-        """Move a folder that is whole to its key; returns where it is then."""
+        """Move a finished folder to its key; returns its new path."""
         os.rename(made, self._folder / key)
         return self._folder / key
 
@@ -74,9 +74,9 @@ class FolderCache:
             await asyncio.to_thread(remove, gone)
 
     async def forget(self, key: str) -> Path:
-        """Have a folder made again when it is needed next; returns where the old one is.
+        """Let a folder be made again when it is next needed; returns the path of the old one.
 
-        Processes may still use it, so it is there until the next `sweep`.
+        Processes may still use the old one, so it exists until the next `sweep`.
         """
         gone = Path(await asyncio.to_thread(tempfile.mkdtemp, prefix=".", dir=self._folder))
         with contextlib.suppress(FileNotFoundError):
@@ -84,7 +84,7 @@ class FolderCache:
         return gone
 
     def _make_room(self) -> None:
-        """Remove the least recently used folders, unless they are kept, if all are too large."""
+        """If all folders are too large together, remove the least recently used ones not kept."""
         found = [path for path in self._folder.iterdir() if not path.name.startswith(".")]
         sizes = {path: _size(path) for path in found}
         total = sum(sizes.values())

@@ -1,7 +1,7 @@
 """The languages of the starters: their files, their commands, and what they need; in one place.
 
-`arena new` writes the starters, `manifest` knows them again when they are handed in, and
-`toolchains` tries what they need.
+`arena new` writes the starters, `manifest` recognizes them when they are handed in, and
+`toolchains` tests for what they need.
 """
 
 from __future__ import annotations
@@ -35,12 +35,12 @@ class LanguageNeed(msgspec.Struct, frozen=True, kw_only=True):
     """Something that must be installed.
 
     Attributes:
-        package: what Debian calls it.
-        name: what people call it.
-        probe: a command that succeeds where it is, and may print its version.
-        source: what the command reads.
+        package: its name in Debian.
+        name: its name for display.
+        probe: a command that succeeds where it is installed, and may print its version.
+        source: the input of that command.
         environment: variables that the command needs.
-        oldest: the version from which it is good enough.
+        oldest: the oldest version that will do.
     """
 
     package: str
@@ -55,12 +55,12 @@ class LanguageTools(msgspec.Struct, frozen=True, kw_only=True):
     """The files and commands of bots in one language.
 
     Attributes:
-        marks: the files by which a starter's folder is known again.
+        marks: the files by which a starter's folder is recognized.
         plumbing: the files that are copied from the example; the first one has the session.
         edit: the file with the bot's answers.
-        libraries: those of others that go into the program's `LIBRARIES`; `bots/vendor` has them.
+        libraries: the third-party files for the program's `LIBRARIES`; `bots/vendor` has them.
         needs: what must be installed; the first is the language itself.
-        start: the command that starts it, as `--bot` takes it.
+        start: the command that starts a bot, as `--bot` takes it.
     """
 
     title: str
@@ -89,7 +89,7 @@ _GSON = "/usr/share/java/gson.jar"
 _MAKE = LanguageNeed(package="make", name="GNU Make", probe=("make", "--version"))
 
 LANGUAGES = {
-    Language.PYTHON: LanguageTools(  # the arena itself is what it needs
+    Language.PYTHON: LanguageTools(  # it needs only the arena itself
         title="Python",
         marks=("bot.py",),
         edit="bot.py",
@@ -156,7 +156,7 @@ LANGUAGES = {
                 package="golang-github-gorilla-websocket-dev",
                 name="gorilla/websocket",
                 probe=("go", "list", "github.com/gorilla/websocket"),
-                # As the Makefile has it.
+                # As in the Makefile.
                 environment={"GO111MODULE": "off", "GOPATH": "/usr/share/gocode"},
             ),
             _MAKE,

@@ -1,7 +1,7 @@
-"""Launches bots as processes: starts, limits and stops them, with all that they have started.
+"""Launches bots as processes: starts, limits and stops them, with everything that they started.
 
 The arena never imports a bot's code to play: `python -m bots` is a program like any student's.
-This module puts together:
+This module combines:
 
 - `command`: the command line, and which files it may see;
 - `workdir`: the bot's directory with those files, and its environment;
@@ -58,13 +58,13 @@ OnFinding = Callable[[str, Finding], None]
 class LaunchedBot:
     """A bot that was started; `pid` is that of its program, or of the sandbox around it.
 
-    Of a `stdio` program `pipes` are our ends of its streams, non-blocking; their user closes them.
-    `enforced` says which limits it is held to, and by what, for people. `is_metered` is whether its
-    CPU time can be measured here.
+    For a `stdio` program `pipes` are our ends of its streams, non-blocking; their user closes them.
+    `enforced` says for display which limits it is held to, and what enforces them. `is_metered`
+    says whether its CPU time can be measured here.
     """
 
     lag = None
-    """No host reads it: what comes from it is as late as this process is."""
+    """No host reads its output, so its lag is that of this process."""
 
     def __init__(
         self,
@@ -85,17 +85,17 @@ class LaunchedBot:
         self._process = process
         self._sampler = sampler
         self._restless = restless  # of all bots, with what their owners have to be told
-        self._is_muted = False  # it is known already why it ends
+        self._is_muted = False  # the reason of its end is already known
         self._final_cpu_ms: float | None = None
         self._final_peak: Peak | None = None
         self._watcher: asyncio.Task[None] | None = None
 
     def clock(self, now: float) -> float | None:
-        """Until when its question has been measured: now."""
+        """Until when its question has been measured: always now."""
         return now
 
     def cpu_ms(self) -> float:
-        """The CPU time of all its processes so far; after its end, what it was by then."""
+        """The CPU time of all its processes so far; after its end, the total."""
         if self._final_cpu_ms is not None:
             return self._final_cpu_ms
         if self._prepared.group is not None:
@@ -103,7 +103,7 @@ class LaunchedBot:
         return 0.0 if self._sampler is None else self._sampler.cpu_ms(self.name)
 
     def sampled_cpu_ms(self) -> float:
-        """The same as it was sampled last; 0 where nothing is sampled."""
+        """The CPU time at the last sample; 0 where nothing is sampled."""
         if self._final_cpu_ms is not None or self._sampler is None:
             return self._final_cpu_ms or 0.0
         return self._sampler.sampled_cpu_ms(self.name)
@@ -112,12 +112,12 @@ class LaunchedBot:
     def is_restless(self) -> bool:
         """Whether a process of its program was found to compute without a question.
 
-        All of them run behind all others of the machine from then on.
+        From then on all processes of the program run only when the rest of the machine is idle.
         """
         return self.program in self._restless
 
     def is_found_restless(self, used_ms: float, of_ms: float) -> None:
-        """For so long in so much time without a question it ran, or was ready to: say so."""
+        """Note and log that it ran, or was ready to, for this long without a question."""
         text = (
             f"computed, or wanted to, for {used_ms:.0f} ms in {of_ms:.0f} ms without a question: "
             "from now on it has only the cores that nobody else wants"
@@ -126,12 +126,12 @@ class LaunchedBot:
         log.warning("%s %s", public_name(self.name), text)
 
     def tell_owner(self) -> None:
-        """Write that to its stderr, once for all processes of its program: it is in a match."""
+        """Say on its stderr, once per program, that it is restless; called in a match."""
         self.stderr.add(self._restless[self.program].encode())
         self._restless[self.program] = ""
 
     def waited_ms(self) -> float | None:
-        """For how long its processes were ready to run and had no core; None where nobody knows."""
+        """How long its processes were ready to run without a core; None if unknown."""
         if self._sampler is None or not knows_waits():
             return None
         if self._final_cpu_ms is not None:
@@ -140,7 +140,7 @@ class LaunchedBot:
 
     @property
     def stderr(self) -> StderrTail:
-        """The end of what it wrote to stderr by now, also after its end."""
+        """The end of its stderr so far; available after its end, too."""
         self._process.drain()
         return self._process.stderr
 
@@ -154,8 +154,8 @@ class LaunchedBot:
 class Launcher:
     """The bots that this arena has started, each with `memory_mib` and `processes` of `limits`.
 
-    The `hidden` files and folders need not exist yet; SQLite's companions of each are hidden too.
-    `on_finding` is called in the event loop, once per bot, when it ends by itself or exceeds a
+    The `hidden` files and folders need not exist yet; SQLite's companion files of each are hidden,
+    too. `on_finding` is called in the event loop, once per bot, when it ends by itself or exceeds a
     limit. With `isolate=False` bubblewrap is never used.
     """
 
@@ -191,8 +191,8 @@ class Launcher:
     ) -> LaunchedBot:
         """Start a program, with a one-time `token` for its `hello` if it is to connect to `url`.
 
-        The program is told its public name. What it writes to stderr goes to `stderr_tail`,
-        which no other bot may have.
+        The program is told its public name. Its stderr goes to `stderr_tail`, which must be used
+        for no other bot.
 
         Raises `UsageError` if a running bot has that name, or the program cannot be shown what it
         names; `ArenaError` if it cannot be started on this machine, or the launcher is closed.
@@ -217,7 +217,7 @@ class Launcher:
             try:
                 prepared = await asyncio.shield(preparing)
             except asyncio.CancelledError:
-                # The thread goes on, and nobody else knows of the directory that it makes.
+                # The thread goes on, and only this code knows of the directory that it makes.
                 with contextlib.suppress(ArenaError, OSError):
                     clear(await preparing)
                 raise
@@ -238,9 +238,9 @@ class Launcher:
             self._starting.discard(name)
 
     async def stop(self, name: str) -> None:
-        """End a bot and all that it has started: with SIGTERM, then SIGKILL.
+        """End a bot and everything that it started: with SIGTERM, then SIGKILL.
 
-        Its end is not reported. A bot that has ended, or never was, is no error.
+        Its end is not reported. It is no error if the bot has ended or never existed.
         """
         if (bot := self._bots.get(name)) is not None:
             bot._is_muted = True
@@ -249,12 +249,12 @@ class Launcher:
                 await asyncio.wait([bot._watcher])
 
     async def close(self) -> None:
-        """End all bots; returns within some seconds whatever they do."""
+        """End all bots; returns within some seconds, whatever they do."""
         self._closed = True
         while self._bots or self._starting:
             if self._bots:
                 await asyncio.gather(*(self.stop(name) for name in list(self._bots)))
-            else:  # a bot that is being started will be in `_bots` in a moment, or fail
+            else:  # a bot that is being started will soon be in `_bots`, or fail
                 await asyncio.sleep(0.01)
         if self._sampler is not None:
             await asyncio.to_thread(self._sampler.close)
@@ -264,14 +264,14 @@ class Launcher:
             self._root = None
 
     def tail(self, name: str) -> str:
-        """The end of what a running bot wrote to stderr; empty once it has ended."""
+        """The end of a running bot's stderr; empty once the bot has ended."""
         bot = self._bots.get(name)
         return bot._process.stderr.tail if bot is not None else ""
 
     # ---- Start
 
     def _make_root(self) -> Path:
-        """The folder of all scratch directories, which only we can enter."""
+        """Make the folder of all scratch directories, which only we can enter."""
         if self._root is None or not self._root.is_dir():
             self._root = Path(tempfile.mkdtemp(prefix="arena-")).resolve()
         return self._root
@@ -294,7 +294,7 @@ class Launcher:
     # ---- Watch
 
     def _on_sampled(self, name: str, finding: Finding) -> None:
-        """The sampler has found an offence: end the bot at once, and report it."""
+        """End a bot at once for an offence that the sampler found, and report it."""
         if (bot := self._bots.get(name)) is not None:
             bot._process.kill()
             self._report(bot, finding)
@@ -324,7 +324,7 @@ class Launcher:
 
 
 def _enforced(prepared: PreparedBot, *, is_sampled: bool) -> str:
-    """Which limits a bot is held to, and by what, as records say it."""
+    """Which limits a bot is held to, and what enforces them, as records say it."""
     words = "time"
     if prepared.group is not None or is_sampled:
         words += f", memory and processes ({'sampled' if prepared.group is None else 'cgroup'})"
@@ -335,16 +335,15 @@ def _enforced(prepared: PreparedBot, *, is_sampled: bool) -> str:
 
 
 def _ending(prepared: PreparedBot, status: int | None) -> Finding:
-    """The offence of a bot that ended by itself."""
     if prepared.isolated and status is not None and status > _SHELL_SIGNAL:
-        with contextlib.suppress(ValueError):  # no such signal: the program's own status
+        with contextlib.suppress(ValueError):  # no such signal: it is the program's own status
             status = -signal.Signals(status - _SHELL_SIGNAL)
     group = prepared.group
     if group is not None and (finding := group.finding()) is not None:
         return msgspec.structs.replace(finding, exit_status=status)
     return Finding(
         kind=Ending.CRASH,
-        # Exit status 0 is an offence too, but its author would not call it a crash.
+        # Exit status 0 is an offence, too, but its author would not call it a crash.
         text=f"{'ended by itself' if status == 0 else 'crashed'}: {_in_words(status)}",
         mechanism=Mechanism.EXIT,
         exit_status=status,

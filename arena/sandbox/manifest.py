@@ -1,7 +1,8 @@
 """What a program that was handed in is: its language, and how it is built and started.
 
-Nobody is asked. A `bot.toml` says it; else it is a starter's folder, which is known by its files,
-or one FILE.py with a strategy. Nothing of the program runs here, and what it says is not trusted.
+Its author is not asked. A `bot.toml` says it; otherwise the program is a starter's folder, which is
+recognized by its files, or one FILE.py with a strategy. Nothing of the program runs here, and what
+it says is not trusted.
 """
 
 from __future__ import annotations
@@ -25,12 +26,12 @@ from protocol.vocabulary import shorten
 __all__ = ["ProgramManifest", "manifest_of"]
 
 _OURS = "bot.toml"
-_MOST_BYTES = 1 << 16  # of a file that says what a program is
+_MOST_BYTES = 1 << 16  # of a file that describes a program
 _STRATEGY = LANGUAGES[Language.PYTHON].edit
 _TESTS = "test_"
 _PACKAGE = "package.json"
-_OTHER = "other"  # a language that no starter is in
-# All files are of the same age when they are unpacked: without it what was built elsewhere stays.
+_OTHER = "other"  # a language without a starter
+# Unpacked files all have the same age, so plain `make` would keep what was built elsewhere.
 _MAKE_ALL = {"make": ("make", "--always-make")}
 
 
@@ -40,9 +41,9 @@ class ProgramManifest(msgspec.Struct, frozen=True):
     Attributes:
         language: as `arena new` names it, or `other`.
         command: the words that start it. A FILE.py with a strategy is started by our client.
-        stdio: whether it speaks in lines over its standard streams.
-        build: the words that build it; none if there is nothing to build.
-        games: those that it says it plays; none if it says so in `hello`.
+        stdio: whether it speaks in lines on its standard streams.
+        build: the words that build it; empty if there is nothing to build.
+        games: the games that it declares; empty if it declares them in `hello`.
     """
 
     language: str
@@ -61,15 +62,15 @@ class _BotFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class _Package(msgspec.Struct, frozen=True):
-    """What counts of a `package.json`."""
+    """The relevant fields of a `package.json`."""
 
     dependencies: dict[str, str] = {}
 
 
 def manifest_of(folder: Path) -> ProgramManifest:
-    """What the program in a folder is, before it is built.
+    """The manifest of the program in a folder, before it is built.
 
-    Raises `UsageError` that says what was looked for and what is there.
+    Raises a `UsageError` that says what was looked for and what was found.
     """
     if not (folder / _OURS).is_file():
         return _by_files(folder)
@@ -82,8 +83,8 @@ def manifest_of(folder: Path) -> ProgramManifest:
             return msgspec.structs.replace(_by_files(folder), games=games)
         build = _build(said.build, folder)
         return msgspec.structs.replace(_run(said.run, folder, build), games=games)
-    except (OSError, UsageError) as error:  # a name that is too long is no usage of ours
-        # Where it lies here is nothing to its author.
+    except (OSError, UsageError) as error:  # a name that is too long is an OSError
+        # Its author does not need the path on this machine.
         text = str(error).replace(str(folder.resolve()), "its folder")
         raise UsageError(f"{_OURS}: {one_line(text, 400)}") from None
 
@@ -101,7 +102,7 @@ def _read(path: Path) -> _BotFile:
         raise UsageError(
             f"expected run and build, command lines, and games, a list of names; got: {error}"
         ) from None
-    except ValueError as error:  # not TOML, or a number of too many digits
+    except ValueError as error:  # not TOML, or a number with too many digits
         raise UsageError(f"expected TOML, got: {error}") from None
 
 
@@ -135,12 +136,12 @@ def _build(text: str, folder: Path) -> tuple[str, ...]:
 
 
 def _is_own(word: str) -> bool:
-    """Whether a program is one of the folder, not one that is installed."""
+    """Whether a program is in the folder, not one that is installed."""
     return bool(os.path.dirname(word)) or find_program(word) is None
 
 
 def _check_paths(field: str, words: Sequence[str], folder: Path) -> None:
-    """Raise `UsageError` for paths that lead out of the folder, but for the system's files."""
+    """Raise `UsageError` for paths that lead out of the folder, except to the system's files."""
     for number, word in enumerate(words):
         path = PurePosixPath(word)
         if path.is_absolute() and (not number or not any(map(path.is_relative_to, SYSTEM))):
@@ -156,7 +157,7 @@ def _check_paths(field: str, words: Sequence[str], folder: Path) -> None:
 
 
 def _language(words: Sequence[str], folder: Path) -> str:
-    """By the program that it starts, or else by the files that there are."""
+    """Find the language by the program that starts it, or else by the files."""
     program = PurePosixPath(words[0])
     if program.suffix == ".py" or program.name.startswith("python"):
         return Language.PYTHON.value
@@ -201,7 +202,7 @@ def _by_files(folder: Path) -> ProgramManifest:
 
 
 def _strategy(folder: Path) -> ProgramManifest:
-    """The one FILE.py, or `bot.py` among several; tests are none."""
+    """The only FILE.py, or `bot.py` among several; test files do not count."""
     files = sorted(path.name for path in folder.iterdir() if path.is_file())
     strategies = [name for name in files if name.endswith(".py") and not name.startswith(_TESTS)]
     if _STRATEGY in strategies:
@@ -221,7 +222,7 @@ def _strategy(folder: Path) -> ProgramManifest:
 
 
 def _check_libraries(folder: Path) -> None:
-    """Raise `UsageError` if a library is not in the folder: where it is built is no network."""
+    """Raise `UsageError` if a library is not in the folder, as builds have no network."""
     try:
         package = msgspec.json.decode(_text(folder / _PACKAGE), type=_Package)
     except (RecursionError, ValueError) as error:  # not JSON, or not UTF-8

@@ -23,19 +23,19 @@ __all__ = ["TAIL_BYTES", "BotPipes", "Process", "StderrTail"]
 
 TAIL_BYTES = 2_000  # of stderr: the end of a traceback
 _CHUNK_BYTES = 1 << 16
-_REST_S = 0.01  # between two reads of stderr: a bot that floods it waits, not the arena
-_POLL_S = 0.005  # until a supervisor that has closed its pipe is gone
+_REST_S = 0.01  # between two reads of stderr, so that a bot that floods it waits and not the arena
+_POLL_S = 0.005  # between checks until a supervisor that has closed its pipe is gone
 _START_S = 20.0  # to execute it, on a machine that is starting a hundred others
 _PATIENCE_S = 1.0  # beyond the supervisor's own grace, and after it is killed
-# How long the supervisor may take, on a loaded machine, to kill a tree that forks all the time.
-# It is not killed before: it alone can end such a tree.
+# How long the supervisor may take, on a loaded machine, to kill a tree that keeps forking. It is
+# not killed earlier, as only the supervisor can end such a tree.
 _KILLING_S = 20.0
 
 
 class StderrTail:
-    """The end of what a program wrote to stderr, of which it `keeps` so many bytes.
+    """The end of a program's stderr, `keeps` bytes at most.
 
-    `written` is how many bytes it wrote in all.
+    `written` is how many bytes the program has written in all.
     """
 
     def __init__(self, keeps: int = TAIL_BYTES) -> None:
@@ -48,24 +48,24 @@ class StderrTail:
         self._end = (self._end + chunk)[-self.keeps :]
 
     def since(self, written: int) -> str:
-        """What it wrote after its first so many bytes, as far as that is kept."""
+        """What the program wrote after its first `written` bytes, as far as it is kept."""
         new = min(self.written - written, len(self._end))
         return self._end[len(self._end) - new :].decode(errors="replace")
 
     @property
     def tail(self) -> str:
-        """As much as a verdict shows."""
+        """The part that a verdict shows."""
         return self._end[-TAIL_BYTES:].decode(errors="replace")
 
 
 class BotPipes(NamedTuple):
-    """Our ends of a bot's pipes, named as the bot sees them: `stdin_fd` is written to."""
+    """Our ends of a bot's pipes, named as the bot sees them: we write to `stdin_fd`."""
 
     stdin_fd: int
     stdout_fd: int
 
     async def connect(self, inward: asyncio.Protocol, outward: asyncio.BaseProtocol) -> None:
-        """Give its output to `inward`, and what writes its input to `outward`.
+        """Pass the bot's output to `inward`, and let `outward` write its input.
 
         The pipes are closed with their transports.
         """
@@ -73,14 +73,14 @@ class BotPipes(NamedTuple):
         with contextlib.ExitStack() as undo:
             writer = undo.enter_context(open(self.stdin_fd, "wb", buffering=0))
             reader = undo.enter_context(open(self.stdout_fd, "rb", buffering=0))
-            # In this order, so that what comes in can be answered.
+            # In this order, so that incoming messages can be answered.
             transport, _ = await loop.connect_write_pipe(lambda: outward, writer)
             undo.callback(transport.abort)
             await loop.connect_read_pipe(lambda: inward, reader)
             undo.pop_all()
 
     def clock(self, now: float) -> float | None:
-        """When what comes just now was written: now."""
+        """When the output that comes now was written: always now."""
         return now
 
 
@@ -88,9 +88,9 @@ class Process:
     """A started program; `start` makes one. `pid` may be that of the sandbox around it.
 
     `ended` is done when nothing is left below `supervisor_pid`. Its result is the exit status,
-    negative for a signal, or None if the supervisor was killed and nobody knows it. `gone` is done
-    when the supervisor is gone too, and the scratch directory removed. `pipes` are our ends if it
-    was started with `stdio`, non-blocking; their user closes them.
+    negative for a signal, or None if it is unknown because the supervisor was killed. `gone` is
+    done when the supervisor is gone too, and the scratch directory removed. For a program started
+    with `stdio`, `pipes` are our ends of its streams, non-blocking; their user closes them.
     """
 
     def __init__(
@@ -108,7 +108,7 @@ class Process:
         self.pid = 0
         self.pipes: BotPipes | None = None
         self._started: asyncio.Future[int] = self._loop.create_future()
-        # If `start` was cancelled, nobody looks at the exception, and asyncio would log that.
+        # If `start` was cancelled, nobody reads the exception, and asyncio would log that.
         self._started.add_done_callback(lambda future: future.cancelled() or future.exception())
         self.stderr = stderr_tail or StderrTail()
         self._half_line = b""
@@ -136,7 +136,7 @@ class Process:
                 stdout=stdout,
                 stderr=stderr,
                 pass_fds=(control, status),
-                start_new_session=True,  # Ctrl-C must reach the arena only, which stops its bots
+                start_new_session=True,  # Ctrl-C must only reach the arena, which stops its bots
             )
             ours.pop_all()
         self.supervisor_pid = self._supervisor.pid
@@ -154,10 +154,9 @@ class Process:
     ) -> Process:
         """Start a program, with pipes to it if `stdio` is set, and wait until it is executed.
 
-        Its command is looked up on the PATH of `environment`, which is all that it gets; the
-        supervisor removes its directory at the end. What it writes to stderr goes to
-        `stderr_tail`. Raises `ArenaError` if it cannot be executed, or the machine has no process
-        or descriptor left.
+        Its command is looked up on the PATH of `environment`, which is its whole environment; the
+        supervisor removes its directory at the end. Its stderr goes to `stderr_tail`. Raises
+        `ArenaError` if it cannot be executed, or if the machine has no process or descriptor left.
         """
         program = prepared.command[0]
         try:
@@ -186,16 +185,16 @@ class Process:
     # ---- End
 
     def kill(self) -> None:
-        """End its whole tree at once; does not wait for that."""
-        # The supervisor kills the tree at the end of this pipe.
+        """End the whole process tree at once, without waiting for its end."""
+        # The supervisor kills the tree when this pipe is closed.
         if self._control >= 0:
             os.close(self._control)
             self._control = -1
 
     async def stop(self) -> None:
-        """End its whole tree: with SIGTERM, then SIGKILL.
+        """End the whole process tree: with SIGTERM, then SIGKILL.
 
-        It returns within some seconds, or within 25 if the tree forks all the time.
+        It returns within some seconds, or within 25 if the tree keeps forking.
         """
         self._supervisor.terminate()
         self._supervisor.send_signal(signal.SIGCONT)  # the bot may have stopped it
@@ -208,7 +207,7 @@ class Process:
             if self.gone.done():
                 return
             harder()
-        self._close()  # even SIGKILL does not end it, as in uninterruptible sleep
+        self._close()  # not even SIGKILL ended it, as in uninterruptible sleep
 
     # ---- The supervisor's report, and stderr
 
@@ -235,7 +234,7 @@ class Process:
             self.ended.set_result(-int(rest) if word == "signal" else int(rest))
 
     def _after_supervisor(self) -> None:
-        """The supervisor has closed its pipe: wait until it is gone."""
+        """Wait until the supervisor, which has closed its pipe, is gone."""
         if self._supervisor.poll() is None:
             self._loop.call_later(_POLL_S, self._after_supervisor)
         elif self.ended.done():
@@ -252,12 +251,11 @@ class Process:
         self._close(self.stderr.tail.strip() or "its supervisor was killed")
 
     def _drain(self) -> None:
-        """Read what is there of stderr, up to a chunk."""
         with contextlib.suppress(BlockingIOError):
             chunk = os.read(self._stderr, _CHUNK_BYTES)
             self.stderr.add(chunk)
             self._loop.remove_reader(self._stderr)
-            # After every chunk, also a small one: the bot may have made its pipe small.
+            # After every chunk, even a small one, as the bot may have made its pipe small.
             if chunk:
                 self._rest = self._loop.call_later(
                     _REST_S, self._loop.add_reader, self._stderr, self._drain
@@ -294,7 +292,7 @@ class Process:
 def _pipe(
     ours: contextlib.ExitStack, theirs: contextlib.ExitStack, *, outward: bool
 ) -> tuple[int, int]:
-    """Our end of a new pipe and the other one, each closed when its stack is unwound."""
+    """Make a pipe: our end and the other end, each closed when its stack is unwound."""
     reader, writer = os.pipe()
     mine, other = (writer, reader) if outward else (reader, writer)
     os.set_blocking(mine, False)

@@ -1,9 +1,9 @@
-"""Reads the system's table of processes: their memory, parents and CPU time.
+"""Reads the system's process table: memory, parents and CPU time of processes.
 
-There are two readers with the same functions (`Processes`): Linux's /proc, and `psutil` elsewhere,
-which takes three to ten times as long for the same figures, and does not know half of them.
-Neither raises anything for a process that has ended meanwhile. What the figures mean for a bot is
-in `arena/sandbox/process_usage.py`.
+There are two readers with the same methods (`Processes`): one for Linux's /proc, and one by
+`psutil` for other systems, which takes three to ten times as long and knows only half of the
+figures. Neither raises an error for a process that has ended meanwhile. What the figures mean for a
+bot is decided in `arena/sandbox/process_usage.py`.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ __all__ = [
     "reader",
 ]
 
-_MEMFD = "/memfd:"  # what the link of a memfd in /proc/PID/fd begins with
-# A mapping of a memfd in /proc/PID/smaps: its inode, and below it, among other lines, its PSS.
+_MEMFD = "/memfd:"  # begins the link of a memfd in /proc/PID/fd
+# A mapping of a memfd in /proc/PID/smaps: its inode and, some lines below, its PSS.
 _MAPPED_MEMFD = re.compile(
     rb"^[0-9a-f]+-[0-9a-f]+ \S+ \S+ \S+ (\d+) +/memfd:.*(?:\n[A-Z].*)*?\nPss: +(\d+) kB",
     re.MULTILINE,
@@ -52,7 +52,7 @@ class ProcessEntry(NamedTuple):
 
 
 class ProcessMemory(NamedTuple):
-    """The memory of a process, and its peak (the same where the system does not know that)."""
+    """The memory of a process, and its peak (the same where the system does not know the peak)."""
 
     rss_bytes: int
     peak_bytes: int
@@ -70,7 +70,7 @@ class ProcessCpu(NamedTuple):
 class Processes(ABC):
     """A reader of the system's processes; None always means that the process is gone.
 
-    What has a body here says what a system tells that does not know more.
+    Methods with a body here return the answer of a system that does not have the figure.
     """
 
     @abstractmethod
@@ -79,14 +79,14 @@ class Processes(ABC):
 
     @abstractmethod
     def entries(self, pids: Iterable[int]) -> Mapping[int, ProcessEntry]:
-        """The processes of these ids that are there."""
+        """The processes with these ids that exist."""
 
     @abstractmethod
     def memory(self, pid: int) -> ProcessMemory | None: ...
 
     @abstractmethod
     def pss(self, pid: int, but: Collection[int] = ()) -> int | None:
-        """The process's fair share of its pages, in bytes, without memfds with the inodes `but`.
+        """The process's proportional share of its pages, in bytes, without the memfds in `but`.
 
         Where that cannot be read, all its resident pages.
         """
@@ -96,18 +96,18 @@ class Processes(ABC):
 
     @abstractmethod
     def put_behind(self, pid: int) -> None:
-        """Let a process, with what it starts from now on, run where nobody else wants to."""
+        """Make a process, and what it starts from now on, run only when nobody else wants to."""
 
     def clock(self, pid: int) -> float | None:
-        """The CPU time of a process without children, in ms, where it costs next to nothing.
+        """The CPU time of a process without children, in ms, where it is cheap to read.
 
-        None also where it costs more: then `cpu` is all there is. A process whose clock stands has
-        not run: it has neither taken memory nor started or waited for another process.
+        None where it is not; then only `cpu` is available. A process whose clock has not advanced
+        has not run: it has not taken memory, and not started or waited for another process.
         """
         return None
 
     def most_in_files(self) -> int:
-        """An upper bound of what all files in memory on this machine hold, in bytes."""
+        """An upper bound on the size of all files in memory on this machine, in bytes."""
         return 0
 
     def files(self, pid: int) -> Mapping[int, int]:
@@ -115,26 +115,26 @@ class Processes(ABC):
         return {}
 
     def waits(self, pid: int, *, are_behind: bool = False) -> Mapping[int, float]:
-        """For how many ms each thread of a process was ready to run and had no core, by its id.
+        """By thread id, how many ms each thread of a process was ready to run without a core.
 
-        Without threads that have put themselves behind those of others: their wait says nothing
-        about a bot that sleeps. If the arena has put them there, they count. Empty if the process
-        is gone, or the system does not tell.
+        Threads that have lowered their own priority below that of others are left out, as their
+        wait proves nothing about a bot that sleeps; with `are_behind`, the arena has done that and
+        they count. Empty if the process is gone, or the system does not say.
         """
         return {}
 
 
 def parse_stat(line: bytes) -> tuple[ProcessEntry, int, int] | None:
-    """Read /proc/PID/stat: the entry, its own ticks, those of its reaped children.
+    """Parse /proc/PID/stat: the entry, its own ticks, those of its reaped children.
 
-    None if the line is cut off.
+    None if the line is incomplete.
     """
-    # The name may hold anything, brackets and spaces too.
+    # The name may contain anything, even brackets and spaces.
     opens, closes = line.find(b"("), line.rfind(b")")
     fields = line[closes + 2 :].split(None, 20)
     if opens < 0 or len(fields) < 20:
         return None
-    # An ended main thread is a zombie too, while other threads of its process go on.
+    # A main thread that has ended is a zombie, too, while other threads of its process go on.
     is_zombie = fields[0] in (b"Z", b"X") and int(fields[17]) <= 1
     name = line[opens + 1 : closes].decode(errors="replace")
     entry = ProcessEntry(int(line[:opens]), int(fields[1]), name, int(fields[19]), is_zombie)
@@ -142,7 +142,7 @@ def parse_stat(line: bytes) -> tuple[ProcessEntry, int, int] | None:
 
 
 class LinuxProcesses(Processes):
-    """Linux's /proc; bots are so much `nicer` than this process."""
+    """Reads Linux's /proc; bots are `nicer` than this process by that much."""
 
     def __init__(self, nicer: int = 0) -> None:
         self._tick_ms = 1000 / os.sysconf("SC_CLK_TCK")
@@ -185,14 +185,14 @@ class LinuxProcesses(Processes):
         return (_kib(machine, b"Shmem:") + swapped) * 1024
 
     def files(self, pid: int) -> Mapping[int, int]:
-        """What memfd_create(2) made: pages that are written and not mapped are in no RSS or PSS."""
+        """Files of memfd_create(2), whose pages are in no RSS or PSS if written and not mapped."""
         sizes: dict[int, int] = {}
         folder = f"/proc/{pid}/fd"
         with suppress(OSError):  # it has ended, or we may not inspect it
             for number in os.listdir(folder):
                 path = f"{folder}/{number}"
-                with suppress(OSError):  # closed just now
-                    # `stat` of any other file might hang: a file system may be the bot's own.
+                with suppress(OSError):  # it was just closed
+                    # `stat` of any other file might hang, as the bot may provide a file system.
                     if os.readlink(path).startswith(_MEMFD):
                         file = os.stat(path)
                         sizes[file.st_ino] = file.st_blocks * 512
@@ -205,7 +205,7 @@ class LinuxProcesses(Processes):
             return None
         entry, own_ticks, reaped_ticks = stat
         own_ms = self.clock(pid)
-        if own_ms is None:  # it has ended just now
+        if own_ms is None:  # it has just ended
             own_ms = own_ticks * self._tick_ms
         return ProcessCpu(pid, entry.started, own_ms, reaped_ticks * self._tick_ms)
 
@@ -214,7 +214,7 @@ class LinuxProcesses(Processes):
         waits: dict[int, float] = {}
         with suppress(OSError):  # it has ended
             for thread in os.listdir(folder):
-                # on a core, ready without one (both in ns), and how often
+                # time on a core, time ready without one (both in ns), and a count
                 fields = (_read(f"{folder}/{thread}/schedstat") or b"").split()
                 if len(fields) > 1 and (are_behind or self._is_ordinary(int(thread))):
                     waits[int(thread)] = int(fields[1]) / 1e6
@@ -227,14 +227,14 @@ class LinuxProcesses(Processes):
                     os.sched_setscheduler(int(thread), os.SCHED_IDLE, os.sched_param(0))
 
     def _is_ordinary(self, thread: int) -> bool:
-        """Whether it wants a core as the arena itself does, not one that nobody else wants."""
-        with suppress(OSError):  # it has ended just now
+        """Whether it competes for cores as the arena does, not only for idle ones."""
+        with suppress(OSError):  # it has just ended
             is_idle = _policy(thread) == os.SCHED_IDLE and not self._is_idle
             return not is_idle and os.getpriority(os.PRIO_PROCESS, thread) <= self._nice
         return False
 
     def _of_a_thread(self, pid: int, file: str, has: bytes) -> bytes | None:
-        """A file of the process, or of another thread of it if its main thread has ended."""
+        """A file of the process, or of another of its threads if the main thread has ended."""
         if (text := _read(f"/proc/{pid}/{file}")) and has in text:
             return text
         with suppress(OSError):
@@ -250,7 +250,7 @@ def _stat(pid: int) -> tuple[ProcessEntry, int, int] | None:
 
 
 def _read(path: str) -> bytes | None:
-    """A file of /proc, None if its process has ended; ten times as fast as `open`."""
+    """Read a file of /proc, None if its process has ended; ten times as fast as `open`."""
     try:
         file = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     except OSError:
@@ -264,12 +264,12 @@ def _read(path: str) -> bytes | None:
 
 
 def _policy(thread: int) -> int:
-    """How a thread is scheduled; 0 is this one. Much quicker than /proc/PID/task/TID/stat."""
+    """The scheduling policy of a thread; 0 is this one. Much faster than /proc/PID/task/TID."""
     return os.sched_getscheduler(thread) & ~os.SCHED_RESET_ON_FORK
 
 
 def _mapped_memfds(pid: int, inodes: Collection[int]) -> int:
-    """What a process's PSS contains of these memfds, in bytes."""
+    """How many bytes of a process's PSS are in these memfds."""
     try:
         with open(f"/proc/{pid}/smaps", "rb") as file:
             maps = file.read()
@@ -285,10 +285,10 @@ def _kib(text: bytes, label: bytes) -> int:
 
 
 class PsutilProcesses(Processes):
-    """`psutil`, for systems without Linux's /proc.
+    """Reads processes by `psutil`, for systems without Linux's /proc.
 
     Windows knows the peak of a process. macOS does not, so a peak between two samples is missed.
-    Instead of PSS both know the pages that a process shares with nobody, which is never more.
+    Instead of PSS, both know the pages that a process shares with nobody, which is never more.
     """
 
     def __init__(self) -> None:
@@ -354,19 +354,19 @@ def probe() -> str | None:
 def reader(nicer: int = 0) -> Processes:
     """The reader for this system; call it only where `probe` returns None.
 
-    Bots are so much `nicer` than this process.
+    Bots are `nicer` than this process by that much.
     """
     return LinuxProcesses(nicer) if _has_proc() else PsutilProcesses()
 
 
 @cache
 def knows_waits() -> bool:
-    """Whether this system says for how long a thread has had no core."""
+    """Whether this system says how long a thread was ready without a core."""
     return os.path.exists("/proc/self/schedstat")
 
 
 def cpu_resolution_ms() -> float | None:
-    """The smallest step in which the CPU time of a running process grows; None if not known."""
+    """The step in which the CPU time of a running process grows; None if unknown."""
     if not _has_proc():
         return None
     try:
@@ -376,7 +376,7 @@ def cpu_resolution_ms() -> float | None:
 
 
 def _cpu_clock(pid: int) -> int:
-    """What clock_getcpuclockid(3) returns: one system call reads all threads of a process."""
+    """Like clock_getcpuclockid(3): one system call reads all threads of a process."""
     return ~pid << 3 | 2
 
 

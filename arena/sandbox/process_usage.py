@@ -1,6 +1,6 @@
 """What a bot's processes use, and whether that is within its limits: memory, number, CPU time.
 
-It is pure: `process_table` reads the system, `sampler` brings both together.
+Pure: `process_table` reads the system, and `sampler` combines both.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ BWRAP = "bwrap"  # as /proc names bubblewrap
 class ProcessReading(NamedTuple):
     """A living process of a bot; `rss_bytes` are its pages in memory, shared or not.
 
-    `is_structure` means a process of the sandbox. It does not count as one of the bot's, but
-    its memory does, 2 MiB of bubblewrap's and 10 of the relay's: a bot gains nothing by looking
-    like one.
+    `is_structure` marks a process of the sandbox. It does not count as one of the bot's processes,
+    but its memory does: 2 MiB for bubblewrap and 10 for the relay. So a bot gains nothing by
+    looking like one.
     """
 
     pid: int
@@ -36,13 +36,13 @@ class ProcessReading(NamedTuple):
 
 
 class Peak(NamedTuple):
-    """The most that a bot was seen to have: memory, of one process or of all at once; processes."""
+    """The most memory, of one process or of all at once, and the most processes seen of a bot."""
 
     memory_bytes: int = 0
     processes: int = 0
 
     def and_now(self, tree: Sequence[ProcessReading]) -> Peak:
-        """The peak after another sample; pages that processes share count for each of them."""
+        """The peak after another sample; shared pages count for each process that has them."""
         together = sum(process.rss_bytes for process in tree)
         highest = max((process.peak_bytes for process in tree), default=0)
         count = sum(not process.is_structure for process in tree)
@@ -68,19 +68,19 @@ def judge(tree: Sequence[ProcessReading], limits: Limits, held_bytes: int = 0) -
 
 
 def tree_of(supervisor: int, table: Iterable[ProcessEntry]) -> tuple[list[ProcessEntry], set[int]]:
-    """All processes below the supervisor, parents first, and which of them are the sandbox's.
+    """All processes below the supervisor, parents first, and which of them belong to the sandbox.
 
-    bwrap is the supervisor's only child, and its only child is bwrap again, as the first process
-    of the bot's namespace. Below them, or below the supervisor, may be the relay, once. A bot that
-    imitates them gains three processes and nothing else.
+    bwrap is the supervisor's only child, and its only child is bwrap again, as the first process of
+    the bot's namespace. Below them, or below the supervisor, may be one relay. A bot that imitates
+    these gains three processes and nothing else.
     """
     children: dict[int, list[ProcessEntry]] = {}
     for entry in table:
-        if entry.pid != supervisor:  # ids may be used again while the table is read: no loop
+        if entry.pid != supervisor:  # ids may be reused while the table is read: no loop
             children.setdefault(entry.parent, []).append(entry)
     tree = children.pop(supervisor, [])
     for entry in tree:
-        tree += children.pop(entry.pid, ())  # which this loop comes to later
+        tree += children.pop(entry.pid, ())  # extends the list that this loop runs over
     return tree, _structure(supervisor, [entry for entry in tree if not entry.is_zombie])
 
 
@@ -100,15 +100,15 @@ def _structure(supervisor: int, tree: Sequence[ProcessEntry]) -> set[int]:
 class Meter:
     """The CPU time of a tree in which processes start and end; it never decreases.
 
-    The time of an ended process turns up again in that of the parent that waited for it. It must
-    not be counted twice, nor be lost if no parent waited. Readings must have parents first: else
-    a child's time could be read as its own and, a moment later, as its parent's.
+    The time of an ended process reappears in that of the parent that waited for it. It must not be
+    counted twice, nor be lost if no parent waited. Readings must have parents first: otherwise a
+    child's time could be read as its own and, a moment later, as its parent's.
     """
 
     def __init__(self) -> None:
         self.total_ms = 0.0
         self._last: dict[tuple[int, float], ProcessCpu] = {}
-        # Counted time of processes that have just gone, which a parent may report again.
+        # Counted time of processes that have just ended, which a parent may report again.
         self._owed_ms = 0.0
         self._owed_before_ms = 0.0
 
@@ -128,7 +128,7 @@ class Meter:
         self.total_ms += self._settle(reaped_ms)
 
     def forgive(self) -> None:
-        """End a sample: what no parent has reported by the end of the next one, none will."""
+        """End a sample: what no parent reports by the end of the next one is never reported."""
         rounding_ms = min(self._owed_before_ms, ROUNDING_MS)
         self._owed_before_ms = self._owed_ms + rounding_ms
         self._owed_ms = 0.0
@@ -144,10 +144,10 @@ class Meter:
 
 
 class WaitMeter:
-    """For how long the threads of a tree were ready to run and had no core; it never decreases.
+    """How long the threads of a tree were ready to run without a core; it never decreases.
 
-    They are summed: what a bot waits for may pass from thread to thread, and between it and a relay
-    in its sandbox. So it can grow faster than time passes; a tree that sleeps adds nothing.
+    Their times are summed, as a wait may pass from thread to thread, and between a bot and its
+    relay. So the sum can grow faster than time passes; a sleeping tree adds nothing.
     """
 
     def __init__(self) -> None:
@@ -155,9 +155,9 @@ class WaitMeter:
         self._last: dict[int, float] = {}
 
     def read(self, waits: Mapping[int, float]) -> None:
-        """Add what was waited since the last call; what a thread adds that has ended is lost."""
+        """Add the wait since the last call; the last wait of a thread that has ended is lost."""
         for thread, waited_ms in waits.items():
             last_ms = self._last.get(thread, 0.0)
-            # Less than before is a new thread with the id of one that has ended.
+            # A lower value belongs to a new thread with the id of an ended one.
             self.total_ms += waited_ms - (last_ms if waited_ms >= last_ms else 0.0)
         self._last = dict(waits)

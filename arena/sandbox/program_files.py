@@ -1,9 +1,9 @@
-"""What a program that is handed in may have in it, and the tar that it is stored as.
+"""The files that a program may contain when it is handed in, and the tar that it is stored as.
 
-Plain files and folders under plain names are all that a program has. `TarFile` reads a header in
-one piece, however long it says it is, follows sparse files and global headers, and takes a tar that
-is cut off between two entries for whole. A hostile build may have written the tar, so only
-`TarInfo` is used to read it: a header is a block or a short name.
+A program has only plain files and folders under plain names. `TarFile` reads a header in one piece,
+however long it claims to be, follows sparse files and global headers, and accepts a tar that is cut
+off between two entries. A hostile build may have written the tar, so it is read only by `TarInfo`:
+a header is one block or a short name.
 """
 
 from __future__ import annotations
@@ -38,13 +38,13 @@ __all__ = [
 
 MOST_UNPACKED = 200 << 20
 _MOST_ENTRIES = 2_000  # files and folders
-_LONGEST_NAME = 1_000  # bytes, with its folders: Linux takes 4,096 with what is above them
+_LONGEST_NAME = 1_000  # bytes, with its folders: Linux allows 4,096 with the folders above
 ENVIRONMENT = "pyvenv.cfg"
-"""The file that a virtual environment of Python has: none of it is part of a program."""
+"""The file that marks a virtual environment of Python, which is not part of a program."""
 
-_LONGEST_PART = 255  # bytes, as Linux takes
+_LONGEST_PART = 255  # bytes, as in Linux
 _MOST_AT_TOP = 1_000  # each is a mount: with more, bubblewrap is slow and then refuses
-_DEEPEST = 32  # folders in each other
+_DEEPEST = 32  # nested folders
 
 _BLOCK = tarfile.BLOCKSIZE
 _CHUNK = 1 << 16
@@ -64,7 +64,7 @@ _KINDS = {
 }
 
 Parts = tuple[str, ...]
-"""A relative name, part by part."""
+"""A relative name, split into its parts."""
 
 _Source = TypeVar("_Source")  # where the content of a file comes from
 
@@ -72,11 +72,11 @@ _Source = TypeVar("_Source")  # where the content of a file comes from
 class FileListing(Generic[_Source]):
     """The files and folders of a program, each checked when it is added.
 
-    A folder's source is None. The folders that a file is in count as entries, listed or not.
+    A folder's source is None. The folders around a file count as entries, listed or not.
     """
 
     def __init__(self) -> None:
-        # By what some systems take as the same name.
+        # By a key that is equal for names that are the same on some systems.
         self._found: dict[str, tuple[Parts, _Source | None]] = {}
         self._at_top = 0
         self._size = 0
@@ -86,7 +86,7 @@ class FileListing(Generic[_Source]):
         return any(source is not None for _, source in self._found.values())
 
     def add(self, parts: Parts, size: int, source: _Source | None) -> None:
-        """Add an entry and the folders that it is in; raises `BadArchive`."""
+        """Add an entry and the folders around it; raises `BadArchive`."""
         for depth in range(1, len(parts)):
             self._put(parts[:depth], None)
         self._put(parts, source)
@@ -98,7 +98,7 @@ class FileListing(Generic[_Source]):
             )
 
     def sorted(self) -> list[tuple[Parts, _Source | None]]:
-        """All entries with their sources, each folder before what is in it."""
+        """All entries with their sources, each folder before its contents."""
         return sorted(self._found.values(), key=operator.itemgetter(0))
 
     def _put(self, parts: Parts, source: _Source | None) -> None:
@@ -129,7 +129,7 @@ class FileListing(Generic[_Source]):
 
 
 def parts_of(name: str) -> Parts:
-    """The parts of a relative name; raises `BadArchive` if it may mean anything else somewhere."""
+    """Split a relative name; raises `BadArchive` if it could mean something else on any system."""
     parts = tuple(name.split("/"))
     if not name.isprintable():
         fault = "letters that cannot be printed"
@@ -156,17 +156,17 @@ def parts_of(name: str) -> Parts:
 
 
 def is_left_out(parts: Parts) -> bool:
-    """Whether an entry is no part of a program: those with a dot in front, and what tools leave."""
+    """Whether an entry is not part of a program: dot files, and what tools leave behind."""
     return any(part.startswith(".") or part in _MADE_BY_TOOLS for part in parts)
 
 
 def plain_mode(mode: int, *, is_folder: bool = False) -> int:
-    """The mode as a program keeps it: whether its owner may execute it is all that counts."""
+    """The mode that a program keeps: only whether its owner may execute it counts."""
     return 0o755 if is_folder or mode & stat.S_IXUSR else 0o644
 
 
 def not_plain(name: str, kind: int | str) -> BadArchive:
-    """What to raise for an entry that is neither a plain file nor a folder, by its `S_IFMT`."""
+    """The error for an entry that is neither a plain file nor a folder, by its `S_IFMT`."""
     got = kind if isinstance(kind, str) else _KINDS.get(kind, "something else")
     return BadArchive(
         f"expected plain files and folders, got {shorten(name, 80)}, {got}; "
@@ -175,7 +175,7 @@ def not_plain(name: str, kind: int | str) -> BadArchive:
 
 
 def _folded(name: str) -> str:
-    """The same for all names that some file system takes for one."""
+    """A key that is equal for all names that some file system treats as the same."""
     return unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", name).casefold())
 
 
@@ -183,7 +183,7 @@ def _folded(name: str) -> str:
 
 
 class CanonicalProgram(Struct, frozen=True):
-    """What is known of a program that was taken: its tar's SHA-256 and size, and its entries."""
+    """What is known of an accepted program: its tar's SHA-256 and size, and its entries."""
 
     sha256: str
     size: int
@@ -233,13 +233,13 @@ class TarWriter:
 
 
 def tar_entries(tar: BinaryIO) -> Iterator[tuple[Parts, tarfile.TarInfo, Iterator[bytes]]]:
-    """Each entry of a tar with its content, which must be read to its end before the next entry.
+    """Yield each entry of a tar with its content, which must be read before the next entry.
 
-    Names and long names are as GNU writes them. Raises `BadArchive` at the first entry that is no
-    plain file or folder, has a name that no program may have, or is more than a program may have.
+    Names and long names are in GNU's format. Raises `BadArchive` at the first entry that is not a
+    plain file or folder, has a name that no program may have, or exceeds what a program may have.
     """
     listing = FileListing[bool]()
-    longer = ""  # the name of the next entry, if its header had no room for it
+    longer = ""  # the name of the next entry, if it did not fit into its header
     for _ in range(_MOST_HEADERS):
         block = _exactly(tar, _BLOCK)
         if not any(block):
@@ -256,7 +256,7 @@ def tar_entries(tar: BinaryIO) -> Iterator[tuple[Parts, tarfile.TarInfo, Iterato
             long_name = b"".join(_content(tar, info.size)).removesuffix(b"\0")
             longer = long_name.decode(
                 errors="surrogateescape"
-            )  # `parts_of` refuses what is no UTF-8
+            )  # `parts_of` refuses names that are not UTF-8
             continue
         name, longer = longer or info.name, ""
         if info.type not in _PLAIN:
@@ -272,7 +272,7 @@ def tar_entries(tar: BinaryIO) -> Iterator[tuple[Parts, tarfile.TarInfo, Iterato
 
 
 def _content(tar: BinaryIO, size: int) -> Iterator[bytes]:
-    """The next `size` bytes, in pieces; what fills the last block is passed over."""
+    """Yield the next `size` bytes, in pieces; the padding of the last block is skipped."""
     left = size
     while left:
         piece = _exactly(tar, min(left, _CHUNK))

@@ -1,17 +1,17 @@
-"""The byte pump between the arena's pipes and a bot that speaks WebSocket where no network is.
+"""The byte pump between the arena's pipes and a bot that speaks WebSocket without a network.
 
 Run as `python -I -S relay.py COMMAND...`. It listens on the loopback interface, starts the bot with
-`ARENA_URL` leading there, and copies bytes between its connection and our standard streams, whose
-other ends have the arena's own WebSocket (`arena/server/stdio.py`). It uses only the standard
-library, and little of that, as it stands before every such bot.
+`ARENA_URL` leading there, and copies bytes between the bot's connection and our standard streams.
+The arena's own WebSocket is at the other ends of these (`arena/server/stdio.py`). The relay uses
+only the standard library, and little of that, as there is one for every such bot.
 
-- It keeps nothing but what it copies just now, and reads from one side only when the other has
-  taken what came before.
-- One WebSocket is a bot's whole session, as pipes are. Until one is asked for, a connection may be
-  given up for another one. Then nobody else can connect; when it is closed, the bot has two seconds
-  to end.
-- At the end of our input the bot finds the end of its connection, after the arena's close. We end
-  with the bot's exit status, or 1 if it did not end. Its standard output goes to its stderr.
+- It keeps only what it is copying, and reads from one side only when the other has taken what came
+  before.
+- One WebSocket is a bot's whole session, as pipes are. Until a WebSocket is requested, a connection
+  may be dropped for another one. After that nobody else can connect; when it is closed, the bot has
+  two seconds to end.
+- When our input ends, the bot sees the end of its connection, after the arena's close. We end with
+  the bot's exit status, or 1 if it did not end. Its standard output goes to its stderr.
 """
 
 from __future__ import annotations
@@ -28,30 +28,30 @@ from collections.abc import Sequence
 __all__ = ["NAME", "main"]
 
 NAME = "arena-relay"
-"""The name of its process, by which the sampler knows it as a part of the sandbox."""
+"""The name of its process, by which the sampler recognizes it as part of the sandbox."""
 
 _READ_BYTES = 1 << 16
 _REQUEST_BYTES = 1 << 14
 _REQUEST_S = 2.0  # between two parts of a request
-_KEY = b"sec-websocket-key"  # a header of each request for a WebSocket
-_END_S = 2.0  # from the end of its connection to that of the bot, as the arena gives it for pipes
+_KEY = b"sec-websocket-key"  # a header of each WebSocket request
+_END_S = 2.0  # from the end of its connection to that of the bot, as the arena allows for pipes
 
 
 class _Pump:
-    """A bot's process, and the threads that copy."""
+    """A bot's process, and the threads that copy its bytes."""
 
     def __init__(self, command: Sequence[str]) -> None:
         self._listener = socket.create_server(("127.0.0.1", 0))
         self._child = _start(command, self._listener.getsockname()[1])
         self._was_killed = False
-        self._is_copied = _thread.allocate_lock()  # held as long as the bot's output is copied
+        self._is_copied = _thread.allocate_lock()  # held while the bot's output is copied
         self._is_copied.acquire()
 
     def run(self) -> int:
-        """Copy until the bot has ended; its status, as `waitpid` gives it."""
+        """Copy until the bot has ended; returns its status, as from `waitpid`."""
         _thread.start_new_thread(self._serve, ())
         _, status = os.waitpid(self._child, 0)
-        # What it sent before it ended; a child of it could go on for ever.
+        # Wait for what it sent before it ended; a child of it could send for ever.
         self._is_copied.acquire(timeout=_END_S)
         return 1 << 8 if self._was_killed else status
 
@@ -61,7 +61,7 @@ class _Pump:
             pass
         client.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         _thread.start_new_thread(_copy_input, (client,))
-        with contextlib.suppress(OSError):  # the bot is gone, or the arena does not read any more
+        with contextlib.suppress(OSError):  # the bot is gone, or the arena no longer reads
             data = request
             while data:
                 while data:
@@ -75,10 +75,10 @@ class _Pump:
             os.kill(self._child, signal.SIGKILL)
 
     def _accept(self) -> tuple[socket.socket, bytes]:
-        """The first connection that asks for a WebSocket, with what it has sent."""
+        """The first connection that requests a WebSocket, with what it has sent."""
         while True:
             client, _ = self._listener.accept()
-            client.settimeout(_REQUEST_S)  # one that says nothing keeps no other waiting
+            client.settimeout(_REQUEST_S)  # so a silent connection blocks no other
             request = b""
             with contextlib.suppress(OSError):
                 while b"\r\n\r\n" not in request and len(request) < _REQUEST_BYTES:
@@ -100,11 +100,11 @@ def _copy_input(client: socket.socket) -> None:
 
 
 def _start(command: Sequence[str], port: int) -> int:
-    """Start the bot; its process id. Raises `OSError`."""
+    """Start the bot; returns its process id. Raises `OSError`."""
     return os.posix_spawnp(
         command[0],
         list(command),
-        # What it prints goes to stderr, and is to be in the log of this match, not of a later one.
+        # What it prints goes to stderr, and must be in the log of this match, not of a later one.
         os.environ | {"ARENA_URL": f"ws://127.0.0.1:{port}", "PYTHONUNBUFFERED": "1"},
         file_actions=[
             (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),
@@ -121,11 +121,11 @@ def _say(text: str) -> None:
 
 
 def main(command: Sequence[str]) -> int:
-    """Run the bot behind the pump; its exit status. A signal that has ended it ends us too."""
-    # Linux only; elsewhere no process is told from others by its name.
+    """Run the bot behind the pump; returns its exit status. A signal that ends it ends us, too."""
+    # Linux only; on other systems processes are not recognized by name.
     with contextlib.suppress(OSError), open("/proc/self/comm", "w") as file:
         file.write(NAME)
-    signal.signal(signal.SIGTERM, signal.SIG_IGN)  # the bot has got it too, and we end with it
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)  # the bot has got it too, and we end with the bot
     try:
         pump = _Pump(command)
     except OSError as error:

@@ -1,20 +1,20 @@
 """Samples memory, processes and CPU time of all launched bots ten times a second.
 
 A bot's tree is everything below its supervisor (`arena/sandbox/supervisor.py`), which adopts
-orphans, so no child can leave it. One thread looks for all bots, by
-`arena/sandbox/process_table.py`, and reads only what may have changed: the processes of bots that
-have run since the last sample, and new ones. `arena/sandbox/process_usage.py` judges the figures.
+orphans, so no child can leave it. One thread samples all bots, by
+`arena/sandbox/process_table.py`, and reads only what may have changed: new processes, and those of
+bots that have run since the last sample. `arena/sandbox/process_usage.py` judges the figures.
 
 The memory of a process is VmHWM, the kernel's own high-water mark, so that no peak falls between
-two samples. The memory of a tree is PSS, as processes share pages, and all that its memfds hold,
+two samples. The memory of a tree is PSS, as processes share pages, plus all that its memfds hold,
 each counted once, mapped or not. rusage would not do, as a child inherits it, nor RLIMIT_AS, which
-ends Go, Node and Java at start.
+kills Go, Node and Java at start.
 
 It cannot see:
 
 - the CPU time of a process that starts and ends between two samples, if its parent ignores
-  SIGCHLD; the limit on wall time covers that;
-- memory that no process has mapped and that is in no memfd of /proc/PID/fd: a memfd in flight over
+  SIGCHLD; the limit on wall-clock time covers that;
+- memory that no process has mapped and that is in no memfd of /proc/PID/fd: a memfd in transit over
   a socket or in a thread's own file table, a detached segment of shared memory. A control group
   counts these.
 
@@ -39,7 +39,7 @@ from protocol.messages import Limits
 __all__ = ["Sampler"]
 
 INTERVAL_S = 0.1  # a bot that doubles its memory in that time has written 2 GiB/s
-SHARE = 9  # it pauses nine times as long as a sample took: at most a tenth of a core
+SHARE = 9  # it pauses nine times as long as a sample took, and so uses at most a tenth of a core
 ALL = 10  # samples: each tenth reads everything, as an id may be another process's by then
 JOIN_S = 5.0  # a sample takes milliseconds; a thread that hangs must not hang the arena
 
@@ -47,7 +47,7 @@ log = logging.getLogger(__name__)
 
 
 class _WatchedBot:
-    """A bot that is watched; `lock` guards `meter`, `waits` and `pids`."""
+    """A watched bot; `lock` guards `meter`, `waits` and `pids`."""
 
     def __init__(
         self, name: str, supervisor: int, started: float | None, is_behind: Callable[[], bool]
@@ -61,7 +61,7 @@ class _WatchedBot:
         self.waits = WaitMeter()
         self.pids: tuple[int, ...] = ()
         self.readings: dict[int, ProcessCpu] = {}  # the latest
-        self.clocks: dict[int, float | None] = {}  # before the last sample
+        self.clocks: dict[int, float | None] = {}  # at the last sample
         self.is_suspect = False
         self.is_found = False
         self.peak = Peak()
@@ -76,13 +76,13 @@ class Sampler:
     def __init__(
         self, limits: Limits, on_finding: Callable[[str, Finding], None], processes: Processes
     ) -> None:
-        self.samples = 0  # taken so far
+        self.samples = 0  # the number so far
         self._limits = limits
         self._on_finding = on_finding
         self._processes = processes
         self._bots: dict[str, _WatchedBot] = {}
         self._most_in_files = 0  # of the whole machine, at this sample
-        # The processes that were no bot's at the last sample, and the bots of that sample.
+        # The processes that belonged to no bot at the last sample, and the bots of that sample.
         self._strangers: tuple[set[int], Mapping[str, _WatchedBot]] = set(), {}
         self._closing = threading.Event()
         self._thread = threading.Thread(target=self._run, name="sampler", daemon=True)
@@ -101,17 +101,17 @@ class Sampler:
     def watch(
         self, name: str, supervisor_pid: int, is_behind: Callable[[], bool] = lambda: False
     ) -> None:
-        """Watch all processes below this one as a bot, in place of an earlier bot of that name.
+        """Watch all processes below this one as a bot, replacing an earlier bot of that name.
 
-        They are put behind all others of the machine as long as `is_behind`.
+        While `is_behind` returns true, they run only when the rest of the machine is idle.
         """
         supervisor = self._processes.cpu(supervisor_pid)
         started = supervisor.started if supervisor else None
         bot = _WatchedBot(name, supervisor_pid, started, is_behind)
         if supervisor is not None:
             bot.meter.read([supervisor._replace(own_ms=0.0)])
-            bot.meter.total_ms = 0.0  # what the supervisor had waited for is not the bot's
-        self._bots = {**self._bots, name: bot}  # replaced: the thread may be in it
+            bot.meter.total_ms = 0.0  # time of children reaped before this is not the bot's
+        self._bots = {**self._bots, name: bot}  # replaced, as the thread may be iterating over it
 
     def forget(self, name: str) -> None:
         self._bots = {key: bot for key, bot in self._bots.items() if key != name}
@@ -129,13 +129,13 @@ class Sampler:
             return bot.meter.total_ms
 
     def sampled_cpu_ms(self, name: str) -> float:
-        """That as it was read last, or a `KeyError`."""
+        """The bot's CPU time as it was last read, or a `KeyError`."""
         return self._bots[name].meter.total_ms
 
     def waited_ms(self, name: str) -> float:
-        """For how long the bot's processes have waited for a core so far, or a `KeyError`.
+        """How long the bot's processes have waited for a core so far, or a `KeyError`.
 
-        What they waited that have ended since the last call is not known.
+        Waits of processes that have ended since the last call are unknown.
         """
         bot = self._bots[name]
         with bot.lock:
@@ -156,7 +156,7 @@ class Sampler:
         has_failed = False
         scarcity = Scarcity("no bot's memory and CPU time can be sampled (%s): matches go on")
         while not self._closing.wait(pause_s):
-            # Thread time, not wall time: waiting for a core must not lengthen the pause.
+            # Thread time, not wall-clock time: waiting for a core must not lengthen the pause.
             began_s = time.thread_time()
             try:
                 self.sample()
@@ -170,10 +170,9 @@ class Sampler:
             pause_s = max(INTERVAL_S, SHARE * (time.thread_time() - began_s))
 
     def sample(self) -> None:
-        """Look at all bots once, as the thread does."""
         bots = self._bots
         if bots:
-            # A process that is new in the list has a parent whose clock has moved on since.
+            # A process that is new in the list has a parent whose clock has advanced since.
             clocks = [self._clocks(bot) for bot in bots.values()]
             pids = self._processes.pids()
             strangers, of = self._strangers
@@ -232,7 +231,7 @@ class Sampler:
     def _judge_together(
         self, bot: _WatchedBot, readings: Sequence[ProcessReading]
     ) -> Finding | None:
-        """Whether the tree is too large, though no process is: at two samples in a row.
+        """The finding if the tree is too large, though no process is, at two samples in a row.
 
         One sample is no proof: between vfork and exec, for less than a millisecond, a child seems
         to have all its parent's memory.
@@ -240,7 +239,7 @@ class Sampler:
         rss_bytes = sum(reading.rss_bytes for reading in readings)
         limit_bytes = self._limits.memory_mib * MIB
         files: dict[int, int] = {}
-        # Else all files in memory on this machine together would not make the tree too large.
+        # Otherwise even all files in memory on this machine would not make the tree too large.
         if rss_bytes + self._most_in_files > limit_bytes:
             for reading in readings:
                 files |= self._processes.files(reading.pid)
@@ -266,7 +265,7 @@ class Sampler:
         latest: dict[int, ProcessCpu] = {}
         for pid in (bot.supervisor, *bot.pids):
             reading = bot.readings.get(pid)
-            # One that has not run since has not waited for a child either.
+            # A process that has not run since cannot have waited for a child.
             if reading is None or reading.own_ms != self._processes.clock(pid):
                 reading = self._processes.cpu(pid)
             if reading is not None:
@@ -288,5 +287,5 @@ class Sampler:
 
 
 def _processes_of(bots: Iterable[_WatchedBot]) -> set[int]:
-    """All processes of these bots as they were found last, with their supervisors."""
+    """All processes of these bots at the last sample, and their supervisors."""
     return {pid for bot in bots for pid in (bot.supervisor, *bot.pids)}

@@ -1,7 +1,7 @@
-"""When the machine has no file descriptor, memory or process left: one line, a pause, and again.
+"""When the machine has no file descriptor, memory or process left: log a line, pause, try again.
 
-Who comes first to what is left may be anybody, so that no bot has offended. What cannot be done now
-is done as soon as it can be.
+Any program may get what is left first, so no bot has offended. What cannot be done now is done as
+soon as it can be.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ PAUSE_S = 5.0
 """Between two attempts to start a program."""
 
 NO_PROGRAM = "no program can be started (%s): its match waits"
-"""A line about a bot that this machine launches."""
+"""A line for a bot that this machine launches."""
 
 _TELL_S = 60.0  # between two lines
 _SCARCE = frozenset(
     (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM, errno.EAGAIN, errno.EADDRNOTAVAIL)
 )
-"""No file descriptor of ours or the machine's, no memory twice, no process, no port."""
+"""No file descriptor of ours or the machine's, no memory (two codes), no process, no port."""
 
 
 def is_scarce(error: BaseException | None) -> bool:
@@ -52,11 +52,11 @@ def _scarce(error: BaseException | None) -> OSError | None:
 
 
 class Scarcity:
-    """Reports that something cannot be done for want of the machine's resources.
+    """Reports that something cannot be done because the machine lacks a resource.
 
     Args:
         what: what cannot be done, and what happens meanwhile; `%s` stands for the reason.
-        clock: gives the time in seconds.
+        clock: returns the time in seconds.
     """
 
     def __init__(self, what: str, clock: Callable[[], float] = time.monotonic) -> None:
@@ -79,7 +79,7 @@ class Scarcity:
         return True
 
     async def outlast(self, start: Callable[[], Awaitable[T]]) -> T:
-        """Do something again and again until the machine has what it takes."""
+        """Try something again and again until the machine has the resources for it."""
         while True:
             try:
                 return await start()

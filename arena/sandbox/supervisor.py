@@ -2,11 +2,11 @@
 
 Run as `python -I -S supervisor.py CONTROL STATUS SCRATCH PROCS ISOLATED COMMAND...`. It uses only
 the standard library and starts in a few milliseconds. As a child subreaper it adopts all that
-the bot's processes leave behind. So its descendants are the bot's whole tree, even what forks twice
-or opens a session of its own.
+the bot's processes leave behind. So its descendants are the bot's whole tree, even a process that
+forks twice or opens a session of its own.
 
-- `CONTROL` is a pipe that nothing is written to. At its end the arena is gone, or wants the bot
-  ended at once: the tree is killed.
+- `CONTROL` is a pipe that nothing is written to. Its end means that the arena is gone, or wants the
+  bot ended at once: the tree is killed.
 - `STATUS` is a pipe for lines: `started PID` or `failed WHY`; later, when nothing of the tree is
   left, `exit N` or `signal N`.
 - `SIGTERM` to the supervisor is a `SIGTERM` to the tree, and a `SIGKILL` a second later.
@@ -99,12 +99,12 @@ def _spawn(command: Sequence[str], procs: str, *, may_gain: bool) -> int:
 
 
 def _become(command: Sequence[str], procs: str, supervisor: int, *, may_gain: bool) -> None:
-    """In the child: become the bot."""
     os.setsid()
     for number in (signal.SIGINT, signal.SIGHUP, signal.SIGPIPE, signal.SIGXFSZ):
         signal.signal(number, signal.SIG_DFL)
     _end_with(supervisor)
-    # Else the bot could run a set-user-ID program, which we cannot end. bubblewrap sets it too.
+    # Otherwise the bot could run a set-user-ID program, which we cannot end. bubblewrap sets it,
+    # too.
     if not may_gain:
         _prctl(_PR_SET_NO_NEW_PRIVS, 1)
     with contextlib.suppress(OSError), open("/proc/self/oom_score_adj", "w") as file:
@@ -125,7 +125,7 @@ def ends_with_this() -> Callable[[], None] | None:
 
 
 def _end_with(parent: int) -> None:
-    """Have this process killed when its parent ends, even while it is stopped."""
+    """Let the kernel kill this process when its parent ends, even while it is stopped."""
     _prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
     if os.getppid() != parent:  # it died before PDEATHSIG was set
         os._exit(1)
@@ -142,7 +142,7 @@ def _prctl(option: int, value: int) -> None:
 
 
 def _wake_by_signals() -> int:
-    """The reading end of a pipe that gets the number of each signal that arrives."""
+    """The reading end of a pipe that gets the number of each arriving signal."""
     reader, writer = os.pipe()
     for end in (reader, writer):
         os.set_blocking(end, False)
@@ -153,7 +153,7 @@ def _wake_by_signals() -> int:
 
 
 def _close_streams() -> None:
-    """Close our ends of the bot's pipes, so that they are closed once the bot closes its own."""
+    """Close our ends of the bot's pipes, so that they close once the bot closes its own."""
     nothing = os.open(os.devnull, os.O_RDWR)
     for stream in (0, 1, 2):
         os.dup2(nothing, stream)
@@ -169,7 +169,7 @@ def _say(status: int, line: str) -> None:
 
 
 def _watch(child: int, control: int, wakeup: int, spared: int) -> tuple[int | None, bool]:
-    """Wait until the bot has ended or has to.
+    """Wait until the bot has ended or has to end.
 
     Returns the status of its first process from `waitpid`, None while it runs, and whether the
     arena has closed the control pipe.
@@ -195,7 +195,7 @@ def _watch(child: int, control: int, wakeup: int, spared: int) -> tuple[int | No
 
 
 def _reap(child: int) -> tuple[int | None, bool]:
-    """Reap ended children: the status of the first process if it ended, and whether any is left."""
+    """Reap ended children; return the first process's status if it ended, and if any is left."""
     how = None
     try:
         while True:
@@ -222,7 +222,7 @@ def _terminate(child: int, spared: int) -> None:
 
 
 def _end_all(child: int, procs: str, how: int | None) -> int:
-    """Kill until no process is left, as a fork bomb forks meanwhile; the first process's status."""
+    """Kill until nothing is left, as a fork bomb goes on; return the first process's status."""
     has_proc = os.path.isdir("/proc/self")
     while True:
         if procs:
@@ -263,7 +263,7 @@ def descendants(root: int) -> list[tuple[int, int]]:
             children.setdefault(int(fields[1]), []).append(pid)
     below = list(children.get(root, ()))
     for pid in below:
-        below += children.get(pid, ())  # which this loop comes to later
+        below += children.get(pid, ())  # extends the list that this loop runs over
     return [(pid, groups[pid]) for pid in below]
 
 

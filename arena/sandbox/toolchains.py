@@ -20,7 +20,7 @@ __all__ = ["Toolchain", "installed"]
 
 _TRY_S = 20.0  # the first start of a JDK on a loaded machine
 _VERSION = re.compile(r"\d+(?:\.\d+)*")
-_PYTHON_LIBRARIES = ("numpy", "scipy", "pandas", "scikit-learn", "torch")  # told if they are here
+_PYTHON_LIBRARIES = ("numpy", "scipy", "pandas", "scikit-learn", "torch")  # reported if installed
 
 
 class Toolchain(msgspec.Struct, frozen=True):
@@ -28,10 +28,10 @@ class Toolchain(msgspec.Struct, frozen=True):
 
     Attributes:
         name: as `arena new` takes it.
-        title: for people.
+        title: for display.
         version: what is installed of it: `Java 17.0.15, Gson, GNU Make 4.3`.
-        missing: the Debian packages without which no starter can be built and played; empty if it
-            can.
+        missing: the Debian packages that are still needed to build and play a starter; empty if
+            none are.
     """
 
     name: str

@@ -1,7 +1,7 @@
 """A bot's process without a supervisor: for Windows, where there are no process groups.
 
 Threads wait instead. The bot's children end with it as far as the system knows them as its
-children. When the arena is killed, its bots have to notice that themselves. Elsewhere
+children. When the arena is killed, its bots have to notice that themselves. On other systems
 `arena/sandbox/process.py` does this, with the same interface.
 """
 
@@ -23,15 +23,15 @@ from protocol.errors import ArenaError, UsageError
 
 __all__ = ["PlainProcess"]
 
-_GRACE_S = 1.0  # from the request to the end; and again after it
+_GRACE_S = 1.0  # from the request to the end; and again after that
 _CHUNK_BYTES = 1 << 16
 
 
 class PlainProcess:
     """A started program; `start` makes one.
 
-    `ended` and `gone` are as those of `Process`, but both are done when the program itself has
-    ended. Without a supervisor nothing is sampled, and there are no pipes to talk over.
+    `ended` and `gone` are as in `Process`, but both are done when the program itself has ended.
+    Without a supervisor nothing is sampled, and there are no pipes to the program.
     """
 
     supervisor_pid = None
@@ -55,7 +55,7 @@ class PlainProcess:
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.PIPE,
-            # Ctrl-C must reach the arena only, which stops its bots.
+            # Ctrl-C must only reach the arena, which stops its bots.
             start_new_session=True,
             creationflags=getattr(subprocess, "CREATE_NEW_PROCESS_GROUP", 0),
         )
@@ -78,7 +78,7 @@ class PlainProcess:
             raise UsageError("expected a bot that connects: stdio needs Linux or macOS")
         program, *arguments = prepared.command
         path = program
-        if os.path.dirname(program):  # relative to its directory, not to ours
+        if os.path.dirname(program):  # relative to the program's directory, not to ours
             path = str(prepared.scratch / program)
         try:
             return cls([path, *arguments], prepared.scratch, environment, stderr_tail)
@@ -98,8 +98,8 @@ class PlainProcess:
                 os.killpg(self.pid, signal.SIGKILL)
 
     async def stop(self) -> None:
-        """End it and its children: with SIGTERM where there is one, then at once."""
-        if sys.platform != "win32":  # there `terminate` kills, and the program alone
+        """End it and its children: with SIGTERM where that exists, then at once."""
+        if sys.platform != "win32":  # there `terminate` kills, and only the program
             self._process.terminate()
             await asyncio.wait([self.ended], timeout=_GRACE_S)
         self.kill()

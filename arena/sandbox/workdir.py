@@ -35,13 +35,13 @@ _PASSED_ON = frozenset(
     "SYSTEMROOT SYSTEMDRIVE COMSPEC PATHEXT NUMBER_OF_PROCESSORS".split()
 )
 LOCK_SUFFIX = "-lock"
-"""Of the file beside a database that its arena locks."""
+"""The suffix of the lock file beside a database that an arena uses."""
 
 _COMPANIONS = ("", "-wal", "-shm", "-journal", LOCK_SUFFIX)  # the three in the middle are SQLite's
 
 
 class PreparedBot(msgspec.Struct, frozen=True):
-    """A bot that can be started in its directory, `scratch`.
+    """A bot that is ready to be started in its directory, `scratch`.
 
     If it is `isolated`, `command` is the sandbox around its program. `group` is None where we
     cannot make control groups.
@@ -54,7 +54,7 @@ class PreparedBot(msgspec.Struct, frozen=True):
 
 
 def with_companions(paths: Sequence[Path]) -> tuple[Path, ...]:
-    """The files, resolved, each with the companions that it has if it is a database."""
+    """The files, resolved, each with the companion files that it has if it is a database."""
     return tuple(
         path.with_name(path.name + companion)
         for path in (path.resolve() for path in paths)
@@ -72,10 +72,11 @@ def prepare(
     isolate: bool,
     scratch_mib: int = bubblewrap.SCRATCH_MIB,
 ) -> PreparedBot:
-    """Make a bot's directory with the files that it sees, in `root`.
+    """Make a bot's directory, in `root`, with the files that the bot sees.
 
-    No bot sees `root`, nor what is `hidden`. `isolate` uses bubblewrap where it works; there is
-    room for `scratch_mib` then. Raises `UsageError` if the program cannot be shown what it names.
+    No bot sees `root` or anything `hidden`. With `isolate` bubblewrap is used where it works; the
+    directory then has `scratch_mib` of room. Raises `UsageError` if the program cannot be shown
+    what it names.
     """
     isolated = isolate and bubblewrap.probe() is None
     network = not program.stdio or bubblewrap.probe(network=False) is not None
@@ -115,7 +116,7 @@ def remove(folder: Path) -> None:
     """Remove a folder, however deep a bot has nested it."""
     try:
         shutil.rmtree(folder, ignore_errors=True)
-    except RecursionError:  # `rm` does without recursion
+    except RecursionError:  # `rm` does it without recursion
         subprocess.run(["rm", "-rf", "--", folder], stderr=subprocess.DEVNULL, check=False)
 
 
@@ -135,7 +136,7 @@ def environment(name: str, scratch: Path, url: str, token: str) -> dict[str, str
 
 
 def _link(scratch: Path, shown: Sequence[VisiblePath]) -> None:
-    """Show a program its files without a sandbox; absolute paths are there anyway."""
+    """Link or copy a program's files to where it looks for them, without a sandbox."""
     for item in shown:
         if not item.place.is_absolute():
             source, place = item.source.absolute(), scratch / item.place
@@ -145,5 +146,5 @@ def _link(scratch: Path, shown: Sequence[VisiblePath]) -> None:
             except OSError:
                 if os.name != "nt":
                     raise
-                # On Windows, making links is a privilege: copy.
+                # On Windows, making links needs a privilege, so copy.
                 (shutil.copytree if source.is_dir() else shutil.copy2)(source, place)

@@ -1,8 +1,8 @@
-"""Worker processes of our own: one task for many items, on several cores, with results in order.
+"""Our own worker processes: one task for many items, on several cores, with results in order.
 
-They are those of a `ProcessPoolExecutor`, which would go on when this process is killed: so each
-has a thread that waits for its parent's end. Workers are spawned, not forked, as this process may
-have threads; so the main module must do nothing when it is imported.
+They belong to a `ProcessPoolExecutor`, whose workers would go on when this process is killed: so
+each has a thread that waits for its parent's end. Workers are spawned, not forked, as this process
+may have threads; so the main module must do nothing when it is imported.
 """
 
 from __future__ import annotations
@@ -35,13 +35,13 @@ Result = TypeVar("Result")
 Task: TypeAlias = Callable[[Item, Callable[[], None]], Result]
 """Works on one item, and calls its second argument after every unit of work. It is pickled."""
 
-_REPORT_S = 0.05  # between two reports of progress, which a person sees as steady
-_ALONE_S = 0.3  # until it is known how long the work will take
+_REPORT_S = 0.05  # between two reports of progress, which looks steady to a person
+_ALONE_S = 0.3  # until it can be estimated how long the work will take
 _WORTH_S = 1.0  # of work left: less is done here before other processes have started
 _CLOSE_S = 0.3  # for workers to end by themselves, with what their bots do at the end
 _MOST_PER_CORE = 4
 _MOST_ON_WINDOWS = 61  # workers of an executor
-_AHEAD = 4  # items per worker that have been handed out before their turn, at most
+_AHEAD = 4  # the most items per worker that are handed out before their turn
 
 
 def usable_cores() -> int:
@@ -52,7 +52,7 @@ def usable_cores() -> int:
 
 
 def startable(workers: int) -> int:
-    """As many, or 1 in a directory that was removed, where `multiprocessing` cannot start any."""
+    """The number of workers, or 1 in a removed directory, where `multiprocessing` cannot start."""
     with contextlib.suppress(FileNotFoundError):
         os.getcwd()
         return workers
@@ -60,7 +60,7 @@ def startable(workers: int) -> int:
 
 
 class UnitCount:
-    """Counts units of work, and reports how many there were now and then.
+    """Counts units of work, and reports the number of new ones now and then.
 
     A unit may take microseconds, and a report costs as much.
     """
@@ -76,7 +76,6 @@ class UnitCount:
             self.flush()
 
     def flush(self) -> None:
-        """Report what has not been reported yet."""
         count, self._count = self._count, 0
         self._next_s = time.monotonic() + _REPORT_S
         self._report(count)
@@ -92,15 +91,15 @@ def work_through(
     report: Callable[[int], None],
     wanted: Callable[[Item], bool] = lambda item: True,
 ) -> None:
-    """Do the task for all items, in up to `jobs` processes, and hand on the results in their order.
+    """Do the task for all items, in up to `jobs` processes, and pass on the results in order.
 
     It ends early when `on_result` returns True. It begins in this process, and starts others only
-    if the rest is worth it; this process is then one more until its item is done. What `on_result`
+    if the remaining work is worth it; this process then finishes its current item. What `on_result`
     gets does not depend on `jobs`, provided that the result of the task depends on its item alone.
 
     Args:
-        jobs: it never starts more than four processes per core.
-        units: how many times the task will report a unit, for all items together.
+        jobs: the most processes; never more than four per core are started.
+        units: how many units the task will report for all items together.
         report: gets the number of units since its last call.
         wanted: whether an item still counts when its turn comes; if not, it is left out.
 
@@ -115,7 +114,7 @@ def work_through(
     others: Iterator[tuple[Item, Result]] = iter(())
 
     def on_units(count: int) -> None:
-        """The rest may begin in others in the middle of an item: the first may take minutes."""
+        """Start others for the rest, even in the middle of an item: the first may take minutes."""
         nonlocal done, pool, others
         done += count
         report(count)
@@ -146,9 +145,9 @@ def work_through(
 
 
 class WorkerPool(Generic[Item, Result]):
-    """Worker processes for one task, which end with its `with` block.
+    """Worker processes for one task; they end with its `with` block.
 
-    They are started when they are needed. `work` says in an error what they did.
+    They are started when they are needed. `work` is the word for their work in an error.
     """
 
     def __init__(self, task: Task[Item, Result], workers: int, work: str) -> None:
@@ -163,16 +162,16 @@ class WorkerPool(Generic[Item, Result]):
         self.close()
 
     def close(self) -> None:
-        """End the workers: those that do not notice soon that nobody hears reports are killed."""
+        """End the workers; those that do not soon notice that nobody reads reports are killed."""
         executor, self._executor = self._executor, None
         if executor is None:
             return
         self._reports.close()
-        processes = [*executor._processes.values()]  # from Python 3.14 on: `kill_workers`
+        processes = [*executor._processes.values()]  # `kill_workers` from Python 3.14 on
         manager: Any = executor._executor_manager_thread
         executor.shutdown(wait=False, cancel_futures=True)
-        # Before Python 3.13 its thread fails if workers are killed while it has cancelled work; it
-        # drops that only while the executor is there.
+        # Before Python 3.13 its thread fails if workers are killed while it has cancelled work,
+        # which it drops only while the executor exists.
         while manager is not None and manager.is_alive() and _has_cancelled(manager):
             time.sleep(0.01)
         end_s = time.monotonic() + _CLOSE_S
@@ -191,7 +190,7 @@ class WorkerPool(Generic[Item, Result]):
         report: Callable[[int], None] = lambda units: None,
         wanted: Callable[[Item], bool] = lambda item: True,
     ) -> Iterator[tuple[Item, Result]]:
-        """Begin, and return each item with its result, in order, as they are asked for.
+        """Begin, and yield each item with its result, in order, as they are asked for.
 
         Arguments and errors are those of `work_through`. Only a few items are taken before their
         turn.
@@ -210,7 +209,7 @@ class WorkerPool(Generic[Item, Result]):
         return self._results(queue, submit, report, wanted)
 
     def pass_reports(self, report: Callable[[int], None]) -> None:
-        """Hand on what workers have reported; they wait if nobody does for minutes."""
+        """Pass on what workers have reported; they wait if nobody does for minutes."""
         while self._reports.poll():
             report(self._reports.recv())
 
@@ -225,7 +224,7 @@ class WorkerPool(Generic[Item, Result]):
             while queue:
                 item, future = queue.popleft()
                 is_done = False
-                # What is no longer wanted is in nobody's way, even if a worker is still at it.
+                # An unwanted item holds nobody up, even if a worker is still at it.
                 while wanted(item) and not is_done:
                     is_done = bool(futures.wait([future], _REPORT_S).done)
                     self.pass_reports(report)
@@ -242,7 +241,7 @@ class WorkerPool(Generic[Item, Result]):
 
     @contextlib.contextmanager
     def _told_from_outside(self) -> Iterator[None]:
-        """Say it in words if a worker was killed."""
+        """Raise `ArenaError` if a worker was killed from outside."""
         try:
             yield
         except BrokenProcessPool:
@@ -266,15 +265,15 @@ class WorkerPool(Generic[Item, Result]):
 
 
 def _has_cancelled(manager: Any) -> bool:
-    """Whether an executor's thread has yet to drop work that was cancelled."""
+    """Whether an executor's thread has yet to drop cancelled work."""
     return any(work.future.cancelled() for work in [*manager.pending_work_items.values()])
 
 
 @contextlib.contextmanager
 def _interrupts_blocked() -> Iterator[None]:
-    """Hold Ctrl-C back in this block, and in processes that are started in it until `_begin`.
+    """Block Ctrl-C in this block, and in processes started in it until `_begin`.
 
-    It is for this process, which ends them.
+    Ctrl-C is for this process, which ends the others.
     """
     if not hasattr(signal, "pthread_sigmask"):  # Windows
         yield
@@ -295,17 +294,17 @@ _pickled_task: bytes
 def _begin(pickled_task: bytes, reports: Connection) -> None:
     global _reports, _pickled_task
     _reports, _pickled_task = reports, pickled_task
-    # Ctrl-C ends what a bot has started: unlike this, SIG_IGN and the mask would be inherited.
+    # Ctrl-C ends what a bot has started: unlike this handler, SIG_IGN and the mask are inherited.
     signal.signal(signal.SIGINT, operator.is_)
     if hasattr(signal, "pthread_sigmask"):
         signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
     threading.Thread(target=_end_with_parent, daemon=True).start()
-    sys.stdout = sys.stderr  # the result is printed by the parent
+    sys.stdout = sys.stderr  # the parent prints the result
 
 
 def _work_on(item: Any) -> Any:
     """Do the task, and report units as they are done; after the pool is closed that fails."""
-    count = UnitCount(_reports.send)  # so short that no other worker's comes between
+    count = UnitCount(_reports.send)  # so short that no other worker's report mixes in
     try:
         result = _task()(item, count.tick)
         count.flush()
@@ -320,7 +319,7 @@ def _work_on(item: Any) -> Any:
 
 @functools.cache
 def _task() -> Task[Any, Any]:
-    """The task; it raises for every item if it cannot be read, as a bot's file is gone."""
+    """The task; it raises for every item if it cannot be read, as when a bot's file is gone."""
     task: Task[Any, Any] = pickle.loads(_pickled_task)
     return task
 
