@@ -96,9 +96,8 @@ def advanced(game: Game, result: Result) -> frozenset[int]:
 def saved(game: Game, players: Sequence[str], result: Result, teams: Teams) -> tuple[str, ...]:
     """The team-mates that an offence saved at a table before the final, by seat (K2).
 
-    They advance (H13), though by the scores at that moment they were not safely above the cut
-    (H11). An offence at the start, when all are level, saves the most. The instructor judges such
-    cases.
+    They advance (H13), though by the scores at that moment they were not sure to (H11). An offence
+    at the start, when all are level, saves the most. The instructor judges such cases.
     """
     offender = result.offender
     team = None if offender is None else teams.get(players[offender])

@@ -51,8 +51,7 @@ class Left(NamedTuple):
     def s(self, beside: Iterable[Left] = ()) -> float:
         """How many seconds it takes, beside other competitions that the same bots play.
 
-        While matches wait, free tables go to the competition with the most left, so all end
-        together.
+        While matches wait, free tables go where most is left, so that all end together.
         """
         together = [self, *(left for left in beside if self.waits and left.waits)]
         return sum(left.decisions for left in together) / sum(left.per_s for left in together)

@@ -77,11 +77,7 @@ def schedule_of(plan: Plan) -> Schedule:
 
 
 def open_stages(plan: Plan) -> OpenStages:
-    """The schedule of the competition from its first stage on, as the stages that may be played
-    now.
-
-    Raises what `schedule_of` raises.
-    """
+    """The competition's schedule, with the stages playable now; raises as `schedule_of`."""
     return OpenStages(schedule_of(plan), ahead=1 if plan.settle else 0)
 
 

@@ -151,8 +151,8 @@ def with_interval(
 ) -> str:
     """`0.645 [0.610, 0.680]`, `3.0 (too few)` without an interval, or a dash without a value.
 
-    `say` writes a number with the given digits after the point: at least `digits`, and so many that
-    the ends of a narrow interval do not look the same.
+    `say` writes a number with the given digits after the point: at least `digits`, and more if the
+    ends of a narrow interval would look the same.
     """
     if value is None:
         return "–"
@@ -178,8 +178,7 @@ def unit_kind(plan: Plan) -> UnitKind:
 
 
 def interval_of(parts: Iterable[MatchTally], kind: UnitKind) -> Interval | None:
-    """The interval of the mean score per completed match over all `parts`; None with too few
-    values.
+    """The interval of the mean score per completed match over `parts`; None with too few values.
 
     Each part has the weight that it has in the mean: its number of matches.
     """

@@ -48,8 +48,7 @@ class Pauses:
         self._accounts: dict[str, _Account] = {}
 
     def add(self, players: Sequence[str], result: Result, at: float) -> None:
-        """Count a match that ended at `at`, in Unix seconds; call this in the order in which they
-        ended.
+        """Count a match that ended at `at`, in Unix seconds; call this in the order of the ends.
 
         A match that ends while the owner rests began before the pause, and does not count: many
         matches ended by one lost connection are one offence.

@@ -59,7 +59,7 @@ RANGES_NOTE = "All rank ranges together are right in 95 of 100 competitions."
 MARKS_NOTE = "Each mark (> better, < worse, = level, ? open) is wrong at most once in 20."
 """The note below a table with rank ranges and marks."""
 
-_POINTS = 100  # the unit of `level` is one of so many points
+_POINTS = 100  # `level` is in points, of which a match has this many
 
 
 class SettledCell(Cell, frozen=True, kw_only=True):

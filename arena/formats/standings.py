@@ -169,8 +169,7 @@ class RunningStandings(ABC):
 class RoundRobin(RunningStandings):
     """The standings of a round robin (K1): by wins, then score.
 
-    A match of a bot against itself is in the cross table from the view of its first seat, and in no
-    row.
+    A bot's match against itself is in the cross table, from its first seat's view, and in no row.
     """
 
     line = Row

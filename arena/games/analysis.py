@@ -60,15 +60,15 @@ class Certainty(StrEnum):
 
 
 class Figure(msgspec.Struct, frozen=True, kw_only=True):
-    """One number about a bot, or why there is none.
+    """One number about a bot, or the reason why there is none.
 
     Attributes:
         name: what it is, such as `exploitability`.
         value: in `unit`; None if it is refused.
         unit: such as `chips a hand` or `% of the ante`.
         low, high: its 95 % interval; None if it is exact, or if none is known.
-        fraction: the exact one, where there is one: `1/12`; of 1 where the value is in per cent.
-        remark: why it is refused, or what must be known to read it; a sentence.
+        fraction: the exact value, if there is one: `1/12`; as a share if the value is in per cent.
+        remark: why it is refused, or what a reader must know; a sentence.
     """
 
     name: str
@@ -82,15 +82,15 @@ class Figure(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ChartCell(msgspec.Struct, frozen=True, kw_only=True):
-    """One place of a chart.
+    """One cell of a chart.
 
     Attributes:
         share: how often the bot did it, 0 to 1; None if it was never asked ("not seen").
-        count, of: how often it did and how often it was asked.
+        count, of: how often it did it, and how often it was asked.
         low, high: the 95 % interval of the share.
-        mark: the share of the best play, where there is one.
+        mark: the share of the best play, if there is one.
         cost: what the bot loses here, in the chart's `cost_unit`.
-        text: what is shown in the place of the share, such as a mean.
+        text: shown instead of the share, such as a mean.
     """
 
     share: float | None = None
@@ -110,10 +110,10 @@ class Chart(msgspec.Struct, frozen=True, kw_only=True):
         title: such as `Hard hands`.
         what: what a share counts, such as `hits`.
         rows, columns: their labels; a table of one column is drawn as bars.
-        cells: by row and column; None where nothing can be.
-        line: the row before which the best play changes; None without.
-        cost_unit: what costs are counted in; empty without costs.
-        note: a sentence that is shown below.
+        cells: by row and column; None for cells that are impossible.
+        line: the row before which the best play changes; None if there is none.
+        cost_unit: the unit of costs; empty without costs.
+        note: a sentence that is shown below the chart.
     """
 
     title: str
@@ -161,15 +161,15 @@ def drawn(
 
 
 class Weakness(msgspec.Struct, frozen=True, kw_only=True):
-    """A mistake of a bot's way to play: what it does in one spot, and what that costs.
+    """A weakness of a bot's strategy: what it does in one spot, and what that costs.
 
     Attributes:
-        spot: where: `bet with the queen`.
-        played, best: what the bot does there and what would be better, in words.
-        cost: what it gives away to anybody, in the unit of the analysis' first figure; the costs
-            of all weaknesses sum to the distance from the best play.
-        exploited: its part of what an opponent that knows the bot can take; None if that is no
-            question here.
+        spot: such as `bet with the queen`.
+        played, best: what the bot does there, and what would be better, in words.
+        cost: what it loses against the best play, in the unit of the analysis' first figure; the
+            costs of all weaknesses sum to the distance from the best play.
+        exploited: its part of what an opponent that knows the bot can win; None if that does not
+            apply.
     """
 
     spot: str
@@ -180,7 +180,7 @@ class Weakness(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Analysis(msgspec.Struct, frozen=True, kw_only=True):
-    """What is found out about one bot.
+    """The results of analysing one bot.
 
     Attributes:
         figures: the value, exploitability and so on; the most important one first.
@@ -198,17 +198,17 @@ class Analysis(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ProbeMatch(msgspec.Struct, frozen=True, kw_only=True):
-    """A made-up match that is put to a bot.
+    """A made-up match for a bot to play.
 
     Attributes:
         settings: of the match.
         seat: the bot's.
-        others: who plays the other seats, in their order.
-        decks: what is dealt, as the game's `stacked` takes it; None draws from `seed`.
-        seed: what the cards are drawn from without `decks`.
-        rules: in the place of the game's rules; they ask the game's questions and tell its news.
-        bot: which bot it is put to: 0 the one that is analysed, 1 and up those it is analysed
-            against.
+        others: the players of the other seats, in order.
+        decks: the cards, as the game's `stacked` takes them; None draws them from `seed`.
+        seed: from which the cards are drawn without `decks`.
+        rules: replace the game's rules; they ask the game's questions and tell its news.
+        bot: the bot that plays it: 0 is the analysed one, higher numbers are those that it is
+            analysed against.
     """
 
     settings: Settings
@@ -226,10 +226,10 @@ class SeatDecision(msgspec.Struct, frozen=True, gc=False):
     Attributes:
         question, answer: as the rules asked and took it.
         news: what the seat was told since its question before this one.
-        number: which of the seat's questions it is, from 1; like the next two it is 0 in a match
-            that is made up.
-        index: which answer of the record it is, from 0.
-        round: in which round it was asked, from 1.
+        number: the number of the question among the seat's, from 1; like the next two fields it is
+            0 in a made-up match.
+        index: the index of the answer in the record, from 0.
+        round: the number of the round, from 1.
     """
 
     question: Question[Any]
@@ -244,9 +244,9 @@ class SeatMatch(msgspec.Struct, frozen=True):
     """A match as one seat saw it.
 
     Attributes:
-        decisions: what it was asked and has answered.
+        decisions: what it was asked and answered.
         news: what it was told after its last answer.
-        waiting: the question to which it has given no legal answer.
+        waiting: the last question, if it gave no legal answer to it.
     """
 
     settings: Settings
@@ -271,7 +271,7 @@ class ProbedMatch(msgspec.Struct, frozen=True):
 
 
 Analyser: TypeAlias = Generator[ProbeMatch, ProbedMatch, Analysis]
-"""An analysis that puts matches to a bot. It raises `NoAnalysis` if it cannot be done."""
+"""An analysis that lets a bot play matches. It raises `NoAnalysis` if that is impossible."""
 
 
 class Analysing(msgspec.Struct, frozen=True, kw_only=True):
@@ -293,14 +293,14 @@ class Analysing(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Judgement(msgspec.Struct, frozen=True, gc=False, kw_only=True):
-    """What one decision cost its seat, from what it could know.
+    """What one decision cost its seat, judged from what the seat could know.
 
     Attributes:
-        cost: what the best answer would have brought more, on average, in `unit`; 0 if none would.
-        best: that answer.
+        cost: how much more the best answer would have brought on average, in `unit`; 0 if nothing.
+        best: the best answer.
         unit: such as `chips` or `% of the game`.
         error: the standard error of an estimated cost; None if it is exact.
-        is_level: whether it cannot be told from the best answer, and so is no mistake.
+        is_level: whether it is about as good as the best answer, and so no mistake.
         grade: 1 to 3 for `?!`, `?` and `??`; 0 for no mark.
     """
 
@@ -315,8 +315,7 @@ class Judgement(msgspec.Struct, frozen=True, gc=False, kw_only=True):
 class Judge(Protocol):
     """Judges a seat's decisions in one match; it hears what the seat heard, and can be copied.
 
-    Its judgements do not depend on which decisions it is asked about, or on the order of its
-    copies.
+    Judgements do not depend on which decisions it is asked about, or on the order of copies.
     """
 
     def heard(self, news: News) -> None:

@@ -76,9 +76,8 @@ def game_title(game: str) -> str:
 def other_rules(game: str, played_by: str | msgspec.UnsetType) -> str | None:
     """Why the rules here cannot check a match that a package played; None if they are the same.
 
-    Also None for two cases: an unknown game without a package, which is not a game at all, and one
-    of our own games, whose names are never given away; `mistaken_package` reports what is wrong
-    there.
+    Also None in two cases: an unknown game without a package is not a game at all, and for one of
+    our own games, whose names are never given away, `mistaken_package` reports what is wrong.
     """
     here = GAMES.get(game)
     if here is None:

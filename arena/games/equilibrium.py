@@ -110,8 +110,7 @@ class Equilibrium:
     def _plan(self) -> dict[_Sequence, float]:
         """The opponent's plan that minimizes what the seat can win at most.
 
-        The unknowns are the opponent's sequences, and the greatest value of each of the seat's
-        views.
+        The unknowns are the opponent's sequences, and the most that each view of the seat brings.
         """
         from scipy.optimize import linprog  # type: ignore[import-untyped]
         from scipy.sparse import csr_array  # type: ignore[import-untyped]
@@ -156,7 +155,6 @@ class Equilibrium:
 
 
 def _numbered(asked: dict[View, _Asked]) -> dict[_Sequence, int]:
-    """Number all sequences of a seat."""
     sequences: Sequence[_Sequence] = [
         None,
         *((view, number) for view, (_, answers) in asked.items() for number in range(len(answers))),

@@ -175,22 +175,19 @@ class Evaluator:
         """Follow the match."""
 
     def worths(self, question: Question[Any], answer: Any) -> Worths | None:
-        """The values of the answers to a question of this seat; None if they are unknown.
-
-        The given answer is among them if its value can be computed.
+        """The values of the answers to a question of this seat, the given one if it can be valued
+        among them; None if they are unknown.
         """
 
     def luck(self, event: TellSeat | AskSeat) -> Sequence[float] | None:
-        """By seat, the luck of an event: its gain minus the mean over all possible events in its
-        place.
+        """By seat, the luck of an event: its gain minus the mean gain of all possible events.
 
         None if the event is not chance. The luck of a round is the sum over its events.
         """
 
     def gains(self, news: News) -> Sequence[float] | None:
-        """By seat, the payoff of the round, or other stretch of luck, that this news ends.
-
-        None for news that ends none.
+        """By seat, the payoff of the round, or other stretch of luck, that this news ends; None for
+        news that ends none.
         """
 
     def cells(self, event: TellSeat | Answered) -> Iterable[tuple[Cell, float]]:
@@ -217,7 +214,7 @@ class Tally:
 
     def add(self, cell: Cell, done: float) -> None:
         self.asked[cell] += 1
-        self.done[cell] += done  # type: ignore[assignment]  # a sum of floats is a float
+        self.done[cell] += done  # type: ignore[assignment]  # a sum of floats is one
 
     def count(self, cell: Cell) -> tuple[int, int]:
         """How often the bot did something, and how often it could have done it."""

@@ -98,7 +98,6 @@ class Views:
         return self._known.setdefault((view, said), len(self._known) + 1)
 
     def after_message(self, view: View, message: News | Question[Any]) -> View:
-        """The view after one more message."""
         return self.after(view, seen(message))
 
 
@@ -171,7 +170,6 @@ class _Deck(Sequence[Item]):
         return self._card(self._places[at])
 
     def pop(self, at: int = -1) -> Item:
-        """Remove and return a card, as a list does."""
         return self._card(self._places.pop(at))
 
     def _card(self, place: int) -> Item:

@@ -93,8 +93,7 @@ def spelled(name: str, known: Iterable[str]) -> str:
 
 
 class Spellings:
-    """The names in use, with their first spellings; the owner in `ann/two` is spelled as on its
-    own.
+    """The names in use, with their first spellings; `ann/two` begins as its owner is spelled.
 
     An exact spelling always wins: old rosters may hold two names that look alike.
     """
@@ -105,7 +104,6 @@ class Spellings:
             self.add(name)
 
     def __contains__(self, name: str) -> bool:
-        """Whether a name that looks like this one is in use."""
         return alike(name) in self._uses
 
     def add(self, name: str) -> None:

@@ -120,8 +120,7 @@ class Purse(msgspec.Struct, frozen=True):
         stake: the setting for the number of chips at first.
         length: the setting for the most rounds of a match.
         least: the fewest chips with which a round can be played.
-        goal: the setting for the number of chips that ends a match, which bots are told; None if
-            there is none.
+        goal: the setting for the chips that end a match; bots are told it; None if there is none.
     """
 
     stake: str
@@ -280,7 +279,7 @@ class Game(msgspec.Struct, frozen=True, kw_only=True):
         deals: yields decks from the portable stream (J6), without end.
         stacked: yields decks that somebody gives; checks every card and raises `BadDeck`.
         decisions: estimates the decisions in a match, of all seats together.
-        rounds: returns settings for matches of at most so many rounds.
+        rounds: returns settings for matches of at most the given rounds.
         short: settings for a match that even a slow bot ends within seconds.
         for_people: settings for a match that takes a person some minutes.
         choices: which of these settings a person may choose.
@@ -293,8 +292,7 @@ class Game(msgspec.Struct, frozen=True, kw_only=True):
         points: the name of the points beside the scores, if there are any (G14).
         splits_by: the setting by which a match may be split into several, None if it may not (A9).
         meets_itself: whether each bot also plays against another instance of itself (A10).
-        in_competitions: returns the settings that differ in competitions (B14, G15, K3), given the
-            chosen ones.
+        in_competitions: returns the settings that differ in competitions (B14, G15, K3).
         stake: returns what an offence against the dealer loses (J3); None for games between bots.
         purse: the chips of a player against the dealer.
         measure: what a league ranks by; the mean score by default.

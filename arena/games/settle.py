@@ -54,7 +54,6 @@ class Mark(StrEnum):
     OPEN = "?"
 
     def turned(self) -> Mark:
-        """The same mark from the view of the other bot."""
         return {Mark.BETTER: Mark.WORSE, Mark.WORSE: Mark.BETTER}.get(self, self)
 
 
@@ -285,7 +284,6 @@ class LeagueRace(Race):
         self._blocks: list[Values] = []
 
     def add(self, block: Values) -> None:
-        """Add all values of the next block."""
         self._blocks.append(tuple(block))
         self._add_block(self._blocks[-1])
 

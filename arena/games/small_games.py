@@ -130,7 +130,6 @@ class SmallGameJudge:
         return copied
 
     def heard(self, news: News) -> None:
-        """Note what the seat was told."""
         if type(news) is self._units.unit.closes:
             payoffs = tuple(map(float, self._units.unit.payoffs(news)))
             self._ended.append((self._view, payoffs))
@@ -163,7 +162,6 @@ class SmallGameJudge:
         )
 
     def decided(self, question: Question[Any], answer: Any) -> None:
-        """Note what the seat has answered."""
         views = self._units.views
         self._view = views.after(
             views.after_message(self._view, question), number_of(answer, question)

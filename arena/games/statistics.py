@@ -120,8 +120,7 @@ def wilson(share: float, count: float, level: float = LEVEL) -> Interval:
     """Wilson's interval of a share that was found in `count` units, at least one.
 
     Its width is never 0: a bot that won all of three games may well lose the fourth. If one to
-    three units were won, or lost, that end is wider than Wilson's, which held in only 84 of 100
-    cases there.
+    three were won, or lost, that end is wider than Wilson's, which held in 84 of 100 cases there.
     """
     z = NormalDist().inv_cdf((1 + level) / 2)
     squared = z * z / count
@@ -171,8 +170,7 @@ def mean_of(parts: Iterable[MeanPart], level: float = LEVEL) -> Interval | None:
 
 
 def share_of(parts: Iterable[SharePart], level: float = LEVEL) -> Interval | None:
-    """The interval of a weighted mean of shares, each part with at least one unit; None without
-    parts.
+    """The interval of a weighted mean of shares with at least one unit each; None without parts.
 
     It is Wilson's, for the number of equal units that would have the same variance.
     """
@@ -221,8 +219,7 @@ def beta_refuses(share: float, won: float, count: float, alpha: float = 1 - LEVE
 def normal_sequence(
     mean: float, variance: float, count: float, alpha: float = 1 - LEVEL
 ) -> Interval | None:
-    """The interval of a mean of unbounded values, such as chips; None before the 20th or if all
-    equal.
+    """The interval of a mean of unbounded values, such as chips; None if fewer than 20, or equal.
 
     The mixture assumes a known variance. With the estimated variance the level is about 95 %.
     """
@@ -321,7 +318,6 @@ class Sample(msgspec.Struct, gc=False):
             self.merge(Sample(count, total, mean, spread))
 
     def merge(self, other: Sample) -> None:
-        """Add all values of another sample."""
         if not other.count:
             return
         count = self.count + other.count
@@ -374,7 +370,6 @@ class UnitCounter:
         self._squares: list[float] = [0] * seats
 
     def add(self, payoffs: Sequence[float]) -> None:
-        """Add the payoffs of one unit, by seat."""
         values = self._open
         for seat, payoff in enumerate(payoffs):
             values[seat] += payoff
@@ -452,7 +447,6 @@ def with_interval(value: str, interval: Interval | None, number: Callable[[float
 
 def clopper_pearson(count: int, of: int, level: float = LEVEL) -> tuple[float, float]:
     """The bounds of a share by Clopper and Pearson, which are never too narrow.
-
     They are 0 and 1 if `of` is 0. Needs the extra `analysis`.
     """
     from scipy.special import betaincinv  # type: ignore[import-untyped]

@@ -68,11 +68,9 @@ class Captioner:
         return {"text": self.answered(seat, question, question.check(event["value"]))}
 
     def asked(self, seat: int, question: Question[Any]) -> str:
-        """The question that a seat is asked, in words."""
         return self._vocabulary.asked_words(question).asked(self._names[seat], question)
 
     def answered(self, seat: int, question: Question[Any], value: object) -> str:
-        """The answer of a seat, in words."""
         words = self._vocabulary.asked_words(question)
         return f"{self._names[seat]} {words.answered(question, value)}"
 

@@ -130,7 +130,6 @@ class _Narrator:
             yield from _index(played, self.names)
 
     def lines(self) -> Iterator[tuple[int, str]]:
-        """All lines, each with the number of its round."""
         waiting: AskSeat | None = None
         for event in self._events():
             if type(event) is TellSeat:

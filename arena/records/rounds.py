@@ -82,7 +82,6 @@ class RoundPlayback:
         return rounds
 
     def add(self, events: Iterable[Event]) -> None:
-        """Add events of the playback."""
         for event in events:
             kind = type(event.news) if type(event) is TellSeat else None
             is_over = type(event) is MatchOver

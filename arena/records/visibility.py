@@ -80,8 +80,7 @@ def sees_luck(is_over: bool, viewer: Viewer) -> bool:
 
 
 def is_open_to(viewer: Viewer, bot: str, is_over: bool) -> bool:
-    """Whether a viewer may see a bot's private results (J8): owner and instructor now, all at the
-    end.
+    """Whether a viewer may see a bot's private results (J8); at the end everybody may.
 
     These are the evidence of its offences, its mistakes and the analysis of its play. Mistakes and
     analysis are computed from what its seat knew, so they reveal nothing to its owner, on a ladder,

@@ -328,9 +328,8 @@ class BotSession(BotTime):
     ) -> ConnectionLoss:
         """Stop the clocks of its seats, as its connection is lost or the peer is silent.
 
-        `lag_s` is the arena's total lag by now; `by_arena` says that a stall of the arena caused
-        the loss. A known loss keeps its beginning; if the connection was silent and is closed now,
-        it becomes lost.
+        `lag_s` is the arena's total lag by now; `by_arena` says that a stall of the arena is the
+        cause. A known loss keeps its beginning; a silent connection that is closed now is lost.
         """
         match = next((chair.table.id for chair in self.chairs.values()), "")
         loss = self.loss = self.loss or ConnectionLoss(since, lag_s, by_arena, by_ping, match)

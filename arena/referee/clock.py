@@ -30,7 +30,7 @@ __all__ = [
 _STALL_S = 1.0  # a loop this late has stalled; a busy one is late by some milliseconds
 _CATCHING_UP_S = 0.1  # this late after a stall, the loop still reads what waited
 _MOST_STALLS = 1024  # remembered stalls: for a loop that is always late, those of 100 s
-_AFTER_STALL_S = 5.0  # so late a close may still be due to a stall, as clients check now and then
+_AFTER_STALL_S = 5.0  # a close this late may be due to a stall: clients check now and then
 
 _PINGS = 3  # the fewest for a floor: a single one may have been lucky
 _MOST_CREDIT_MS = 150.0  # so a bot that delays its pongs on purpose gains no more
@@ -96,8 +96,7 @@ class CoreWait:
     """How long a launched bot had no core from `now` on; this is never charged to it.
 
     `waited_ms` is the wait of all its threads together, as it was at `now` or before. Between two
-    looks it counts at most the time that passed. So many waiting threads earn nothing for a later
-    sleep.
+    looks it counts at most the time that passed: many waiting threads do not pay for a later sleep.
     """
 
     __slots__ = ("_looked_at", "total_ms", "waited_ms")
@@ -178,7 +177,6 @@ class Lag:
         self._due = now + TICK_S + _SLACK_S
 
     def total_s(self, now: float) -> float:
-        """All lateness up to now, in seconds; never decreases."""
         return self._total_s + max(0.0, now - self._due)
 
     def stalled_s(self, since: float, now: float) -> float:

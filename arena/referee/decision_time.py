@@ -81,7 +81,6 @@ class ConnectionLoss:
         return max(0.0, silent_s), max(0.0, lost_s)
 
     def end(self) -> None:
-        """End the loss, and its deadline."""
         if self.timer is not None:
             self.timer.cancel()
 
@@ -153,8 +152,7 @@ class SeatTime:
         self.clock = SeatClock(limits)
 
     def clock_time(self, now: float) -> float:
-        """The time on this seat's clock: `now`, unless the clock stands because the connection is
-        lost.
+        """The time on this seat's clock: `now`, unless a lost connection has stopped the clock.
 
         For a bot on a host, it is when the host has read it last. It stands until the host has
         handed the question over.
@@ -296,9 +294,8 @@ class SeatTime:
     def _look_at_process(self, now: float) -> tuple[bool, float]:
         """Whether the wait for a core is known, and how many ms the bot waited since its question.
 
-        Nothing was read when the question came, as most decisions are quick. So everything between
-        the last figures before it and the first look counts, but for at most the time until that
-        look.
+        Nothing was read when the question came, as most decisions are quick. So the wait since the
+        last figures before it counts, but for at most the time from the question to this look.
         """
         player, began = self.player, self._began
         read_ms = None if player.process is None else player.process.waited_ms()

@@ -180,7 +180,6 @@ class Losses:
         return away is None or (len(away) > 0 and self_away_s is not None and not is_away)
 
     def _ask(self, chair: MatchSeat, now: float, *, is_late: bool = True) -> None:
-        """Ping all seats of a match."""
         chair.inquiry = Inquiry(now, self._referee.lag.total_s(now), is_late)
         for asked in chair.table.chairs:
             asked.player.look(now, at_once=True)

@@ -208,8 +208,7 @@ class Referee:
         finding: Finding,
         tables: Mapping[LiveMatch, Sequence[MatchSeat]] | None = None,
     ) -> None:
-        """End matches of a player that left, crashed or sent garbage: all, or only those in
-        `tables`.
+        """End matches of a player that left, crashed or sent garbage: all, or those in `tables`.
 
         `tables` names for each match the seats that are out with the player.
         """

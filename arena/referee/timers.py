@@ -63,7 +63,7 @@ class Timers:
         self._lag_s = lag_s
 
     def after(self, delay_s: float, call: Callable[[], None]) -> Timer:
-        """Make a call after so many seconds, not counting stalls of the arena."""
+        """Make a call after a delay, not counting stalls of the arena."""
         return Timer(self._loop, self._lag_s, delay_s, call)
 
 

@@ -382,7 +382,6 @@ class SpotCounts:
         self._halves: list[tuple[list[Count], list[Count]]] = []
 
     def add(self, title: str, decisions: Sequence[SeatDecision]) -> None:
-        """Count the answers of a match."""
         halves = [(0, 0)] * len(SPOTS), [(0, 0)] * len(SPOTS)
         for number, decision in enumerate(decisions):
             spot = spot_of(decision.question)
@@ -411,8 +410,7 @@ class SpotCounts:
     def adapts(self) -> str:
         """A sentence that says how the bot adapts; empty if no sign of it was found.
 
-        Two tests are made per spot, so the p-value is multiplied by the number of tests
-        (Bonferroni).
+        With two tests per spot, the p-value is multiplied by their number (Bonferroni).
         """
         by_match = self.by_match
         by_half = [_summed(half[late] for half in self._halves) for late in (0, 1)]

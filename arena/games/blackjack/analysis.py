@@ -75,7 +75,7 @@ Path: TypeAlias = tuple[int, ...]
 Answers: TypeAlias = Mapping[Place, Sequence["HandAnswer"]]
 _Asking: TypeAlias = Generator[ProbeMatch, ProbedMatch, None]
 
-_AGAIN = 3  # hands of at most so many cards are asked a second time
+_AGAIN = 3  # hands of at most this many cards are asked a second time
 _RICHER = 100  # the factor for the bankroll in the second asking
 _RICHEST = 1_000_000_000
 _LEAST_HANDS = 1000  # per made-up match, so that a bot's process plays few matches
@@ -303,7 +303,6 @@ def _charts(cell: Callable[[ChartPlace], ChartCell]) -> tuple[Chart, ...]:
 
 
 def _counted(hands: Hands, answers: Answers) -> Tally:
-    """Count the answers by cell of the chart."""
     tally = Tally()
     for (upcard, hand), of in answers.items():
         for each in of:
@@ -458,8 +457,7 @@ def found_adapting(fresh: FreshDeck, answers: Answers) -> str:
     """Say what a bot's hits depend on besides the hand; empty if it only mixes.
 
     For every cell and condition, hits with the condition are compared with hits without, hand by
-    hand. If the condition does not matter, the split is random. The test is corrected for the
-    number of tests (Bonferroni).
+    hand. If the condition does not matter, the split is random (with Bonferroni's correction).
     """
     cells: dict[ChartPlace, list[Sequence[HandAnswer]]] = {}
     for (upcard, hand), of in answers.items():
@@ -536,12 +534,10 @@ class FreshHands:
 
     @property
     def asked(self) -> int:
-        """How many questions were answered."""
         return self.bets.total() + sum(map(len, self.answers.values()))
 
     @property
     def is_done(self) -> bool:
-        """Whether everything was asked."""
         if self._is_exploring:
             while self._todo and self._place(self._todo[-1]) in self.answers:
                 self._todo.pop()
@@ -649,7 +645,6 @@ class WholeMatches:
 
     @property
     def asked(self) -> int:
-        """How many questions were answered."""
         return len(self.bets) + len(self.answers)
 
     def surprises(self, answers: Mapping[Place, Sequence[HandAnswer]]) -> int:
@@ -657,7 +652,6 @@ class WholeMatches:
         return sum(hits != answers[at][0].hits for at, hits in self.answers if at in answers)
 
     def rules(self, settings: BlackjackSettings, deals: Iterator[Any], board: Scoreboard) -> Rules:
-        """Play one match."""
         meter = ChanceMeter(BlackjackEvaluator(settings))
         for step in (rules := match(settings, deals, board)):
             while type(step) is AskSeat:

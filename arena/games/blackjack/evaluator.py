@@ -148,13 +148,12 @@ class BlackjackEvaluator(Evaluator):
         self._begin(0)
 
     def _begin(self, bet: int) -> None:
-        """Begin a hand."""
         self._bet = bet
         self._natural = payoff("natural", bet) / bet if bet else 0.0
         self._player: list[int] = []
         self._dealer: list[int] = []
-        self._judged: tuple[str, ...] = ()  # the cards with which it was judged first
-        self._worths: dict[tuple[int, ...], tuple[float, float]] = {}  # by those that came since
+        self._judged: tuple[str, ...] = ()  # the hand at its first judgement
+        self._worths: dict[tuple[int, ...], tuple[float, float]] = {}  # by the cards drawn since
 
     def prepare(self) -> None:
         need_analysis()
@@ -228,7 +227,6 @@ class BlackjackEvaluator(Evaluator):
     @staticmethod
     def charts(tally: Tally) -> tuple[Chart, ...]:
         """The charts of hard and soft hands; a cell that was not seen counts as played best.
-
         Without numpy and scipy the cells have no costs.
         """
         if not has_analysis():

@@ -79,7 +79,7 @@ class Deck:
         if type(n) is not int or not 0 <= n <= len(NEW_DECK):
             raise BadDeck(f"expected a cut from 0 to {len(NEW_DECK)}, got {n!r}")
         cards = self._cards
-        both = min(n, len(cards) - n)  # so many of each alternate; the longer part's rest follows
+        both = min(n, len(cards) - n)  # this many of each alternate; the longer part's rest follows
         left, right = cards[:n], cards[n : n + both]
         cards[0 : 2 * both : 2], cards[1 : 2 * both : 2] = right, left[:both]
         if n > both:

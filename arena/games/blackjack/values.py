@@ -76,9 +76,8 @@ def _total(points: int, has_ace: bool) -> int:
 class Hands:
     """All hands that can be reached from a hand by hits, with that hand first, by number of cards.
 
-    `added` has the cards that were drawn to reach each hand, and `index` finds a hand by these
-    cards. `after` has the number of the hand after each further card; a bust has the number after
-    the last.
+    `added` has the cards drawn to reach each hand, and `index` finds a hand by these cards. `after`
+    has the number of the hand after each further card; a bust has the number after the last.
     """
 
     def __init__(self, points: int, has_ace: bool) -> None:
@@ -287,7 +286,6 @@ class FreshDeck:
         return float((self._upcards[:, 0] * hit[:, 0]).sum())
 
     def reached(self, shares: Floats) -> Floats:
-        """The probability of each hand."""
         reach = np.zeros((len(shares), shares.shape[1] + 1))
         reach[:, 0] = self._upcards[:, 0]
         for level in self.hands.levels:

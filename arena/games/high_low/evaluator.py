@@ -308,7 +308,7 @@ class HighLowEvaluator(Evaluator):
 
 
 def _points(last_bid: Any, stayers: int, halves: float) -> float:
-    """The points for staying with so many halves of the pot (H7 to H9), or for quitting (H8)."""
+    """The points for staying and winning `halves` of the pot (H7 to H9), or for quitting (H8)."""
     if last_bid == "quit":
         return -QUIT
     half = (QUIT * (SEATS - stayers) + last_bid * stayers) / 2
@@ -318,8 +318,7 @@ def _points(last_bid: Any, stayers: int, halves: float) -> float:
 def _chance(unseen: int, fitting: int, hidden: int, fits: bool) -> float:
     """The probability that a card is the highest, or lowest, of those who stay.
 
-    `fits` says that it is among the known cards. All `hidden` cards must be among the `fitting`, of
-    the `unseen`.
+    `fits` says that it is so among the known cards; all `hidden` ones must be among the `fitting`.
     """
     return comb(fitting, hidden) / comb(unseen, hidden) if fits else 0.0
 
@@ -339,7 +338,6 @@ class _Fit:
         return (weights[0] * tables[0] + weights[1] * tables[1]) / (one * two - both * both)
 
     def learn(self, tables: Sequence[float], gain: float) -> None:
-        """Add a finished round."""
         for place, table in enumerate(tables):
             self._squares[place] += table * table
             self._with_gains[place] += table * gain
@@ -375,5 +373,5 @@ def _play(cards: Sequence[Card], dealer_card: Card, starter: int, bidder: _Bidde
 
 
 def extremity(card: Card) -> int:
-    """A card's distance from the middle of the order: odd, from 1 to 51 at the two ends."""
+    """A card's distance from the middle of the order: an odd number, 1 to 51 at either end."""
     return abs(2 * strength(card) - 51)

@@ -52,7 +52,7 @@ def match(settings: HighLowSettings, decks: Iterator[Deck], board: Scoreboard) -
 
 
 def is_over(settings: HighLowSettings, shuffles: int, scores: Sequence[int]) -> bool:
-    """Whether the match ends after so many shuffles with these scores (H11, H12)."""
+    """Whether the match ends after this number of shuffles with these scores (H11, H12)."""
     _, second, third, _ = sorted(scores, reverse=True)
     if shuffles < settings.max_shuffles:
         return second - third >= settings.gap

@@ -249,11 +249,9 @@ class Asking:
         self.plays: dict[Hand, bool] = {}
 
     def match(self) -> ProbeMatch:
-        """The match to play against the bot."""
         return ProbeMatch(settings=self._settings, decks=self.decks, rules=self._rules)
 
     def note(self, probed: ProbedMatch) -> None:
-        """Note the answers of the whole match."""
         self._named: Sequence[int] = probed.answers[::2]
         self._played = [answer == "play" for answer in probed.answers[1::2]]
         self.plays = dict(zip(self._hands, self._played, strict=True))
@@ -308,8 +306,7 @@ def dependence(first: Asking, second: Asking) -> str:
     """A sentence that says what the answers depend on besides the hand; empty if nothing is found.
 
     A bot that plays a hand at random, and answers it differently in two askings, is equally likely
-    to have played it in either. So a sign test needs no assumption about how often it plays the
-    hand.
+    to have played it in either. So a sign test need not assume how often it plays the hand.
     """
     hands = differing(first, second)
     if not hands:

@@ -75,7 +75,7 @@ class GoalChain:
         return _padded(self._solver.solve(self._wins))
 
     def within(self, rounds: int) -> Floats:
-        """The same probabilities within at most so many rounds."""
+        """The same probabilities within a number of rounds."""
         values = np.zeros(len(self._wins))
         for _ in range(rounds):
             values = self._wins + self._moves @ values
@@ -194,7 +194,6 @@ class BestForGoal:
         return pairs[(values >= best * (1 - near)) | (cash < _POOR)]
 
     def _best(self, pairs: Integers, values: Floats) -> Floats:
-        """The greatest value at each cash."""
         best = np.zeros(self.goal)
         np.maximum.at(best, self._cash[pairs], values)
         return best
