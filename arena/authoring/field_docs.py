@@ -99,7 +99,7 @@ def _columns(cls: Kind) -> Iterator[str]:
 
 
 def _camel(kind: str) -> str:
-    """Camel case: `handOver` of `hand_over`, `HandOver` of `_hand_over`; `pass_` if reserved."""
+    """Turn `hand_over` into `handOver`, `_hand_over` into `HandOver`, and `pass` into `pass_`."""
     camel = re.sub(r"_(\w)", lambda after: after[1].upper(), kind)
     return f"{camel}_" if camel in _RESERVED else camel
 
