@@ -1,8 +1,7 @@
-"""Analyses that people ask for at the page: who waits, what is known, and for how long it stands.
+"""Queues the analyses that people request on the page, and caches the results.
 
-One task is done at a time, as idle work. People take turns, and each may have a few waiting; who
-asks for what another has asked for shares it. Results are cached in memory: none has to survive the
-arena.
+One task is done at a time, as idle work. People take turns, and each may have a few tasks waiting;
+equal requests share one task. Results are cached in memory only: none needs to survive the arena.
 """
 
 from __future__ import annotations
@@ -26,13 +25,13 @@ from arena.web.sized_cache import SizedCache
 __all__ = ["Analyses"]
 
 _MOST_WAITING = 200
-_MOST_PUBLIC = 100  # then people without a login wait outside: many addresses are one person
-_MOST_OF_ONE = 3  # that wait, of one person, or of all without a login at one address
+_MOST_PUBLIC = 100  # for people without a login, as one person may have many addresses
+_MOST_OF_ONE = 3  # waiting tasks of one person, or of all without a login at one address
 _CACHED_BYTES = 16 << 20  # most are a few kilobytes, compressed
-_LEAST_BYTES = _CACHED_BYTES // 2_000  # as which small ones count
-_FRESH_S = 60.0  # how long the strength of a bot stands at least, whatever it plays
-_REST = 9.0  # times what it took: how long it stands
-_AGAIN_S = 10.0  # how long a failure is told that asking again may mend
+_LEAST_BYTES = _CACHED_BYTES // 2_000  # smaller results count as this many
+_FRESH_S = 60.0  # a bot's strength stays valid at least this long, even after new matches
+_REST = 9.0  # or this many times as long as the analysis took
+_AGAIN_S = 10.0  # a failure that may be temporary is repeated this long without a retry
 
 _DIED = "the process that analyses has ended at this; ask again, and it is tried once more"
 _DIED_AGAIN = "the process that analyses has ended at this twice, and does not try it again"
@@ -42,13 +41,13 @@ _YOURS = f"{_MOST_OF_ONE} of your analyses wait already; ask again when one of t
 _BUSY = "too many analyses wait; ask again in some minutes"
 _PAUSED = "waits while bots play that the arena has launched"
 
-_Subject: TypeAlias = AnalysisTask  # one whose `last` and `matches` are 0
+_Subject: TypeAlias = AnalysisTask  # with `last` and `matches` set to 0
 
 
 class _Outcome(msgspec.Struct, frozen=True):
-    """What came of a task; it stands for that task if `is_final`, and for its subject `until`.
+    """The result of a task; valid for that task if `is_final`, and for its subject until `until`.
 
-    The process has died of it `deaths` times.
+    `deaths` is how often the process died during the task.
     """
 
     task: AnalysisTask
@@ -59,9 +58,9 @@ class _Outcome(msgspec.Struct, frozen=True):
 
 
 class Analyses:
-    """Has `process` analyse what people ask for, and says how far it is.
+    """Lets `process` do the analyses that people request, and reports their progress.
 
-    `reader` says what a viewer may ask for.
+    `reader` decides what a viewer may request.
     """
 
     def __init__(self, process: SideProcess, reader: DocumentReader) -> None:
@@ -73,7 +72,7 @@ class Analyses:
         )
 
     async def ask(self, address: str, question: SideQuestion) -> PageAnswer:
-        """The state of an analysis, which is queued if it is new; nothing is raised."""
+        """Return the state of an analysis, after queueing it if it is new. Never raises."""
         packs, question = question.packs, msgspec.structs.replace(question, packs=False)
         answer = await self._reader.ask(address, question)
         if answer.status != 200:
@@ -106,14 +105,14 @@ class Analyses:
         job.asked_at = self._clock()
         return _answer(self._status(task, job, user))
 
-    # --- within ---
+    # --- internal ---
 
     def _waiting(self) -> list[SideJob]:
-        """The analyses in the queue, the next one first."""
+        """Return the analyses in the queue, the next one first."""
         return [job for job in self._process.waiting if job.question.task is not None]
 
     def _status(self, task: AnalysisTask, job: SideJob, user: str) -> AnalysisStatus:
-        """How far a task is, as `user` is told."""
+        """Return the progress of a task, in the form that `user` may see."""
         text = _PAUSED if self._process.is_paused else ""
         waiting = self._waiting()
         if job in waiting:
@@ -127,7 +126,7 @@ class Analyses:
     def _ended(
         self, task: AnalysisTask, job: SideJob, answer: asyncio.Future[PageAnswer | Failure]
     ) -> None:
-        """Keep the result of a task, unless nobody waited for it any more."""
+        """Cache the result of a task, unless the job was dropped."""
         if answer.cancelled():
             return
         now, found = self._clock(), answer.result()
@@ -139,7 +138,7 @@ class Analyses:
         self._outcomes.put(task.subject, outcome)
 
     def _failed(self, task: AnalysisTask, failure: Failure) -> _Outcome:
-        """The result of a task at which the process died, or for which it did not start."""
+        """Make the outcome of a task that failed, such as by the death of the process."""
         before = self._outcomes.get(task.subject)
         deaths = (before.deaths if before else 0) + (failure is Failure.DIED)
         texts = {Failure.DIED: _DIED if deaths == 1 else _DIED_AGAIN, Failure.NOT_THERE: _NOT_THERE}
@@ -150,7 +149,7 @@ class Analyses:
 
 
 def _shown(user: str, to: str) -> str:
-    """Whose an analysis is, as another user is told; only instructors are told names."""
+    """Name the user of an analysis for another user; only instructors see names."""
     kind, _, name = user.partition(" ")
     if user == to:
         return "yours"

@@ -1,9 +1,8 @@
-"""Analyses: what a seat did wrong in a match, and how a bot has played; who may see them, and what.
+"""Analyses: a seat's mistakes in a match, and how a bot has played; and who may see them.
 
-Both are made from what the seats knew alone (`arena/records/seat_document.py`), so they can tell a
-bot's owner no card that J8 keeps from them. They are the owner's at once, and everybody's when the
-competition is over. A ladder has no end: there everybody sees what comes of matches that everybody
-may see.
+Both are made only from what the seats knew (`arena/records/seat_document.py`), so they reveal no
+card to a bot's owner that J8 hides. The owner may see them at once, everybody when the competition
+is over. A ladder has no end: there everybody sees the analysis of matches that everybody may see.
 """
 
 from __future__ import annotations
@@ -41,16 +40,16 @@ __all__ = [
     "strength_task",
 ]
 
-MOST_ANSWERS = 300_000  # of a match that is judged for a page
+MOST_ANSWERS = 300_000  # in a match to be judged
 MOST_SLOW_ANSWERS = 6_000  # where judging is slow: some minutes, while all others wait
-MOST_MATCHES = 200  # of a bot, the latest, from which its strength is made
-MOST_DECISIONS = 50_000  # in these, about 100 MB; the match that passes this is the last one
+MOST_MATCHES = 200  # a bot's latest matches, from which its strength is computed
+MOST_DECISIONS = 50_000  # in these, about 100 MB; no match is added after that
 
 OnProgress = Callable[[int, int], None]
 
 
 def mistakes_task(match: RequestedMatch, seat: int, viewer: Viewer) -> AnalysisTask:
-    """What a seat, from 1, did wrong; raises `Refusal` without that seat, or if it is hidden."""
+    """Make the task to list the mistakes of a seat (from 1); `Refusal` if missing or hidden."""
     row = match.row
     if seat > len(row.players):
         raise Refusal(404, f"match {row.id} has {len(row.players)} seats, got {seat}")
@@ -67,9 +66,10 @@ def mistakes_task(match: RequestedMatch, seat: int, viewer: Viewer) -> AnalysisT
 
 
 def strength_task(cached: CachedCompetition, bot: str, viewer: Viewer, now: float) -> AnalysisTask:
-    """How a bot has played, at a time in Unix seconds; raises `Refusal` without it, or if hidden.
+    """Make the task to analyse a bot; `now` is in Unix seconds. Raises `Refusal` if it is hidden.
 
-    On a ladder others see its matches of a day ago.
+    Also raises it if the bot is not in the competition. On a ladder, all but the owner see the
+    analysis of matches that are at least a day old.
     """
     plan = cached.results.plan
     is_own = is_open_to(viewer, bot, cached.is_over)
@@ -100,7 +100,7 @@ def strength_task(cached: CachedCompetition, bot: str, viewer: Viewer, now: floa
 
 
 def mistakes(record: Record, match: str, seat: int, on_progress: OnProgress) -> MistakesPage:
-    """What the decisions of a seat, from 1, cost; raises `NoAnalysis` if that cannot be said."""
+    """Compute what the mistakes of a seat (from 1) cost; `NoAnalysis` if they cannot be judged."""
     game = game_named(record.game, record.package)
     is_slow = game.judging is not None and game.judging.is_slow
     most = MOST_SLOW_ANSWERS if is_slow else MOST_ANSWERS
@@ -120,7 +120,7 @@ def mistakes(record: Record, match: str, seat: int, on_progress: OnProgress) -> 
 
 
 def strength(reader: StoreReader, task: AnalysisTask, on_progress: OnProgress) -> StrengthPage:
-    """How a bot has played in a competition; raises `NoAnalysis` if nothing counts any more."""
+    """Analyse how a bot has played; raises `NoAnalysis` if none of its matches counts any more."""
     plan = reader.competition(task.id).plan
     game = game_named(plan.game, plan.package)
     matches, used = _seat_matches(reader, task, on_progress)
@@ -164,7 +164,7 @@ def _mark(game: Game, decision: JudgedDecision) -> DecisionMark:
 def _seat_matches(
     reader: StoreReader, task: AnalysisTask, on_progress: OnProgress
 ) -> tuple[list[SeatMatch], int]:
-    """The bot's latest matches as it saw them, the oldest first, and how many these are."""
+    """Read the bot's latest matches as it saw them, the oldest first, and count them."""
     game = reader.competition(task.id).plan.game
     rows = reader.latest(task.id, MOST_MATCHES, bots=(task.bot,), before=task.last + 1)
     counting = [row for row in rows if row.counts]
@@ -174,7 +174,7 @@ def _seat_matches(
         if decisions >= MOST_DECISIONS:
             break
         record = reader.record(row.id)
-        if (count := len(record.answers)) > MOST_ANSWERS:  # to be in memory at once
+        if (count := len(record.answers)) > MOST_ANSWERS:  # too many to hold in memory at once
             how = f"use `arena analyse {game} BOT --from {task.id}`"
             raise NoAnalysis(f"match {row.id} has {count:,} answers: {how}")
         for seat, name in enumerate(row.players):
@@ -187,7 +187,7 @@ def _seat_matches(
 
 
 def _watched(game: Game, matches: Sequence[SeatMatch]) -> tuple[Analysis | None, str]:
-    """What the game says of these matches; or None, and why nothing."""
+    """Analyse matches by the game's methods; return None and the reason if that fails."""
     analysing = game.analysing
     if analysing is None or analysing.watch is None:
         return None, f"how good a bot is in {game.vocabulary.title} cannot be told from its matches"
@@ -201,7 +201,7 @@ def _watched(game: Game, matches: Sequence[SeatMatch]) -> tuple[Analysis | None,
 
 
 def _game(name: str) -> tuple[Game | None, str]:
-    """The game of that name, or why it is not there."""
+    """Return the game of that name, or None and why it is not available."""
     try:
         return game_named(name), ""
     except (NotInstalled, UnknownGame) as error:

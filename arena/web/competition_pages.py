@@ -1,14 +1,14 @@
 """The documents of competitions: the list, the overview, the cross table, pairings, bots, matches.
 
 While a competition goes on, only a bot's owner and the instructor may read why it is out (J8), as
-the text may tell cards. All results are public.
+the text may reveal cards. All results are public.
 
 The records of matches say how long each decision took, but only the rules know whose it was. So
 matches are replayed for the histogram of a bot, each once, until there are enough answers.
 
-A document is cached until there are new results, and for nine times as long as it took to make. So
-making the same document again and again takes at most a tenth of the reader's time, however many
-people look on and however fast matches are played.
+A document is cached until there are new results, and for at least nine times as long as it took to
+make. So remaking it takes at most a tenth of the reader's time, however many people watch and
+however fast matches are played.
 """
 
 from __future__ import annotations
@@ -62,18 +62,18 @@ __all__ = [
     "ruling",
 ]
 
-MOST_MATCHES = 200  # of one answer
-_BAND_MATCHES, _BAND_POINTS = 2_000, 100  # of two bots: a band of a screen's width needs no more
-MOST_ANSWERS = 30_000  # of a histogram
-_POINTS = 500  # of a curve: more than a screen shows
+MOST_MATCHES = 200  # in one answer
+_BAND_MATCHES, _BAND_POINTS = 2_000, 100  # of a pairing's band; a screen shows no more
+MOST_ANSWERS = 30_000  # in a histogram
+_POINTS = 500  # of a curve; more than a screen shows
 _EDGES = (0, 1, 2, 5, 10, 20, 50, 100, 200, 500, 1_000, 2_000, 5_000, 10_000, 60_000)
 _TIMES = 2_000_000  # answers whose times are cached
 _DIGITS = 6  # of a mean in a cross table, which may have 40,000 cells
-_DOCUMENTS = 256  # of one competition that are cached
-_REST = 9.0  # times what making a document took: how long it is cached in any case
+_DOCUMENTS = 256  # cached per competition
+_REST = 9.0  # a document is cached at least this many times as long as it took to make
 _CURVES = 64  # bots whose curves are cached
-LUCK_S = 600.0  # between two looks at whose luck may be seen by now
-_LOOK_S = 0.2  # between two looks at the database, for a class that asks all at once
+LUCK_S = 600.0  # between two updates of whose luck may be seen
+_LOOK_S = 0.2  # between two reads of the database, as a whole class may ask at once
 
 Made = TypeVar("Made")
 
@@ -81,7 +81,7 @@ Made = TypeVar("Made")
 class CachedCompetition:
     """A competition, and a cache of its documents; `clock` is monotonic, in seconds.
 
-    Raises UsageError if there is no such competition. It and `update` raise StoreFailed if the
+    Raises UsageError if there is no such competition, and StoreFailed, as does `update`, if the
     database cannot be read.
     """
 
@@ -101,11 +101,11 @@ class CachedCompetition:
 
     @property
     def is_over(self) -> bool:
-        """Whether everybody may see everything (J8)."""
+        """Whether the competition is over, so that everybody may see everything (J8)."""
         return self.results.is_over
 
     def update(self) -> None:
-        """Read new results, unless that was done less than 0.2 s ago."""
+        """Read new results, unless they were read less than 0.2 s ago."""
         if self._clock() < self._due:
             return
         sums_revision = self.reader.sums_revision()
@@ -115,7 +115,7 @@ class CachedCompetition:
         self._due = self._clock() + _LOOK_S
 
     def cached(self, key: Hashable, make: Callable[[], Made]) -> Made:
-        """The cached value of a key; `make` makes a new one if it is too old or missing."""
+        """Return the cached value of a key; `make` makes a new one if it is outdated or missing."""
         began = self._clock()
         cached = self._cache.get(key)
         if cached is None or (cached.version != self._version and cached.until <= began):
@@ -135,15 +135,15 @@ class CachedCompetition:
         return self.cached("cross table", lambda: self.results.book.cross_table)
 
     def luck(self, until: float | None = None) -> LuckTable:
-        """What the bots won without luck; with `until`, in matches that were over by then."""
-        # What is due by then becomes more without anything new.
+        """Return what the bots won without luck, with `until` in matches that were over by then."""
+        # With time more matches count, even without new results.
         key = "luck", until and until // LUCK_S
         return self.cached(key, lambda: LuckTable(self.results.luck(until), self.results.unranked))
 
     def own_luck(self, owner: str) -> dict[str, LuckLine]:
-        """What an owner's bots won without luck in whole twenties of their matches.
+        """Return what an owner's bots won without luck in whole blocks of 20 of their matches.
 
-        Two looks never tell the luck of a single match.
+        Comparing two answers never reveals the luck of a single match.
         """
 
         def lines() -> dict[str, LuckLine]:
@@ -160,7 +160,7 @@ class CachedCompetition:
         return self.cached(("own luck", owner), lines)
 
     def curve(self, bot: str) -> tuple[tuple[float, int], ...]:
-        """(when, score up to then) after each match of a bot that counts; reads only new ones."""
+        """Return (time, total score) after each counting match of a bot; reads only new matches."""
         revision = self.results.competition.revision
         curve = self._curves.get(bot)
         if curve is None or curve.revision != revision:
@@ -174,7 +174,7 @@ class CachedCompetition:
 
 
 class _Cached(NamedTuple):
-    """A value, the version of the results that it shows, and how long it is good in any case."""
+    """A value, the version of the results that it shows, and until when it is valid anyway."""
 
     value: Any
     version: int
@@ -191,33 +191,33 @@ class _Curve(msgspec.Struct):
 
 
 class Stopwatch:
-    """Says how long the answers of a match took; caches the matches used last."""
+    """Reads how long the answers of a match took; caches the matches used last."""
 
     def __init__(self) -> None:
         self._cache: SizedCache[str, tuple[array[int], ...]]
         self._cache = SizedCache(_TIMES, lambda times: sum(map(len, times)))
 
     def times_of(self, reader: StoreReader, match: str) -> tuple[array[int], ...]:
-        """In ms, by seat and in order; empty without a clock, or if the record is damaged."""
+        """Return times in ms, by seat and in order; empty without a clock or if damaged."""
         times = self._cache.get(match)
         if times is None:
             try:
                 times = _times(reader.record(match))
-            except (ArenaError, ValueError):  # `arena verify` says what is wrong
+            except (ArenaError, ValueError):  # damaged; `arena verify` reports it
                 times = ()
             self._cache.put(match, times)
         return times
 
 
 def competitions(reader: StoreReader) -> documents.Competitions:
-    """All competitions, the newest first."""
+    """List all competitions, the newest first."""
     played = reader.counts()
     lines = [_line(reader, row, played.get(row.id, 0)) for row in reader.competitions()]
     return documents.Competitions(tuple(reversed(lines)))
 
 
 def overview(cached: CachedCompetition, viewer: Viewer, now: float) -> documents.Overview:
-    """Everything about a competition except its matches and its cross table; `now` in Unix s."""
+    """Describe a competition without its matches and cross table; `now` is in Unix seconds."""
     results = cached.results
     plan, progress = results.plan, results.progress
     instructs = viewer.kind is ViewerKind.INSTRUCTOR
@@ -263,7 +263,7 @@ def overview(cached: CachedCompetition, viewer: Viewer, now: float) -> documents
 
 
 def cross_table(cached: CachedCompetition) -> documents.CrossTablePage:
-    """The cross table of a round robin in the order of its standings; else raises `Refusal`."""
+    """Make a round robin's cross table, in the order of the standings; `Refusal` for others."""
     if cached.results.plan.form is not Form.ROUND_ROBIN:
         form = cached.results.plan.form.value.replace("_", " ")
         raise Refusal(404, f"expected a round robin, {cached.id} is a {form}")
@@ -277,7 +277,7 @@ def cross_table(cached: CachedCompetition) -> documents.CrossTablePage:
 
 
 def pairing(cached: CachedCompetition, a: str, b: str, viewer: Viewer) -> documents.PairingPage:
-    """What `a` played against `b`, which may be itself; raises `Refusal` if they never met."""
+    """Describe how `a` played against `b` (or itself); raises `Refusal` if they never met."""
     played = cached.reader.latest(cached.id, MOST_MATCHES + 1, bots=(a, b))
     if not played:
         raise Refusal(404, f"expected two bots that have met in {cached.id}, got {a!r} and {b!r}")
@@ -295,7 +295,7 @@ def pairing(cached: CachedCompetition, a: str, b: str, viewer: Viewer) -> docume
 
 
 def _band(cached: CachedCompetition, a: str, b: str) -> Iterator[documents.BandPoint]:
-    """How the interval of a pairing's mean has narrowed; nothing if `a` is `b`."""
+    """Yield how the interval of a pairing's mean has narrowed; nothing if `a` is `b`."""
     latest = cached.reader.latest(cached.id, _BAND_MATCHES, bots=(a, b))
     completed = [row for row in reversed(latest) if row.counts and not row.result.out]
     if a == b or cached.results.plan.form is not Form.ROUND_ROBIN:
@@ -313,7 +313,7 @@ def _band(cached: CachedCompetition, a: str, b: str) -> Iterator[documents.BandP
 def bot(
     cached: CachedCompetition, stopwatch: Stopwatch, name: str, viewer: Viewer
 ) -> documents.BotPage:
-    """What a bot has done in a competition; raises `Refusal` if it is not in it."""
+    """Describe a bot's results in a competition; raises `Refusal` if it does not take part."""
     played = cached.reader.latest(cached.id, MOST_MATCHES + 1, bots=(name,))
     plan = cached.results.plan
     if not played and name not in (*plan.players, *plan.not_there):
@@ -336,13 +336,13 @@ def bot(
 
 
 def matches(cached: CachedCompetition, before: int | None, limit: int) -> documents.Matches:
-    """The matches of a competition, the newest first; `before` is the number of a match."""
+    """List matches of a competition, newest first, up to the one with the number `before`."""
     played = cached.reader.latest(cached.id, limit + 1, before=before)
     return documents.Matches(tuple(map(_outline, played[:limit])), len(played) > limit)
 
 
 def _outline(match: MatchRow) -> documents.Outline:
-    """A match as lists show it, to all viewers alike."""
+    """Describe a match for lists, the same for all viewers."""
     result = match.result
     return documents.Outline(
         id=match.id,
@@ -360,14 +360,14 @@ def _outline(match: MatchRow) -> documents.Outline:
 
 
 def _opponent(name: str, cell: Any) -> documents.Opponent:
-    """The cell of a cross table in the column of the bot `name`."""
+    """Describe the results in the cross table's column of the bot `name`."""
     counts = cell.played, cell.wins, cell.draws, cell.losses, cell.score
     how_sure = cell.error, cell.interval, cell.level, cell.method
     return documents.Opponent(name, *counts, cell.mean, *how_sure)
 
 
 def _row_for(cached: CachedCompetition, row: Any, viewer: Viewer) -> Any:
-    """A row of the standings, without what the viewer may not read."""
+    """Return a row of the standings without what the viewer may not see."""
     ended: Termination | None = getattr(row, "eliminated", None)
     if ended is None or is_open_to(viewer, row.name, cached.is_over):
         return row
@@ -378,7 +378,7 @@ def _row_for(cached: CachedCompetition, row: Any, viewer: Viewer) -> Any:
 def ruling(
     at: float, verdict: Verdict, viewer: Viewer, is_over: bool
 ) -> Ruling | RulingWithEvidence:
-    """A verdict, with as much of it as a viewer may see."""
+    """Return as much of a verdict as a viewer may see."""
     if is_open_to(viewer, verdict.bot, is_over):
         return RulingWithEvidence(**msgspec.structs.asdict(verdict), at=at)
     kind, event = verdict.kind.value, verdict.event
@@ -388,7 +388,7 @@ def ruling(
 def _rulings(
     cached: CachedCompetition, viewer: Viewer, name: str | None = None
 ) -> tuple[Ruling | RulingWithEvidence, ...]:
-    """The verdicts on all bots, or on the bot `name`, as much of each as the viewer may see."""
+    """Return the verdicts on all bots, or on `name`, with as much as the viewer may see."""
     all_rulings = cached.cached("rulings", lambda: cached.results.rulings)
     return tuple(
         ruling(at, verdict, viewer, cached.is_over)
@@ -398,7 +398,7 @@ def _rulings(
 
 
 def _luck(cached: CachedCompetition, viewer: Viewer, now: float) -> dict[str, LuckLine]:
-    """What the bots won without luck, of those whose luck the viewer may see (J8)."""
+    """Return what bots won without luck, for those whose luck the viewer may see (J8)."""
     if sees_luck(cached.is_over, viewer):
         return dict(cached.luck().lines())
     lines: dict[str, LuckLine] = {}
@@ -417,12 +417,12 @@ def _line(reader: StoreReader, row: CompetitionRow, played: int) -> documents.Co
     scheduled = expected_matches(plan)
     was_stopped = row.state is CompetitionState.STOPPED and plan.form is not Form.ELIMINATION
     if row.finished_at is not None and scheduled is not None and not was_stopped:
-        scheduled = played  # the other matches of bots that are out are not played
+        scheduled = played  # the remaining matches of eliminated bots are not played
     return documents.CompetitionLine(
         id=row.id,
         run=plan.run,
         game=plan.game,
-        title=game_title(plan.game),  # one that is missing must not hide the others
+        title=game_title(plan.game),  # works even if the game is not installed
         form=plan.form.value,
         state=row.state.value,
         started_at=row.started_at,
@@ -434,7 +434,7 @@ def _line(reader: StoreReader, row: CompetitionRow, played: int) -> documents.Co
 
 
 def _bracket_stage(cached: CachedCompetition, stage: BracketStage) -> documents.StageDocument:
-    """A stage that was drawn: who advanced and who did not (K2)."""
+    """Describe a drawn stage: who advanced and who did not (K2)."""
     return documents.StageDocument(
         stage=stage.number,
         final=stage.is_final,
@@ -528,7 +528,7 @@ def _histogram(
 
 
 def _bars(taken: Sequence[int]) -> Iterator[int]:
-    """The number of times from each edge up to the next; the last bar has all longer ones too."""
+    """Count the times from each edge up to the next; the last bar has all longer ones as well."""
     ordered = sorted(taken)
     at = 0
     for upper in _EDGES[1:-1]:

@@ -1,7 +1,7 @@
-"""How a process beside the arena answers a question: with a document, or an error in one line.
+"""Answers questions in a process beside the arena: with a document, or an error in one line.
 
-One `DocumentAnswers` lives as long as the process and caches what it has read and replayed. After
-an error the next question is answered as usual. Nothing here writes.
+One `DocumentAnswers` lives as long as the process and caches what it has read and replayed. An
+error does not affect the next question. Nothing here writes to the database.
 """
 
 from __future__ import annotations
@@ -55,13 +55,13 @@ _DOCUMENTS: Mapping[str, frozenset[str]] = {
     "matches/ID/record": frozenset({"seat"}),
     "matches/ID/mistakes": frozenset({"seat"}),
 }
-"""The documents by their place below `/api/`, and the parameters of each."""
-_COMPETITIONS = 8  # that are cached
+"""The documents by their path below `/api/`, and the parameters of each."""
+_COMPETITIONS = 8  # to cache
 _FOR_ALL = ("competitions/ID/cross", "competitions/ID/matches")  # the same for every viewer
 _LIMIT = 100  # matches in one answer by default
-_BUSY_MS = 3_000  # for a lock on the database: a browser waits for the answer
+_BUSY_MS = 3_000  # the longest wait for a lock on the database, as a browser waits
 _UNREAD = "the database of this arena cannot be read, its log says why"
-_LARGEST = 1 << 53  # of a number in JavaScript
+_LARGEST = 1 << 53  # integer that JavaScript can represent
 
 Default = TypeVar("Default", int, None)
 
@@ -93,9 +93,9 @@ class DocumentAnswers:
     def answer(
         self, question: SideQuestion, on_progress: OnProgress = lambda done, of: None
     ) -> PageAnswer:
-        """The answer to a question; nothing is raised.
+        """Return the answer to a question. Never raises.
 
-        `on_progress` gets how much of an analysis is done, of what.
+        `on_progress` is called with how much of an analysis is done, and the total.
         """
         if question.task is not None:
             status = self._analysed(question.task, question.personal_match, on_progress)
@@ -111,7 +111,7 @@ class DocumentAnswers:
         if self._reader is not None:
             self._reader.engine.dispose()
 
-    # --- within ---
+    # --- internal ---
 
     def _document(self, question: SideQuestion) -> bytes:
         query = _Query(question.query)
@@ -176,7 +176,7 @@ class DocumentAnswers:
                 return match_pages.record(match_, query.number("seat", None))
 
     def _competition(self, id_: str) -> CachedCompetition:
-        """A competition as it is now; raises `Refusal` if there is none of this id."""
+        """Return a competition with its latest results; raises `Refusal` for an unknown id."""
         competition = self._competitions.get(id_)
         if competition is None:
             reader = self._opened()
@@ -189,7 +189,7 @@ class DocumentAnswers:
             self._competitions.put(id_, competition)
         try:
             competition.update()
-        except BaseException:  # it may have read a part of what is new
+        except BaseException:  # it may have read only a part of the new results
             self._competitions.drop(id_)
             raise
         return competition
@@ -197,8 +197,8 @@ class DocumentAnswers:
     def _analysed(
         self, task: AnalysisTask, personal: PersonalMatch | None, on_progress: OnProgress
     ) -> AnalysisStatus:
-        """The status that ends an analysis, whatever happens."""
-        on_progress(0, 0)  # so a death of the process from here on is the task's
+        """Do an analysis, and return its final status, even after an exception."""
+        on_progress(0, 0)  # from here on, a death of the process is blamed on the task
         done = task.status(AnalysisState.DONE)
         try:
             if task.kind is AnalysisKind.STRENGTH:
@@ -218,13 +218,13 @@ class DocumentAnswers:
     def _opened(self) -> StoreReader:
         if self._reader is None:
             engine, _ = open_database(self._where, create=False)
-            engine.dispose()  # only connections from here on have the short timeout
+            engine.dispose()  # so that all connections get the short timeout
             sa.event.listen(engine, "connect", _set_timeout)
             self._reader = StoreReader(engine, "of this arena")
         return self._reader
 
     def _failed(self, failed: Exception) -> str:
-        """Log an error, and return what a visitor is told: never where the database is."""
+        """Log an error, and return its text for visitors, which never names the database."""
         why = _why(failed)
         if why != self._logged:
             self._logged = why
@@ -240,29 +240,29 @@ def _why(failed: Exception) -> str:
 
 
 def _set_timeout(connection: Any, _: object) -> None:
-    """Wait for locks for a shorter time than the writer does."""
+    """Make a connection wait for locks for a shorter time than the writer does."""
     if type(connection).__module__.startswith("sqlite3"):
         connection.execute(f"PRAGMA busy_timeout = {_BUSY_MS}")
         return
-    connection.autocommit = True  # in a transaction the setting would end with it
+    connection.autocommit = True  # within a transaction, the setting would be lost at its end
     connection.execute(f"SET lock_timeout = {_BUSY_MS}")
     connection.autocommit = False
 
 
 class _Query:
-    """The parameters of a question; reading one raises `Refusal` if it is missing or wrong."""
+    """The parameters of a question; reading one raises `Refusal` if it is missing or invalid."""
 
     def __init__(self, parameters: Mapping[str, str]) -> None:
         self._parameters = parameters
 
     def text(self, name: str) -> str:
-        """A bot's name, which must not be empty."""
+        """Read a bot's name, which must not be empty."""
         if not self._parameters.get(name):
             raise Refusal(400, f"expected `?{name}=…`, the name of a bot, got none")
         return self._parameters[name]
 
     def number(self, name: str, default: Default, *, most: int = _LARGEST) -> int | Default:
-        """A whole number from 1 to `most`."""
+        """Read a whole number from 1 to `most`."""
         text = self._parameters.get(name)
         if text is None:
             return default
@@ -275,7 +275,7 @@ class _Query:
 
 
 def _route(path: str) -> tuple[str, str]:
-    """The place of a document in `_DOCUMENTS`, and the id in it; raises `Refusal` without one."""
+    """Split a path into its key in `_DOCUMENTS` and its id; raises `Refusal` if unknown."""
     words = path.removeprefix("/api/").removesuffix(".json").split("/")
     place = "/".join("ID" if at == 1 else word for at, word in enumerate(words))
     is_known = place in _DOCUMENTS and all(words)

@@ -1,6 +1,6 @@
-"""The page's documents from the database: asked of a process beside the arena, and cached.
+"""Gets the page's documents from a process that reads the database, and caches them.
 
-A document that a whole class asks for in the same second is read once.
+A document that a whole class requests in the same second is read once.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ __all__ = ["DocumentReader"]
 
 _FRESH_S = 1.0  # how long a document is cached
 _CACHED_BYTES = 32 << 20
-_LEAST_BYTES = _CACHED_BYTES // 200  # as which small documents count: at most 200 are cached
+_LEAST_BYTES = _CACHED_BYTES // 200  # smaller ones count as this many: at most 200 are cached
 _MOST_WAITING = 1_000
 
 _BUSY = PageAnswer(503, error("too much is asked at once; try again in some seconds"))
@@ -44,19 +44,19 @@ _Key: TypeAlias = tuple[str, tuple[tuple[str, str], ...], Viewer, bool]
 
 
 class DocumentReader:
-    """Has documents read from the database of `store`, and caches each for `fresh_s`."""
+    """Gets documents from the database of `store` by a process, and caches each for `fresh_s`."""
 
     def __init__(self, store: Store, *, fresh_s: float = _FRESH_S) -> None:
         self.process = SideProcess(store)
         self._fresh_s = fresh_s
         self._clock = asyncio.get_running_loop().time
-        # Until when an answer is fresh, and the answer.
+        # The values are the time until which an answer is fresh, and the answer.
         self._cache = SizedCache[_Key, tuple[float, PageAnswer]](
             _CACHED_BYTES, lambda cached: max(len(cached[1].body), _LEAST_BYTES)
         )
 
     async def ask(self, address: str, question: SideQuestion) -> PageAnswer:
-        """A document, or an error as `{"error": …}`; nothing is raised. Addresses take turns."""
+        """Return a document, or an error as `{"error": …}`. Never raises. Addresses take turns."""
         query = tuple(sorted(question.query.items()))
         key = (question.path, query, question.viewer, question.packs)
         cached = self._cache.get(key)
@@ -74,10 +74,10 @@ class DocumentReader:
         status, text = _FAILED[answer]
         return PageAnswer(status, error(text))
 
-    # --- within ---
+    # --- internal ---
 
     def _answered(self, key: _Key, answer: asyncio.Future[PageAnswer | Failure]) -> None:
-        """Cache an answer for a moment, unless it is a failure or too large."""
+        """Cache an answer for a short time, unless it is a failure or too large."""
         found = None if answer.cancelled() else answer.result()
         if not isinstance(found, PageAnswer) or found.status >= 500:
             return

@@ -60,7 +60,7 @@ Point = TypeVar("Point")
 
 
 class Refusal(Exception):
-    """A document cannot be given; `status` is the one of HTTP."""
+    """A document cannot be returned; `status` is the HTTP status."""
 
     def __init__(self, status: int, text: str) -> None:
         super().__init__(text)
@@ -68,7 +68,7 @@ class Refusal(Exception):
 
 
 def thinned(points: Sequence[Point], most: int) -> tuple[Point, ...]:
-    """At most `most` points, evenly chosen; the first and the last are among them."""
+    """Return at most `most` points, evenly chosen, including the first and the last."""
     last = len(points) - 1
     if last < most:
         return tuple(points)
@@ -76,7 +76,7 @@ def thinned(points: Sequence[Point], most: int) -> tuple[Point, ...]:
 
 
 def error(text: str) -> bytes:
-    """The document that is sent when there is no other."""
+    """Make the document that reports an error."""
     return msgspec.json.encode({"error": text})
 
 

@@ -1,7 +1,7 @@
 """The files of the page: read from the package once, hashed, compressed, and served from memory.
 
-Their addresses contain the hash of all of them, so browsers cache them for ever and never mix two
-versions. Only `index.html`, which names that hash, is asked for each time.
+Their addresses contain a hash over all files, so browsers may cache them forever and never mix two
+versions. Only `index.html`, which contains that hash, is requested every time.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ PLACEHOLDER = b"{version}"  # in `index.html`, for the hash
 
 _INDEX, _ICON = "index.html", "favicon.svg"
 _STATIC = "/static/"
-_VERSION_DIGITS = 16  # of SHA-256, 64 bits: two versions of a page never collide
+_VERSION_DIGITS = 16  # of SHA-256; 64 bits, so that two versions of a page never collide
 _FOR_EVER = ("Cache-Control", "public, max-age=31536000, immutable")
 _VARY = ("Vary", "Accept-Encoding")
 _KINDS = {
@@ -62,11 +62,11 @@ _INLINE = re.compile(rb"<script>(.*?)</script>", re.DOTALL)
 
 
 class StaticFile:
-    """The responses for one file, made in advance; the ending of `name` gives the content type."""
+    """The prepared responses for one file; the extension of `name` gives the content type."""
 
     def __init__(self, name: str, body: bytes, cache: Header, policy: str = PAGE_POLICY) -> None:
         kind = _KINDS.get(PurePosixPath(name).suffix, _KIND_ELSE)
-        # Weak: packed and plain are the same page, but not the same bytes.
+        # A weak tag: the compressed and the plain file have the same content, but other bytes.
         self.etag = f'W/"{hashlib.sha256(body).hexdigest()[:_VERSION_DIGITS]}"'
         more = (("ETag", self.etag), cache, _VARY)
         self.plain = reply(200, body, kind, *more, policy=policy)
@@ -82,7 +82,7 @@ class StaticFile:
 
 
 class Files:
-    """All files of a page, by name with `/` between folders; `version` is the hash of them."""
+    """All files of a page, by name with `/` between folders; `version` is their common hash."""
 
     def __init__(self, contents: Mapping[str, bytes]) -> None:
         self.version = _version(contents)
@@ -93,11 +93,11 @@ class Files:
         }
         index = contents[_INDEX].replace(PLACEHOLDER, self.version.encode())
         self._fixed = {"/": StaticFile(_INDEX, index, NO_CACHE, _policy(index))}
-        if _ICON in contents:  # browsers also ask for it by themselves, at this path
+        if _ICON in contents:  # browsers request it at this path on their own
             self._fixed[f"/{_ICON}"] = StaticFile(_ICON, contents[_ICON], NO_CACHE)
 
     def answer(self, path: str, headers: Headers) -> Reply:
-        """The file at a path, of this version only, or 404."""
+        """Return the file at a path, of this version only, or 404."""
         name = path.removeprefix(f"{_STATIC}{self.version}/")
         file = self._fixed.get(path) or (self._static.get(name) if name != path else None)
         if file is None:
@@ -106,12 +106,12 @@ class Files:
 
 
 def page_files() -> Files:
-    """The files of the installed page, and what it knows of games."""
+    """Load the files of the installed page, and the files that describe games to it."""
     return Files({**dict(_read(files("arena.web").joinpath("page"))), **game_files()})
 
 
 def game_files() -> dict[str, bytes]:
-    """The modules that draw games, and `games.js`: what the page says of each game."""
+    """Return the modules that draw games, and `games.js`, which describes each game."""
     views = {f"games/{name}": body for name, body in view_files().items()}
     described = msgspec.json.encode({name: _described(game) for name, game in GAMES.items()})
     limits = msgspec.json.encode(_said(Limits))
@@ -120,7 +120,7 @@ def game_files() -> dict[str, bytes]:
 
 
 def _described(game: Game) -> dict[str, object]:
-    """A game for the page; its modules are beside `games.js`."""
+    """Describe a game for the page; its modules are beside `games.js`."""
     words, judging = game.vocabulary, game.judging
     usual = words.read_settings(game.for_people)
     return {
@@ -132,7 +132,7 @@ def _described(game: Game) -> dict[str, object]:
         "points": game.points,
         "unit": "" if game.unit is None else game.unit.name,
         "is_count": game.is_count,
-        # How soon the mistakes of a match are known; empty for never.
+        # How fast the mistakes of a match are found; empty if they cannot be.
         "judges": "" if judging is None else "slow" if judging.is_slow else "quick",
         "settings": _said(words.settings),
         "view": view_path(game),
@@ -169,13 +169,13 @@ def _described(game: Game) -> dict[str, object]:
 
 
 def _said(cls: type) -> Mapping[str, str]:
-    """What a docstring says of each field; Python -OO leaves nothing."""
+    """Return the docstring's description of each field; Python -OO leaves none."""
     return of_class(cls).fields if vars(cls).get("__doc__") else {}
 
 
 def _read(folder: Traversable, within: str = "") -> Iterator[tuple[str, bytes]]:
     for entry in folder.iterdir():
-        if entry.name.startswith((".", "_")):  # left by editors and Python
+        if entry.name.startswith((".", "_")):  # files of editors and Python
             continue
         if entry.is_dir():
             yield from _read(entry, f"{within}{entry.name}/")
@@ -184,7 +184,7 @@ def _read(folder: Traversable, within: str = "") -> Iterator[tuple[str, bytes]]:
 
 
 def _policy(index: bytes) -> str:
-    """`PAGE_POLICY` with the scripts that stand in a page itself."""
+    """Return `PAGE_POLICY`, also allowing the inline scripts of a page."""
     digests = (hashlib.sha256(script).digest() for script in _INLINE.findall(index))
     allowed = [f"'sha256-{b64encode(digest).decode()}'" for digest in digests]
     return PAGE_POLICY.replace("script-src 'self'", " ".join(["script-src 'self'", *allowed]))

@@ -1,7 +1,7 @@
-"""The lobby's document: what goes on now, from the arena's memory, without any I/O.
+"""Makes the lobby's document: what is going on now, from the arena's memory, without any I/O.
 
 It is made at most once a second for all viewers, and stays small however much is played: lists are
-cut, and say by how much. Times are Unix seconds. All of it is public (J8).
+cut, and say by how much. Times are Unix seconds. Everything in it is public (J8).
 """
 
 from __future__ import annotations
@@ -46,9 +46,9 @@ __all__ = [
 ]
 
 _BOTS, _MATCHES, _QUEUE, _LATEST = 500, 100, 20, 20  # the most entries of each list
-_YOUNG_S = 2.0  # the least duration from which the pace of a match is computed
+_YOUNG_S = 2.0  # younger matches are too young for a pace
 
-_SINCE = time.time()  # a browser that has seen another value has the page of an earlier arena
+_SINCE = time.time()  # a browser that has seen another value shows a page from before a restart
 
 
 class LobbyGame(msgspec.Struct, frozen=True):
@@ -168,7 +168,7 @@ class Lobby(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class LatestMatches(deque[LobbyResult]):
-    """The latest matches of all competitions, the newest first."""
+    """The latest finished matches of all competitions, the newest first."""
 
     def __init__(self) -> None:
         super().__init__(maxlen=_LATEST)
@@ -194,7 +194,7 @@ def lobby(
     latest: Iterable[LobbyResult] = (),
     upcoming: Iterable[Upcoming] = (),
 ) -> bytes:
-    """The document as it is now; `latest` begins with the newest result."""
+    """Make the current document; `latest` begins with the newest result."""
     competitions = arena.competitions
     players = arena.gateway.players
     guests = arena.here.non_competing
@@ -244,7 +244,7 @@ def lobby(
     return msgspec.json.encode(document)
 
 
-@functools.cache  # looking for the installed house bots takes a while
+@functools.cache  # finding the installed house bots takes a while
 def _games() -> tuple[LobbyGame, ...]:
     return tuple(
         LobbyGame(name, game.vocabulary.title, game.seats, tuple(house_bots(name)))
@@ -292,7 +292,7 @@ def _bot(player: BotSession) -> LobbyBot:
 def _submitted(
     competitions: Sequence[Competition], players: Mapping[str, BotSession]
 ) -> list[LobbyBot]:
-    """The bots that are not connected, and are played from submissions."""
+    """List the bots that are not connected but take part by a submission."""
     games: dict[str, dict[str, None]] = {}
     for competition in competitions:
         for name in competition.submitted:
@@ -320,7 +320,7 @@ def _submitted(
 
 
 def _slowest(tables: Sequence[LiveMatch], now: float) -> list[LiveMatch]:
-    """The matches that are best to watch, the newest last: fast ones are over too soon."""
+    """Choose the matches best to watch, the newest last: fast ones are over too soon."""
 
     def pace(table: LiveMatch) -> float:
         return table.decisions / max(now - table.opened_at, _YOUNG_S)
@@ -346,7 +346,7 @@ def _match(
 def _queued(
     competition: Competition, pairing: Pairing, players: Mapping[str, BotSession]
 ) -> LobbyPairing:
-    # A bot may meet itself, and nobody waits for a submission.
+    # A bot may meet itself, so count it once; submissions are never waited for.
     names = dict.fromkeys(name for name in pairing.players if name not in competition.submitted)
     waits = (name for name in names if name not in players or not players[name].is_free)
     return LobbyPairing(competition=competition.id, players=pairing.players, waits_for=tuple(waits))

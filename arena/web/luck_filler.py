@@ -1,9 +1,9 @@
-"""Has the luck of matches measured after they are over, as idle work beside the arena.
+"""Lets another process measure the luck of finished matches, as idle work beside the arena.
 
-That takes about as long as the rules took in the match, so it is done beside the matches, a few at
-a time. The process reads the database; this one writes what it answers. Matches that were over when
-an arena stopped have their turn when one has ended after the next start. Nothing else depends on
-it: if it fails twice at the same matches, luck is seen when `arena luck` has measured it.
+Measuring takes about as long as the rules took in the match, so it is done beside the matches, a
+few at a time. The process reads the database; the arena writes the results. Matches left from
+before a restart are measured once a new match has ended. Nothing else depends on this: if it fails
+twice at the same matches, it gives up, and `arena luck` can still measure them.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ __all__ = ["LuckFiller"]
 
 log = logging.getLogger(__name__)
 
-_PAUSE_S = 5.0  # for more matches to end: one question for all of them
+_PAUSE_S = 5.0  # to collect more ended matches for one question
 _AGAIN_S = 60.0  # after a failure
 
 
 class LuckFiller:
-    """Fills in the luck of the matches in `store`, while its loop runs, until `close`."""
+    """Fills in the luck of the matches in `store`, in the running event loop, until `close`."""
 
     def __init__(
         self,
@@ -46,16 +46,16 @@ class LuckFiller:
         self._task = asyncio.create_task(self._run())
 
     def match_finished(self) -> None:
-        """Note that there is something to do; before the first match no process is started."""
+        """Wake the filler after a match; no process is started before the first match."""
         self._work.set()
 
     def close(self) -> None:
         self._task.cancel()
 
-    # --- within ---
+    # --- internal ---
 
     async def _run(self) -> None:
-        failed_at: int | None = None  # a record that ends the process would end it again
+        failed_at: int | None = None  # a record that killed the process would kill it again
         while True:
             await self._work.wait()
             await asyncio.sleep(self._pause_s)
@@ -64,7 +64,7 @@ class LuckFiller:
                 while await self._has_filled_some():
                     pass
             except (StoreFailed, UsageError):
-                return  # nothing is written any more, and the arena says so
+                return  # the arena can no longer write, and reports that itself
             except (ArenaError, msgspec.DecodeError) as error:
                 if self._after == failed_at:
                     log.warning("luck is measured no more; `arena luck` says why not: %s", error)
@@ -75,14 +75,14 @@ class LuckFiller:
                 self._work.set()
 
     async def _has_filled_some(self) -> bool:
-        """Fill in a few matches; False if there were none left."""
-        await self._store.flushed()  # the process reads what is on the disk
+        """Fill in the luck of a few matches; False if none were left."""
+        await self._store.flushed()  # the process reads from the disk
         query = {"after": str(self._after)} if self._after else {}
         job = self._process.ask(SUMS, SUMS, SideQuestion(path=SUMS, query=query))
         answer = await self._process.answer_of(job)
         if isinstance(answer, Failure):
             raise ArenaError(answer.value)
-        batch = msgspec.json.decode(answer.body, type=SumsBatch)  # an error is none
+        batch = msgspec.json.decode(answer.body, type=SumsBatch)  # raises at an error document
         if batch.rows:
             self._store.sums_made(batch.rows)
         if batch.last is not None:

@@ -1,7 +1,7 @@
 """The manual for browsers: each document at its path below `/docs/`, the search at `/docs/?q=…`.
 
-The pages have no scripts and load only the page's styles. A document is rendered when it is first
-asked for, and cached.
+The pages have no scripts and load only the page's styles. A document is rendered at its first
+request, and cached.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class ManualPages:
             self._folders[folder if slash else ""].append(document)
 
     def answer(self, path: str, query: str, headers: Headers) -> Reply:
-        """The response to a request whose path begins with `/docs`."""
+        """Respond to a request whose path begins with `/docs`."""
         if path == MANUAL.rstrip("/"):
             return text(307, "the manual is at docs/", ("Location", "docs/"), NO_STORE)
         place, question = path.removeprefix(MANUAL), _question(query)
@@ -86,7 +86,7 @@ class ManualPages:
         return self._pages[path]
 
     def _html(self, place: str, **values: object) -> bytes:
-        """A whole page at a path below `/docs/`, whose links are relative to it."""
+        """Render a whole page for a path below `/docs/`, with links relative to it."""
         up = "../" * place.count("/")
         html: str = _template().render(
             docs=up or "./",
@@ -101,7 +101,7 @@ class ManualPages:
 
 @cache
 def _template() -> Template:
-    # Imported here, as the arena starts faster without it and few visitors open the manual.
+    # Imported late: the arena starts faster without it, and few visitors open the manual.
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
     templates = Environment(

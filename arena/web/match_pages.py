@@ -1,9 +1,9 @@
 """The documents of a match, as much as a viewer may see (J8): its page, its rounds, its record.
 
-A match is in the database. If a person has played it, it is not; then its record comes with the
-question. It is replayed from its record alone, once for each view of it, and its rounds are cached
-compressed for those who step through them. `arena/records/visibility.py` decides which events a
-view shows.
+Matches are in the database, except those that people have played, whose records come with the
+question. A match is replayed from its record alone, once for each view of it, and its rounds are
+cached compressed for people who step through them. `arena/records/visibility.py` decides which
+events a view shows.
 """
 
 from __future__ import annotations
@@ -34,20 +34,19 @@ from protocol.watching import View
 
 __all__ = ["RecordedMatch", "RecordedMatches", "RequestedMatch", "personal", "record", "stored"]
 
-MOST_ANSWERS = 300_000  # of a match that is replayed here; nobody waits longer for a page
-MOST_ROUNDS = 50  # of one answer
-_PACKED = 50  # rounds that are compressed together
-_BYTES = 64 << 20  # of compressed matches that are cached
-_POINTS = 500  # of a curve: more than a screen shows
-_LEVEL = 1  # of compression: events are mostly the same words
+MOST_ANSWERS = 300_000  # in a match to replay; nobody waits longer for a page
+MOST_ROUNDS = 50  # in one answer
+_PACKED = 50  # rounds compressed together
+_BYTES = 64 << 20  # of compressed matches in the cache
+_POINTS = 500  # of a curve; more than a screen shows
+_LEVEL = 1  # of compression; enough, as events are mostly the same words
 
 
 class RequestedMatch(msgspec.Struct, frozen=True, kw_only=True):
-    """A match that was asked for, before its record is read.
+    """A requested match, before its record is read.
 
-    A person's match has no competition in its `row`. `view` and `verdict` are what the
-    viewer may see; without an offence there is no verdict. `source` is the record, or the database
-    that has it.
+    A person's match has no competition in its `row`. `view` and `verdict` are what the viewer may
+    see; without an offence there is no verdict. `source` is the record, or the database with it.
     """
 
     row: MatchRow
@@ -56,12 +55,12 @@ class RequestedMatch(msgspec.Struct, frozen=True, kw_only=True):
     source: StoreReader | Record
 
     def record(self) -> Record:
-        """The record, which is read here."""
+        """Return the record, reading it from the database if needed."""
         return self.source if isinstance(self.source, Record) else self.source.record(self.row.id)
 
 
 def stored(reader: StoreReader, match: str, viewer: Viewer, now: float) -> RequestedMatch:
-    """A match of the database, in Unix seconds; raises `Refusal` if there is none of that id."""
+    """Find a match in the database; `now` is in Unix seconds. `Refusal` if the id is unknown."""
     try:
         row = reader.played(match)
     except UsageError:
@@ -82,9 +81,9 @@ def stored(reader: StoreReader, match: str, viewer: Viewer, now: float) -> Reque
 
 
 def personal(match: PersonalMatch, viewer: Viewer) -> RequestedMatch:
-    """A match that a person has played: it is over and open to all, and in no competition."""
+    """Describe a match that a person played: it is over, open to all, and in no competition."""
     record = match.record
-    # Open to all but for the evidence against a bot, which its owner and the instructor see.
+    # Open to all, except the evidence against a bot, for its owner and the instructor only.
     verdict = None
     if match.verdict is not None:
         verdict = ruling(match.finished_at, match.verdict, viewer, False)
@@ -106,10 +105,10 @@ def personal(match: PersonalMatch, viewer: Viewer) -> RequestedMatch:
 
 
 def record(match: RequestedMatch, seat: int | None = None) -> bytes:
-    """The record of a match, as `arena export` writes it; bare if a person has played the match.
+    """Return the record of a match as `arena export` writes it; only the bare one of a person's.
 
-    A viewer who may not see all cards gets what the own seat saw: the first of the own seats, or
-    `seat`, from 1. Raises `Refusal` if the viewer has none.
+    A viewer who may not see all cards gets what their own seat saw: their first one, or `seat`,
+    from 1. Raises `Refusal` if the viewer has no such seat.
     """
     row, source, view = match.row, match.source, match.view
     if view.kind == "seat":
@@ -130,10 +129,10 @@ def record(match: RequestedMatch, seat: int | None = None) -> bytes:
 
 
 class RecordedMatch:
-    """A match as a view shows it; `size` is in bytes, about, `decisions` the number of answers.
+    """A match as a view shows it; `size` is about its bytes, `decisions` the number of answers.
 
-    `scores` and `points` are those at the end of each round; `points` is empty unless the game has
-    some (G14). `players` are the names by seat. `luck` is None unless the view shows all cards.
+    `scores` and `points` have an entry for the end of each round; `points` is empty unless the game
+    has points (G14). `players` are the names by seat. `luck` is None unless the view shows all.
     """
 
     def __init__(self, record: Record, view: View, players: Sequence[str] = ()) -> None:
@@ -149,7 +148,7 @@ class RecordedMatch:
             if game.points is not None:
                 points += [round_.points for round_ in rounds]
             lines = []
-            for round_ in rounds:  # each in one line: JSON has no line breaks within texts
+            for round_ in rounds:  # one line each, as JSON texts contain no line breaks
                 events = seen(round_.events, view, game.seats, captions)
                 line = {"round": round_.number, "scores": round_.scores, "events": events}
                 lines.append(msgspec.json.encode(line))
@@ -160,7 +159,7 @@ class RecordedMatch:
         self.size = sum(map(len, self._packs)) + 100 * len(scores + points)
 
     def rounds(self, first: int, last: int) -> bytes:
-        """The document with the rounds `first` to `last`, which count from 1."""
+        """Make the document of the rounds `first` to `last`, counted from 1."""
         start = (first - 1) // _PACKED
         lines: list[bytes] = []
         for pack in self._packs[start : (last - 1) // _PACKED + 1]:
@@ -171,13 +170,13 @@ class RecordedMatch:
 
 
 class RecordedMatches:
-    """The pages and rounds of matches; those used last are cached by match and view."""
+    """Makes the pages and rounds of matches, and caches those used last by match and view."""
 
     def __init__(self) -> None:
         self._cache = SizedCache[tuple[str, View], RecordedMatch](_BYTES, lambda match: match.size)
 
     def page(self, match: RequestedMatch) -> documents.MatchPage:
-        """How a match ended, and its scores by round.
+        """Describe how a match ended, with its scores by round.
 
         Raises `Refusal` if it is too long or damaged.
         """
@@ -216,9 +215,9 @@ class RecordedMatches:
         )
 
     def rounds(self, match: RequestedMatch, first: int, last: int) -> bytes:
-        """Rounds, event by event.
+        """Return rounds, event by event.
 
-        Raises `Refusal` without them, or if the match is too long or damaged.
+        Raises `Refusal` if there are no such rounds, or the match is too long or damaged.
         """
         if not 1 <= first <= last:
             raise Refusal(400, f"expected rounds from 1, got {first} to {last}")
@@ -254,7 +253,7 @@ class RecordedMatches:
 def _luck(record: Record) -> LuckCurve | None:
     try:
         measured = luck_of(record)
-    except ArenaError:  # it is not measured, for one of several reasons
+    except ArenaError:  # the luck cannot be measured
         return None
     if not (rounds := measured.rounds):
         return None
@@ -273,5 +272,5 @@ def _luck(record: Record) -> LuckCurve | None:
 
 
 def _added_up(rounds: Iterable[tuple[float, ...]]) -> list[tuple[float, ...]]:
-    """The sums up to each round, by seat."""
+    """Return the running totals after each round, by seat."""
     return list(zip(*map(accumulate, zip(*rounds, strict=True)), strict=True))

@@ -1,4 +1,4 @@
-"""The figures of a running arena, in Prometheus' text format 0.0.4; none of them names a bot."""
+"""The metrics of a running arena, in Prometheus' text format 0.0.4; none of them names a bot."""
 
 from __future__ import annotations
 
@@ -25,16 +25,16 @@ if TYPE_CHECKING:
 
 __all__ = ["CONTENT_TYPE", "ArenaFigures"]
 
-_TAKING = ("idle", "working")  # states of hosts that take bots
+_TAKING = ("idle", "working")  # states in which hosts take bots
 
 _STATM = Path("/proc/self/statm")
-_STARTED = time.time()  # of this module, which is imported when the arena starts
+_STARTED = time.time()  # this module is imported when the arena starts
 
 
 class ArenaFigures(Collector):
-    """What an arena counts; the help texts below say what each figure is.
+    """Collects an arena's metrics; their help texts below explain each.
 
-    `viewers` are the browsers that watch, `requests` the answers by status.
+    `viewers` are the watching browsers, `requests` the number of answers by status.
     """
 
     def __init__(self, arena: LiveArena, viewers: Sized, requests: Mapping[int, int]) -> None:
@@ -43,7 +43,7 @@ class ArenaFigures(Collector):
         self._requests = requests
 
     def text(self) -> bytes:
-        """All figures, with the CPU time and memory of this process."""
+        """Return all metrics, with the CPU time and memory of this process."""
         return generate_latest(self)
 
     def collect(self) -> Iterator[Metric]:

@@ -1,7 +1,8 @@
-"""What can be asked of a process beside the arena, and what it answers; see `side_process.py`.
+"""The questions to a process beside the arena, and its answers; see `side_process.py`.
 
-Most questions are for a document of the page. `SUMS` is for the luck of matches. A question with an
-`AnalysisTask` asks for that analysis: documents say what can be analysed, and for whom (J8).
+Most questions request a document of the page. `SUMS` requests the luck of matches. A question with
+an `AnalysisTask` requests that analysis; the task comes from an earlier answer, which has checked
+who may see it (J8).
 """
 
 from __future__ import annotations
@@ -26,14 +27,14 @@ __all__ = [
 ]
 
 SUMS = "sums"
-"""The path of what the arena itself asks for, and no visitor can: theirs begin with `/`."""
+"""A path for the arena's own use; visitors cannot request it, as their paths begin with `/`."""
 
 
 class PersonalMatch(msgspec.Struct, frozen=True, kw_only=True):
-    """A match that a person has played; the name of the person is the first of `players`.
+    """A match that a person has played; the person's name is the first of `players`.
 
-    `verdict` is on the offence that ended it, None if there was none. The match started when the
-    seats were invited, and finished when the result was known; times are Unix seconds.
+    `verdict` is about the offence that ended it, or None. The match started when the seats were
+    invited, and finished when the result was known; times are Unix seconds.
     """
 
     match: str
@@ -45,19 +46,20 @@ class PersonalMatch(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class AnalysisKind(StrEnum):
-    """What is asked: the name of the document."""
+    """The kind of an analysis, which is the name of its document."""
 
     MISTAKES = "mistakes"
     STRENGTH = "strength"
 
 
 class AnalysisTask(msgspec.Struct, frozen=True, kw_only=True):
-    """One analysis; of equal tasks the results are equal.
+    """One analysis; equal tasks have equal results.
 
-    `id` is that of the match or the competition, `bot` the name of the bot. `seat` counts from 1,
-    and is 0 for the strength of a bot, which is made from its `matches` up to the one with the
-    number `last`. With `is_old` these are only those that everybody may see by now. `version` is
-    that of the game's method, `revision` the competition's. `refused` is why it cannot be done.
+    `id` is the id of the match or the competition, `bot` the name of the bot. `seat` counts from 1,
+    and is 0 for the strength of a bot, which is computed from its first `matches` matches, up to
+    the one with the number `last`. With `is_old`, only matches that everybody may see are used.
+    `version` is the version of the game's method, `revision` the competition's. `refused` is why
+    the analysis cannot be done.
     """
 
     kind: AnalysisKind
@@ -73,13 +75,13 @@ class AnalysisTask(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def subject(self) -> AnalysisTask:
-        """The task whatever is played: what a result stands for a while for."""
+        """The task without `last` and `matches`; results are cached by it, despite new matches."""
         return msgspec.structs.replace(self, last=0, matches=0)
 
     def status(
         self, state: AnalysisState, text: str = "", *, place: int | None = None
     ) -> AnalysisStatus:
-        """A status without a result."""
+        """Make a status without a result."""
         is_mistakes = self.kind is AnalysisKind.MISTAKES
         return AnalysisStatus(
             state=state,
@@ -91,10 +93,10 @@ class AnalysisTask(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SideQuestion(msgspec.Struct, frozen=True, kw_only=True):
-    """A question; its `id` is that of its answer.
+    """A question; its answer has the same `id`.
 
-    `personal_match` is the match that it is about, if that is not in the database. With `packs`
-    the document is compressed where that is worth it. The rest is ignored if there is a `task`.
+    `personal_match` is the match in question, if it is not in the database. With `packs` the
+    document is compressed if that is worthwhile. The other fields are ignored if `task` is set.
     """
 
     id: int = 0
@@ -107,9 +109,9 @@ class SideQuestion(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PageAnswer(msgspec.Struct, frozen=True):
-    """A status of HTTP, and a document or `{"error": …}`, compressed with gzip if `is_packed`.
+    """An HTTP status, and a document or `{"error": …}`, compressed with gzip if `is_packed`.
 
-    `etag` is the same for the same document, compressed or not; None where there is no document.
+    `etag` is the same for the same document, compressed or not; None if there is no document.
     """
 
     status: int
@@ -119,6 +121,6 @@ class PageAnswer(msgspec.Struct, frozen=True):
 
 
 def is_analysis(path: str) -> bool:
-    """Whether a path is that of an analysis."""
+    """Whether a path requests an analysis."""
     words = path.split("/")
     return len(words) == 5 and words[4].removesuffix(".json") in set(AnalysisKind)

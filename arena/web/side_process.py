@@ -1,14 +1,14 @@
 """A process beside the arena (`arena/web/side_program.py`): its queue, its restarts and its end.
 
-An arena starts the program twice: for documents at once, and for idle work, which are analyses and
-the luck of matches. A process gets one question at a time, so that it is known which one it died
-of. Users take turns, as one may ask for hundreds of long matches, and a question that nobody wants
-any more is dropped. Nothing here waits for a disk.
+An arena starts the program twice: for documents, which are wanted at once, and for idle work:
+analyses and the luck of matches. A process gets one question at a time, so that it is known which
+question killed it. Users take turns, as one may ask for hundreds of long matches, and a question
+that nobody waits for any more is dropped. Nothing here waits for a disk.
 
-The input of a process is a pipe that only the arena holds, so the process ends with the arena. It
-is not a `ProcessPoolExecutor(1)`. That ended with the arena too, if spawned with a watch on its
-parent. But its five semaphores stayed in `/dev/shm` when all of the arena's processes were killed
-at once, as systemd does, and it needs a second process to clean up after it.
+The input of a process is a pipe that only the arena holds, so the process ends with the arena. A
+`ProcessPoolExecutor(1)` was tried instead. It can end with the arena too, if it watches its parent.
+But its five semaphores stayed in `/dev/shm` when all of the arena's processes were killed at once,
+as systemd does, and it needs a second process to clean up after it.
 """
 
 from __future__ import annotations
@@ -35,13 +35,13 @@ __all__ = ["Failure", "SideJob", "SideProcess"]
 log = logging.getLogger(__name__)
 
 _MOST_S = 60.0  # for one document, as it delays all others
-_IDLE_S = 60.0  # then a process for idle work is not needed for now
-_UNASKED_S = 120.0  # then nobody wants idle work any more; hidden pages ask once a minute
-_RESTART_S = 2.0  # after a process that died before its first answer
-_END_S = 1.0  # for the process to end after its input; it needs a moment
-_QUIET_S = 0.3  # without a launched bot that computes: longer than between two questions
-_SLICE_S, _SLICES_S = 1.0, 10.0  # idle work goes on for one second in ten in any case
-_LONGEST = 500  # letters of a line for the log
+_IDLE_S = 60.0  # without work, after which a process for idle work is ended
+_UNASKED_S = 120.0  # after which idle work is not wanted any more; hidden pages ask once a minute
+_RESTART_S = 2.0  # pause after a process that died before its first answer
+_END_S = 1.0  # for the process to end after its input has ended
+_QUIET_S = 0.3  # since a launched bot computed; longer than the gap between two questions
+_SLICE_S, _SLICES_S = 1.0, 10.0  # idle work always gets one second in ten
+_LONGEST = 500  # characters of a log line
 
 
 class Failure(StrEnum):
@@ -58,12 +58,12 @@ class SideJob(msgspec.Struct, eq=False):
     """A question of a user, from the queue to its answer; times are on the loop's clock.
 
     Attributes:
-        key: questions of the same key are one job.
-        answer: or why there is none; cancelled if nobody wants it when it is its turn.
-        asked_at: when somebody has asked for it last.
-        waiters: how many await it.
-        began_at: None while it waits.
-        done: of `of` decisions or matches, as far as the process has told.
+        key: questions with the same key share one job.
+        answer: the answer, or why there is none; cancelled if nobody wants it at its turn.
+        asked_at: when it was last requested.
+        waiters: how many callers await it.
+        began_at: None while it waits in the queue.
+        done: how many of `of` decisions or matches are done, as last reported by the process.
     """
 
     user: str
@@ -78,15 +78,15 @@ class SideJob(msgspec.Struct, eq=False):
 
 
 class SideProcess:
-    """Asks a process, which is started by the first question, and ends it.
+    """Sends questions to a process, which is started by the first question.
 
-    Of `store` only the address is used. Where `is_idle` the process has the lowest priority, gives
-    way to bots, ends when it has nothing to do, and takes its time.
+    Only the address of `store` is used. With `is_idle` the process has the lowest priority, gives
+    way to bots, ends when it has nothing to do, and has no time limit for an answer.
 
     Attributes:
-        started: how often it was started.
+        started: how often a process was started.
         asked: how many questions there were.
-        has_answered: whether the process that was started last has said anything.
+        has_answered: whether the latest process has sent anything.
     """
 
     def __init__(self, store: Store, *, is_idle: bool = False) -> None:
@@ -103,11 +103,11 @@ class SideProcess:
         self._start_at = 0.0
         self._listeners = BackgroundTasks()
         self._queue = FairQueue[SideJob]()
-        self._jobs: dict[Hashable, SideJob] = {}  # those in the queue, and the one that is done now
+        self._jobs: dict[Hashable, SideJob] = {}  # queued jobs, and the running one
         self._has_work = asyncio.Event()
         self._may_work = asyncio.Event()
         self._may_work.set()
-        self._computed_at = -_QUIET_S  # when a launched bot was last seen to compute
+        self._computed_at = -_QUIET_S  # when a launched bot last computed
         self._worker: asyncio.Task[None] | None = None
         self._is_closed = False
 
@@ -124,7 +124,7 @@ class SideProcess:
 
     @property
     def is_busy(self) -> bool:
-        """Whether there is anything to do, and so it matters what the bots do."""
+        """Whether there is any job; only then `give_way` needs to be called."""
         return bool(self._jobs)
 
     @property
@@ -132,11 +132,11 @@ class SideProcess:
         return not self._may_work.is_set()
 
     def pending(self, key: Hashable) -> SideJob | None:
-        """The job of a key, if it waits or is done now."""
+        """Return the queued or running job of a key, or None."""
         return self._jobs.get(key)
 
     def ask(self, user: str, key: Hashable, question: SideQuestion) -> SideJob:
-        """Queue a question whose key is not `pending`; its `id` is set here."""
+        """Queue a question whose key is not `pending`, and set its `id`."""
         self.asked += 1
         question = msgspec.structs.replace(question, id=self.asked)
         future = asyncio.get_running_loop().create_future()
@@ -152,7 +152,7 @@ class SideProcess:
         return job
 
     async def answer_of(self, job: SideJob) -> PageAnswer | Failure:
-        """Wait for a job, as others may, too."""
+        """Wait for the answer of a job; several callers may wait for one job."""
         job.waiters += 1
         try:
             return await asyncio.shield(job.answer)
@@ -160,11 +160,10 @@ class SideProcess:
             job.waiters -= 1
 
     def give_way(self, *, computing: bool) -> None:
-        """Note whether a bot that the arena has launched computes; several times a second.
+        """Pause the process while launched bots compute; to be called several times a second.
 
-        The process is paused meanwhile, but for one second in ten: on a ladder that never rests it
-        would do nothing at all, and the system gives that second only to cores that nobody else
-        wants (SCHED_IDLE).
+        One second in ten it runs anyway, or it would never run on a ladder that never rests. The
+        system gives it only cores that nothing else needs (SCHED_IDLE).
         """
         now = self._clock()
         if computing:
@@ -178,7 +177,7 @@ class SideProcess:
             self._send(PAUSE)
 
     async def close(self) -> None:
-        """Fail all questions, end the process, and wait until its last line is logged."""
+        """Fail all open questions, end the process, and wait until its last line is logged."""
         self._is_closed = True
         if self._worker is not None:
             self._worker.cancel()
@@ -189,7 +188,7 @@ class SideProcess:
         await self._end()
         await self._listeners.ended()
 
-    # --- within ---
+    # --- internal ---
 
     async def _work(self) -> None:
         while True:
@@ -208,7 +207,7 @@ class SideProcess:
                     if isinstance(answer, Failure):
                         await self._end(at_once=True)
                     job.answer.set_result(answer)
-                    await asyncio.sleep(0)  # who asks again finds it kept
+                    await asyncio.sleep(0)  # let callbacks cache the answer before the key is free
                 else:
                     job.answer.cancel()
                 del self._jobs[job.key]
@@ -233,12 +232,12 @@ class SideProcess:
             log.warning("the page's %s cannot be started: %s", self._title, why)
             self._start_at = self._clock() + _RESTART_S
             return Failure.NOT_THERE
-        except Exception:  # the worker has to live on for the other questions
+        except Exception:  # the worker must go on for the other questions
             log.exception("the arena failed at a question for the page's %s", self._title)
             return Failure.FAULT
 
     async def _start(self) -> None:
-        """Start the process, and end the previous one; raises `OSError`, as without memory."""
+        """End the previous process and start a new one; raises `OSError`, as without memory."""
         await self._end()
         self.has_answered = False
         self.started += 1
@@ -247,7 +246,7 @@ class SideProcess:
             stdin=PIPE,
             stdout=PIPE,
             stderr=PIPE,
-            start_new_session=True,  # Ctrl-C and a terminal that is closed are for the arena
+            start_new_session=True,  # only the arena handles Ctrl-C and a closed terminal
         )
         self._listeners.start(_log_errors(process, self._title))
         self._send(msgspec.json.encode(self._where) + b"\n")
@@ -259,7 +258,7 @@ class SideProcess:
             self._process.stdin.write(line)
 
     async def _asked(self, job: SideJob) -> PageAnswer:
-        """The answer of the process; raises `OSError`, `EOFError` or `DecodeError` if it died."""
+        """Ask the process for an answer; `OSError`, `EOFError` or `DecodeError` if it died."""
         process, question = self._process, job.question
         assert process is not None, "it was started"
         assert process.stdin is not None, "it was started with one"
@@ -278,7 +277,7 @@ class SideProcess:
             job.done, job.of = msgspec.json.decode(body, type=tuple[int, int])
 
     async def _end(self, *, at_once: bool = False) -> None:
-        """Close its input, kill it if it does not end then or `at_once`, and wait for its end."""
+        """Close the process's input, kill it if it runs on or `at_once`, and wait for its end."""
         process, self._process = self._process, None
         if process is None:
             return
@@ -293,7 +292,7 @@ class SideProcess:
 
 
 def _address_of(store: Store) -> str:
-    """The file of a database, or its URL with the password."""
+    """Return the file of a database, or its URL with the password."""
     url = store.engine.url
     is_file = url.get_backend_name() == "sqlite" and url.database
     return (url.database if is_file else url.render_as_string(hide_password=False)) or ""
@@ -304,7 +303,7 @@ async def _log_errors(process: Process, title: str) -> None:
     while True:
         try:
             line = await process.stderr.readline()
-        except ValueError:  # longer than the buffer of the stream
+        except ValueError:  # a line longer than the stream's buffer
             continue
         if not line:
             return

@@ -1,17 +1,17 @@
 """The program of the processes beside the arena: questions in, documents out, one at a time.
 
-Run as `python -m arena.web.side_program`, with `idle` at the lowest priority that there is, and
-without it at a lower one than the matches. `arena/web/side_process.py` starts and asks it.
+Run as `python -m arena.web.side_program`, its priority is lower than that of the matches; with the
+argument `idle` it is the lowest possible. `arena/web/side_process.py` starts and asks it.
 
-The first line of its input is the address of the database, which may contain a password: other
-users can read command lines. Each further line is a `SideQuestion`, or an order: `PAUSE`, or
-`RESUME`. An answer is a `Header` as a line of JSON, followed by the bytes of a document. Before it
-may come news of how far it is, with the status `PROCESSING`.
+The first line of its input is the address of the database. It is not an argument, as it may contain
+a password and other users can read command lines. Each further line is a `SideQuestion`, or an
+order: `PAUSE` or `RESUME`. An answer is a `Header` as a line of JSON, followed by the bytes of a
+document. Progress reports with the status `PROCESSING` may come before it.
 
-It ends with its input, so also when the arena is killed, whatever it is doing then. It ignores
-Ctrl-C, which is meant for the arena. While it is paused it uses no processor: the thread that
-listens has the main thread sleep, wherever it is. It is not stopped by a signal of the system, so
-that it ends with its input then, too. A question that takes too many minutes of CPU ends it.
+It ends as soon as its input ends, so also when the arena is killed. It ignores Ctrl-C, which is for
+the arena. While it is paused it uses no CPU: the listening thread makes the main thread sleep,
+wherever it is. SIGSTOP would not do, as a stopped process could not end with its input. A question
+that takes too many minutes of CPU ends the program.
 """
 
 from __future__ import annotations
@@ -40,22 +40,22 @@ if TYPE_CHECKING:
 __all__ = ["IDLE", "NICENESS", "PAUSE", "PROCESSING", "RESUME", "Header", "main"]
 
 IDLE = "idle"
-"""The argument of the process that takes only what nobody else needs of the machine."""
+"""The argument of the process that uses only otherwise idle cores."""
 PAUSE, RESUME = b"pause\n", b"resume\n"
 PROCESSING = 102
-"""The status, as HTTP has it, of what comes before the answer to a question."""
+"""The HTTP status of a progress report, which comes before the answer."""
 NICENESS = "ARENA_ANALYSIS_NICE"
-"""The variable of the environment with another niceness, for where cores are never idle."""
+"""The environment variable that sets another niceness, for machines whose cores are never idle."""
 _NICENESS, _NICENESS_IDLE = 10, 19
-_LOOK_S = 0.05  # between two looks at whether the pause is over
-_NEWS_S = 0.2  # between two lines on how far it is
-_MOST_CPU_S = 300.0  # of one question; the slowest analyses take seconds a game
+_LOOK_S = 0.05  # between two checks whether the pause is over
+_NEWS_S = 0.2  # between two progress reports
+_MOST_CPU_S = 300.0  # for one question; the slowest analyses take seconds a game
 _EFFORT = 6  # of 9: 256 KB of a match take 3 ms, and 9 saves hardly more
-_LONGEST = 500  # letters of a line for the log
+_LONGEST = 500  # characters of a log line
 
 
 class Header(msgspec.Struct, frozen=True):
-    """What comes before a document: the question's id, a status of HTTP, the document's length."""
+    """The line before a document: the question's id, the HTTP status, and the length in `bytes`."""
 
     id: int
     status: int
@@ -65,7 +65,7 @@ class Header(msgspec.Struct, frozen=True):
 
 
 class _Pause:
-    """Has the main thread sleep until it is over; orders come from another thread."""
+    """Makes the main thread sleep during a pause; orders come from another thread."""
 
     def __init__(self) -> None:
         self._is_on = False
@@ -73,11 +73,11 @@ class _Pause:
     def order(self, line: bytes) -> None:
         self._is_on = line == PAUSE
         if self._is_on:
-            _thread.interrupt_main()  # Python calls the handler before the next step of the code
+            _thread.interrupt_main()  # Python calls the handler before the next bytecode
 
     def sleep(self, signum: int, frame: FrameType | None) -> None:
-        """Handle SIGINT, the order's or that of Ctrl-C, which is for the arena."""
-        # No lock: the handler may interrupt itself.
+        """Handle SIGINT: sleep during a pause. Otherwise it is Ctrl-C, which is ignored."""
+        # Without a lock, as the handler may interrupt itself.
         while self._is_on:
             time.sleep(_LOOK_S)
 
@@ -90,18 +90,18 @@ def main() -> Never:
     if hasattr(signal, "SIGHUP"):
         signal.signal(signal.SIGHUP, signal.SIG_IGN)
     out = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
-    # A stray `print` goes to the log and does not corrupt the answers.
+    # Redirect stray prints to the log, so that they do not corrupt the answers.
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
     lines: queue.SimpleQueue[bytes] = queue.SimpleQueue()
     threading.Thread(target=_listen, args=(sys.stdin.buffer, lines, pause), daemon=True).start()
     try:
-        # Only now, as it takes longer than many a question.
+        # Imported after the listener has started, as this takes longer than many a question.
         from arena.web.document_answers import DocumentAnswers
 
         answers = DocumentAnswers(msgspec.json.decode(lines.get(), type=str), _log)
         while True:
             _answer(lines.get(), answers, out)
-    except Exception as error:  # such as a line that is no question
+    except Exception as error:  # such as an input line that is not a question
         _log(in_words(error))
     os._exit(1)
 
@@ -115,13 +115,13 @@ def _lower_priority(*, is_idle: bool) -> None:
         return
     with contextlib.suppress(OSError, AttributeError):  # only Linux has it
         os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
-    # Where sessions are scheduled as groups, the rest counts only within the process's own session.
+    # With autogroup scheduling, the settings above count only within the process's own session.
     with contextlib.suppress(OSError), open("/proc/self/autogroup", "w", encoding="ascii") as group:
         group.write(str(_NICENESS_IDLE))
 
 
 def _listen(source: BinaryIO, lines: queue.SimpleQueue[bytes], pause: _Pause) -> None:
-    """Put every question into the queue; end the process with the input, even while it computes."""
+    """Queue every question; end the process when the input ends, even while it computes."""
     for line in source:
         if line in (PAUSE, RESUME):
             pause.order(line)
@@ -145,7 +145,7 @@ def _answer(line: bytes, answers: DocumentAnswers, out: BinaryIO) -> None:
 
     with _limited_cpu():
         answer = answers.answer(question, tell)
-    # An error repeats the request, so its length must not tell what else it contains (BREACH).
+    # Errors are not compressed: they repeat the request, so the size could leak secrets (BREACH).
     packs = question.packs and answer.status == 200
     _send(
         out, question.id, answer.status, answer.body, pack(answer.body, _EFFORT) if packs else None
@@ -155,7 +155,7 @@ def _answer(line: bytes, answers: DocumentAnswers, out: BinaryIO) -> None:
 def _send(
     out: BinaryIO, question: int, status: int, body: bytes, packed: bytes | None = None
 ) -> None:
-    """Write an answer, compressed if there is a `packed` form of its body."""
+    """Write an answer; `packed` is the compressed form of its body, if there is one."""
     sent = body if packed is None else packed
     etag = hashlib.blake2b(body, digest_size=12).hexdigest()
     header = Header(question, status, etag, len(sent), packed is not None)
@@ -165,7 +165,7 @@ def _send(
 
 @contextlib.contextmanager
 def _limited_cpu() -> Iterator[None]:
-    """End the process by SIGPROF if it takes more CPU; without an effect on Windows."""
+    """End the process by SIGPROF if the block takes too much CPU time. No effect on Windows."""
     if not hasattr(signal, "setitimer"):
         yield
         return
@@ -177,7 +177,7 @@ def _limited_cpu() -> Iterator[None]:
 
 
 def _log(line: str) -> None:
-    """Have the arena log a line."""
+    """Write a line to stderr, which the arena logs."""
     print(one_line(line, _LONGEST), file=sys.stderr, flush=True)
 
 

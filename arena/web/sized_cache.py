@@ -1,4 +1,4 @@
-"""A cache of limited size, which drops what was used longest ago. Pure."""
+"""A cache of limited total size, which drops the least recently used values. Pure."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ Value = TypeVar("Value")
 
 
 class SizedCache(Generic[Key, Value]):
-    """Values by key, whose sizes add up to at most `most`; the latest one stays, whatever its size.
+    """Values by key with a total size of at most `most`; the latest is kept, whatever its size.
 
-    `size_of` gives the size of a value, which must not change; without it values are counted.
+    `size_of` gives the size of a value, which must not change; without it, each counts 1.
     """
 
     def __init__(self, most: int, size_of: Callable[[Value], int] = lambda value: 1) -> None:
@@ -28,14 +28,14 @@ class SizedCache(Generic[Key, Value]):
         return len(self._values)
 
     def get(self, key: Key) -> Value | None:
-        """The value of a key, which counts as used now; None if there is none."""
+        """Return the value of a key, and mark it as used; None if there is none."""
         value = self._values.get(key)
         if value is not None:
             self._values.move_to_end(key)
         return value
 
     def put(self, key: Key, value: Value) -> None:
-        """Add or replace a value, and drop old ones where there are too many."""
+        """Add or replace a value, and drop old ones if the cache is too large."""
         self.drop(key)
         self._values[key] = value
         self._size += self._size_of(value)
@@ -43,7 +43,7 @@ class SizedCache(Generic[Key, Value]):
             self.drop(next(iter(self._values)))
 
     def drop(self, key: Key) -> None:
-        """Remove a value, if it is there."""
+        """Remove a value, if it exists."""
         value = self._values.pop(key, None)
         if value is not None:
             self._size -= self._size_of(value)

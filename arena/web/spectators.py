@@ -1,10 +1,10 @@
 """The spectators of an arena: which match each of them watches, and the frames that they get.
 
-A watched match is replayed once (`arena/web/watched_match.py`), and each frame is made
-once for each view of it. All of that happens in `tick`, which the gateway calls about every 50 ms.
-A tick takes a few milliseconds of them; what does not fit waits for the next one. Spectators never
-slow a match: one that does not read misses frames and starts again with the present round.
-`arena/web/viewer_socket.py` disconnects it in the end.
+A watched match is replayed once (`arena/web/watched_match.py`), and each frame is made once for
+each view. All of that happens in `tick`, which the gateway calls about every 50 ms. A tick takes a
+few milliseconds; what does not fit waits for the next one. Spectators never slow a match: a
+spectator that does not read misses frames and restarts with the current round;
+`arena/web/viewer_socket.py` eventually disconnects it.
 """
 
 from __future__ import annotations
@@ -26,20 +26,20 @@ __all__ = ["Spectator", "Spectators"]
 
 log = logging.getLogger(__name__)
 
-# Of a tick, about 50 ms, all work here takes at most the sum of these, and one more frame.
+# The work in one tick takes at most the sum of these, plus the time for one frame.
 _REPLAY_S = 0.0025
-_REPLAY_IDLE_S = 0.010  # while hardly anything is played, nobody waits for it
+_REPLAY_IDLE_S = 0.010  # when few matches are played, this delays nobody
 _FRAMES_S = 0.001
 _SENDING_S = 0.0015
-_BUSY = 50  # decisions between two ticks: 1,000 a second
+_BUSY = 50  # decisions between two ticks, that is 1,000 a second
 
 _SLOW_S = 0.1  # between two frames
-_FAST_S = 0.25  # the same where more happens than anybody can follow
+_FAST_S = 0.25  # the same if more happens than anybody can follow
 _FAST = 40  # events in a frame
-_SENDS_PER_S = 600  # in all: the more spectators there are, the fewer frames each gets
+_SENDS_PER_S = 600  # in total; with more spectators, each gets fewer frames
 _LOBBY_S = 1.0
-_LINGER_S = 10.0  # a page that is reloaded finds its match still replayed
-_GONE_S = 1.0  # from the end to `gone`: the record is written meanwhile
+_LINGER_S = 10.0  # so that a reloaded page finds its match still replayed
+_GONE_S = 1.0  # from the end to `gone`, to let the record be written
 
 
 class Spectator(Protocol):
@@ -47,13 +47,13 @@ class Spectator(Protocol):
 
     @property
     def is_behind(self) -> bool:
-        """Whether frames wait to be read."""
+        """Whether the spectator has not yet read earlier frames."""
 
     def send(self, data: bytes) -> None: ...
 
 
 class _Audience(msgspec.Struct, eq=False):
-    """A match that is watched, and its spectators; times are on the loop's clock."""
+    """A watched match and its spectators; times are on the loop's clock."""
 
     watched: WatchedMatch
     competition: str | None
@@ -64,15 +64,15 @@ class _Audience(msgspec.Struct, eq=False):
 
 
 class _Subscription(msgspec.Struct, eq=False):
-    """What one spectator sees: of a match, or the lobby, and then nothing else is set."""
+    """What one spectator sees: a match, or the lobby, for which no other field is set."""
 
     audience: _Audience | None = None
     view: View | None = None
-    is_fresh: bool = False  # its next frame is complete
+    is_fresh: bool = False  # the next frame must be complete
 
 
 class _QueuedFrame(NamedTuple):
-    """A frame to be sent; with `must` also to a spectator that is behind."""
+    """A frame to be sent; with `must`, even to a spectator that is behind."""
 
     spectator: Spectator
     subscription: _Subscription
@@ -106,7 +106,7 @@ class Spectators:
         self._turn = 0
 
     def watch(self, spectator: Spectator, watch: Watch, viewer: Viewer) -> None:
-        """Show the lobby or a match, instead of what the spectator watched before."""
+        """Show a spectator the lobby or a match, instead of what it watched before."""
         self.unwatch(spectator)
         if watch.match is None:
             self._subscriptions[spectator] = _Subscription()
@@ -134,19 +134,19 @@ class Spectators:
         return 0 if audience is None else len(audience.subscriptions)
 
     def tick(self, now: float) -> None:
-        """Replay what was played since the last tick and send what is due, as time allows."""
+        """Replay what was played since the last tick, and send due frames, as time allows."""
         self._replay(now)
         self._sweep(now)
         self._send()
-        if not self._queue:  # else frames are made faster than they are sent
+        if not self._queue:  # otherwise frames would be made faster than they are sent
             self._show(now)
             self._show_lobby(now)
             self._send()
 
-    # --- within ---
+    # --- internal ---
 
     def _audience_of(self, match: str) -> _Audience | None:
-        """The audience of a match; None if it is not being played."""
+        """Return the audience of a match, a new one if needed; None if it is not being played."""
         audience = self._audiences.get(match)
         if audience is not None:
             return audience if audience.gone_at is None else None
@@ -159,7 +159,7 @@ class Spectators:
         return None
 
     def _replay(self, now: float) -> None:
-        """Replay the watched matches, each in its turn with its part of the time."""
+        """Replay the watched matches in turn, each with its share of the time."""
         played = self._referee.decisions - self._decisions
         self._decisions = self._referee.decisions
         time_s = _REPLAY_S if played > _BUSY else _REPLAY_IDLE_S
@@ -171,7 +171,7 @@ class Spectators:
         for number, audience in enumerate(audiences[first:] + audiences[:first]):
             left_s = until - self._clock()
             if number and left_s <= 0:
-                break  # this match is the first one of the next tick
+                break  # the next tick begins with this match
             self._turn = first + number + 1
             part_s = left_s / (len(audiences) - number)
             try:
@@ -181,7 +181,7 @@ class Spectators:
                 self._fail(audience)
 
     def _for(self, time_s: float) -> Callable[[], bool]:
-        """A function that says whether less than `time_s` has passed since now."""
+        """Return a function that says whether less than `time_s` has passed since this call."""
         until = self._clock() + time_s
         return lambda: self._clock() < until
 
@@ -198,7 +198,7 @@ class Spectators:
                 del self._audiences[match]
 
     def _show(self, now: float) -> None:
-        """Make the frames that are due, in the order in which they became due."""
+        """Make the due frames, in the order in which they became due."""
         until = self._clock() + _FRAMES_S
         due = [
             audience
@@ -215,7 +215,7 @@ class Spectators:
                 break
 
     def _frames(self, audience: _Audience, now: float) -> None:
-        """Queue the frames of one match: the news for most, the whole round for newcomers."""
+        """Queue a match's frames: new events for most spectators, the whole round for newcomers."""
         news = audience.watched.cut()
         whole = news if news is not None and news.reset else None
         frames: dict[tuple[View, bool], bytes] = {}
@@ -243,7 +243,7 @@ class Spectators:
             audience.gone_at = now + _GONE_S
 
     def _show_lobby(self, now: float) -> None:
-        """Queue the lobby's document if it has changed, or for those who have missed it."""
+        """Queue the lobby's document for all if it has changed, else for those who missed it."""
         if now < self._lobby_at:
             return
         lobby = [each for each in self._subscriptions.items() if each[1].audience is None]
@@ -265,15 +265,15 @@ class Spectators:
         while queue:
             spectator, subscription, data, must = queue.popleft()
             if not must and self._subscriptions.get(spectator) is not subscription:
-                continue  # it watches something else now, or has left
+                continue  # the spectator watches something else now, or has left
             if spectator.is_behind and not must:
-                subscription.is_fresh = True  # it misses this frame, and the next is complete
+                subscription.is_fresh = True  # skip this frame; the next one must be complete
             else:
                 spectator.send(data)
             if self._clock() > until:
                 break
 
     def _fail(self, audience: _Audience) -> None:
-        """Log a fault of the arena; the spectators are told that the match is gone."""
+        """Log a fault of the arena, and tell the spectators that the match is gone."""
         log.exception("match %s cannot be shown", audience.watched.id)
         audience.gone_at = 0.0

@@ -1,4 +1,4 @@
-"""The WebSockets at `/watch`: what viewers may send, and what it brings about.
+"""The WebSockets at `/watch`: what viewers may send, and how it is handled.
 
 Each message becomes a call: to the spectators, to the tables of people who play, or to the admin
 requests. Viewers are served in the time that matches leave.
@@ -38,14 +38,14 @@ from protocol.watching import (
 
 __all__ = ["ViewerSocket", "Viewers"]
 
-_FEW, _FEW_PER_S = 5, 0.5  # enough to watch, whatever others behind the address ask
-_DESCRIBED = 20  # events that take the loop as long as a request
+_FEW, _FEW_PER_S = 5, 0.5  # enough to watch, whatever others at the same address send
+_DESCRIBED = 20  # describing this many events takes as long as a request
 
 
 class ViewerSocket(PeerSocket):
     """One viewer, with the token of its last `watch`.
 
-    `browser` is the same for all viewers of one browser; without its cookie, of one address.
+    `browser` is the same for all viewers in one browser, or without its cookie at one address.
     """
 
     def __init__(self, connection: Caller, now: float, browser: str) -> None:
@@ -54,7 +54,7 @@ class ViewerSocket(PeerSocket):
 
     @property
     def is_behind(self) -> bool:
-        """Whether it has not read yet what was sent some time ago."""
+        """Whether the viewer has not yet read what was sent some time ago."""
         return self.connection.is_behind
 
     def tell(self, message: ToViewer) -> None:
@@ -65,7 +65,7 @@ class Viewers(PeerSockets[ViewerSocket]):
     """All viewers of an arena; `now` is on the loop's clock."""
 
     named, most = ("viewer", "viewers"), 4096
-    messages, messages_per_s = 20, 20  # nobody types or clicks more
+    messages, messages_per_s = 20, 20  # nobody types or clicks faster
     frame_bytes, buffer_bytes = FRAME_BYTES, 512 * 1024
 
     def __init__(
@@ -118,7 +118,7 @@ class Viewers(PeerSockets[ViewerSocket]):
                 requests.received(peer.connection, message, peer.tell)
 
     def _sit(self, peer: ViewerSocket, message: Sit, viewer: Viewer) -> None:
-        """Send a person its seat, or why there is none; the person may try again."""
+        """Send a person a seat, or the reason for refusing it; the person may try again."""
         try:
             peer.tell(self._people.sit(peer, message, peer.connection.address, viewer))
         except Unwelcome as why:
@@ -130,7 +130,7 @@ class Viewers(PeerSockets[ViewerSocket]):
         """Whether a viewer may send one more message now; if not, its connection is closed.
 
         The limit of an address does not apply to a viewer that sends little: a whole class may
-        share its address with one program that asks without end.
+        share its address with one program that floods the arena.
         """
         if not super()._is_within_limits(peer, now):
             return False
@@ -143,7 +143,7 @@ class Viewers(PeerSockets[ViewerSocket]):
 
 
 def _captions(message: Describe) -> Captions:
-    """The words for events; they are made of the message alone, and so tell nothing else (J8)."""
+    """Put events into words; only the message itself is used, so nothing can leak (J8)."""
     vocabulary = VOCABULARIES.get(message.game)
     if vocabulary is None:
         return Captions(({},) * len(message.events))

@@ -1,7 +1,8 @@
-"""A live match replayed for its spectators, beside the match and never in its way; no I/O.
+"""Replays a live match for its spectators without slowing the match; no I/O.
 
 A `WatchedMatch` replays the answers of a match at its own pace, in slices as long as its caller has
-time for, and cuts the events into frames. What is too much for a frame is left out by whole rounds.
+time for, and cuts the events into frames. If they are too many for a frame, whole rounds are left
+out.
 """
 
 from __future__ import annotations
@@ -21,14 +22,14 @@ from protocol.watching import Events, Scene, Turn, View, encode_to_viewer
 
 __all__ = ["LONGEST", "MOST_EVENTS", "EventCut", "WatchedMatch"]
 
-MOST_EVENTS = 120  # of a frame; more than anybody can follow before the next
-LONGEST = 2_000  # events of a round; newcomers do not get the beginning of a longer one
+MOST_EVENTS = 120  # in a frame; more than anybody can follow before the next
+LONGEST = 2_000  # events of a round that newcomers get from its beginning
 
-_AT_ONCE = 16  # answers between two looks at the clock: a tenth of a millisecond
-_LATEST = 60  # answers that are shown, or those of three rounds, even if many more are behind
+_AT_ONCE = 16  # answers between two reads of the clock: a tenth of a millisecond
+_LATEST = 60  # latest answers (or three rounds) that are always shown, even with a long backlog
 _LATEST_AT_END = 1_000  # the same when the match is over, to show the last round
-_NEAR = 500  # answers; a replay that is no further behind has caught up
-_PATIENCE_S = 3.0  # then a match that is played faster than it can be replayed is shown as it is
+_NEAR = 500  # answers; a replay with a smaller backlog has caught up
+_PATIENCE_S = 3.0  # after which a match is shown even if the replay cannot catch up
 
 
 class EventCut(msgspec.Struct, frozen=True):
@@ -45,7 +46,7 @@ class EventCut(msgspec.Struct, frozen=True):
 
 
 class WatchedMatch:
-    """One match that is watched; times are on the loop's clock, in seconds.
+    """One watched match; times are on the loop's clock, in seconds.
 
     It may be shown when `is_ready`: the replay has caught up once, or takes too long.
     """
@@ -56,13 +57,13 @@ class WatchedMatch:
         self._captions = captions_for(table.game, table.names)
         self._since = now
         self._replay: RoundPlayback | None = None
-        self._rounds: list[Round] = []  # complete, and not yet in a frame to the end
-        self._sent = 0  # events of the first of them, or of the present round
+        self._rounds: list[Round] = []  # complete rounds, not yet fully in frames
+        self._sent = 0  # events in frames of the first of them, or of the current round
         is_new = table.match is None or not table.match.answers
-        # The round that the next frame should begin in; a spectator who comes late misses none.
+        # The round in which the next frame should begin; None at first for a match that has begun.
         self._at = 1 if is_new else None
         self._is_first = True
-        self._notes = 0  # of the match, those that have been replayed
+        self._notes = 0  # how many of the match's notes were replayed
 
     @property
     def id(self) -> str:
@@ -70,18 +71,18 @@ class WatchedMatch:
 
     @property
     def is_over(self) -> bool:
-        """Whether the match is replayed to its end, and all of that is in frames."""
+        """Whether the match is replayed to its end, and all its events are in frames."""
         replay = self._replay
         return replay is not None and replay.is_over and not self._rounds
 
     def view(self, viewer: Viewer) -> View:
-        """How much of it a viewer may see; its competition goes on while it is played."""
+        """Return how much a viewer may see of the match, whose competition is still going on."""
         return view_of(self.table.names, False, viewer)
 
     def replay(self, now: float, goes_on: Callable[[], bool], is_due: bool) -> None:
-        """Replay the answers given since the last call, while `goes_on`, asked every few answers.
+        """Replay the answers since the last call while `goes_on()`, checked every few answers.
 
-        If the next frame is not due yet, a long backlog is passed over.
+        A long backlog is replayed without events, except for the latest answers if a frame is due.
         """
         match = self.table.match
         if match is None:  # not all bots are ready
@@ -107,7 +108,7 @@ class WatchedMatch:
         self.is_ready = self.is_ready or is_near or now - self._since > _PATIENCE_S
 
     def cut(self) -> EventCut | None:
-        """The events since the last frame, as many as fit the next one; None if there are none."""
+        """Return the events since the last frame, as many as fit; None if there are none."""
         replay = self._replay
         if replay is None:
             return None
@@ -133,7 +134,7 @@ class WatchedMatch:
         return EventCut(resets, number, events, skipped, True)
 
     def present_round(self) -> EventCut | None:
-        """All of the present round that was in frames, for a newcomer; None if that is too much."""
+        """Return the current round's events sent so far, for a newcomer; None if too many."""
         replay = self._replay
         if replay is None:
             return EventCut(True, 1, (), 0, True)
@@ -161,7 +162,7 @@ class WatchedMatch:
         )
 
     def scene(self, view: View, competition: str | None) -> bytes:
-        """The frame that says who plays what."""
+        """Make the frame that says who plays what."""
         table, replay = self.table, self._replay
         return encode_to_viewer(
             Scene(
@@ -180,7 +181,7 @@ class WatchedMatch:
 
     @property
     def decisions(self) -> int:
-        """How many have been replayed."""
+        """The number of decisions replayed so far."""
         return 0 if self._replay is None else self._replay.decisions
 
     @property
@@ -191,7 +192,7 @@ class WatchedMatch:
         return (0,) * self.table.game.seats if match is None else match.scores
 
     def turn(self, now: float) -> Turn | None:
-        """Who is to decide; None while the replay is behind the match."""
+        """Return which seat is to decide; None while the replay is behind the match."""
         match, replay = self.table.match, self._replay
         if match is None or replay is None or match.pending is None:
             return None
@@ -206,7 +207,7 @@ class WatchedMatch:
             decision_ms=chair.limits.decision_ms,
         )
 
-    # --- within ---
+    # --- internal ---
 
     def _begin(self) -> RoundPlayback:
         table = self.table
@@ -215,7 +216,7 @@ class WatchedMatch:
             table.settings,
             seed=table.seed,
             nonces=table.nonces,
-            start=all(table.nonces),  # else the match was over before it began
+            start=all(table.nonces),  # without all nonces, the match was over before it began
             tells_deals=True,
         )
         return RoundPlayback(Playback(match))
@@ -223,7 +224,7 @@ class WatchedMatch:
     def _pass_over(
         self, replay: RoundPlayback, match: MatchState, until: int, goes_on: Callable[[], bool]
     ) -> bool:
-        """Replay the answers up to a number without events; False if time has run out."""
+        """Replay the answers up to number `until` without events; False if time has run out."""
         answers, number = match.answers, replay.decisions
         if number < until:
             self._rounds.clear()
@@ -236,7 +237,7 @@ class WatchedMatch:
         return True
 
     def _feed(self, replay: RoundPlayback, match: MatchState, goes_on: Callable[[], bool]) -> bool:
-        """Replay all answers that there are; False if time has run out."""
+        """Replay all remaining answers; False if time has run out."""
         answers, times = match.answers, match.times_ms
         while (number := replay.decisions) < len(answers):
             replay.feed(answers[number], times[number], self._note(match, number))
@@ -254,14 +255,14 @@ class WatchedMatch:
         return None
 
     def _gather(self, replay: RoundPlayback) -> None:
-        """Take the rounds that are complete, and drop those that fit no frame."""
+        """Collect complete rounds, and drop those that do not fit a frame."""
         rounds = replay.take()
         if rounds:
             self._rounds += rounds
             self._drop(0 if replay.is_over else 1)
 
     def _drop(self, more: int) -> None:
-        """Drop rounds until the rest and `more` events fit a frame; the last events stay."""
+        """Drop rounds until the rest and `more` events fit a frame; the latest events stay."""
         rounds = self._rounds
         total = sum(len(round_.events) for round_ in rounds) + more - self._sent
         while total > MOST_EVENTS and len(rounds) > (more == 0):

@@ -1,10 +1,10 @@
-"""The page of an arena: what browsers fetch, and the sockets of those who watch and play.
+"""The page of an arena: what browsers fetch, and the sockets of people who watch and play.
 
-A request is answered here: with a file, a page of the manual, a document, `/healthz` or `/metrics`.
-Everything is read-only, and most of it is in memory. What has to be read from the database comes
-from a process beside the arena (`arena/web/document_reader.py`); analyses and the luck of matches
-are the work of another one, for idle cores. The visitor may be gone by then, and the number of
-pending requests is limited.
+It answers requests with a file, a page of the manual, a document, `/healthz` or `/metrics`.
+Everything is read-only, and most of it is in memory. What must be read from the database comes from
+a process beside the arena (`arena/web/document_reader.py`); another one does analyses and the luck
+of matches on idle cores. Such answers come later: the visitor may be gone by then, and the number
+of pending requests is limited.
 """
 
 from __future__ import annotations
@@ -73,11 +73,11 @@ __all__ = ["Web"]
 log = logging.getLogger(__name__)
 
 _API, _MATCHES = "/api/", "/api/matches/"
-_ANSWER_S = 30.0  # then the visitor is told to try again
+_ANSWER_S = 30.0  # after which the visitor is told to try again
 _LOBBY_S = 1.0  # how long the lobby's document is cached
 _EFFORT = 1  # of 9: this process compresses while it runs matches
-_KINDS = 2  # of documents that are compressed here, lobby and games: each once, until it changes
-_MOST_PENDING = 512  # requests: a class that opens one document
+_KINDS = 2  # documents compressed here, lobby and games, each once until it changes
+_MOST_PENDING = 512  # requests; enough for a class that opens a document at once
 _MOST_PENDING_NEAR = 256  # from one address
 _MOST_FIELDS = 8  # of a query; no document has more than two
 _VARY = ("Vary", "Authorization, Accept-Encoding")
@@ -88,10 +88,10 @@ class Web:
     """The page of one arena.
 
     Attributes:
-        upcoming: gives the runs to come.
-        startable: gives what an instructor can choose for each game, to start a competition.
-        people: those who play at the page.
-        reader: what reads documents from the database.
+        upcoming: returns the planned runs.
+        startable: returns what an instructor can choose for each game, to start a competition.
+        people: the tables of people who play on the page.
+        reader: reads documents from the database.
         served: the number of answers by status.
     """
 
@@ -107,7 +107,7 @@ class Web:
         self._idle_work = SideProcess(store, is_idle=True)
         self._luck = LuckFiller(store, self._idle_work)
         self._analyses = Analyses(self._idle_work, self.reader)
-        self._asks = 0  # of launched bots, at the last look
+        self._asks = 0  # of launched bots, at the last check
         self._latest = LatestMatches()
         self._spectators = Spectators(arena.referee, self._competition_of, self.lobby, self._clock)
         self._viewers = Viewers(self._gateway, self._spectators, self.people, self._clock())
@@ -118,7 +118,7 @@ class Web:
         self._pending = BackgroundTasks()
         self._pending_near = Counter[str]()
         self._lobby_until = 0.0
-        # At the start, as the first one is slow: it looks for all installed house bots.
+        # Made at the start, as the first one is slow: it finds all installed house bots.
         self._lobby = lobby(arena, self._spectators)
 
     def match_finished(self, ledger: Ledger, match: str, pairing: Pairing, result: Result) -> None:
@@ -126,7 +126,7 @@ class Web:
         self._luck.match_finished()
 
     async def close(self) -> None:
-        """Cancel all pending requests, without an answer, and end the processes."""
+        """Cancel all pending requests without an answer, and end the processes."""
         self._pending.cancel()
         self.people.close()
         self._luck.close()
@@ -134,14 +134,14 @@ class Web:
         await self.reader.process.close()
 
     def lobby(self) -> bytes:
-        """The lobby's document, at most one second old."""
+        """Return the lobby's document, at most one second old."""
         now = self._clock()
         if now >= self._lobby_until:
             self._lobby = lobby(self._arena, self._spectators, self._latest, self.upcoming())
             self._lobby_until = now + _LOBBY_S
         return self._lobby
 
-    # --- what the entrance calls ---
+    # --- called by the entrance ---
 
     def answer(self, visitor: Visitor, request: Request) -> None:
         """Respond to a request, now or later."""
@@ -153,7 +153,7 @@ class Web:
         elif path.startswith(_API):
             self._answer_document(visitor, path, query, request.headers)
         elif path == "/healthz":
-            state = self._arena.storage.state  # it names no path or server
+            state = self._arena.storage.state  # contains no path or server name
             why = f"{state}; the arena's log says why"
             self._send(visitor, text(503, why) if state else text(200, "ok"))
         elif path == "/metrics":
@@ -213,7 +213,7 @@ class Web:
                 self._answer_later(visitor, path, find)
 
     async def _read(self, address: str, question: SideQuestion, headers: Headers) -> Reply:
-        """A document from the database, or about a match that a person has played lately."""
+        """Read a document from the database, or about a match that a person played recently."""
         path = question.path
         if path.startswith(_MATCHES):
             match_ = path.removeprefix(_MATCHES).partition("/")[0].removesuffix(".json")
@@ -225,7 +225,7 @@ class Web:
     def _answer_later(
         self, visitor: Visitor, path: str, find: Callable[[], Awaitable[Reply]]
     ) -> None:
-        # Read now: the connection's next request may come from elsewhere, through the same proxy.
+        # Read now: behind a proxy, the connection's next request may be another client's.
         address = visitor.address
         near = self._pending_near
         if len(self._pending) >= _MOST_PENDING or near[address] >= _MOST_PENDING_NEAR:
@@ -257,7 +257,7 @@ class Web:
             answer = problem(500, "the arena failed at this document; its log says why")
         self._send(visitor, answer)
 
-    # --- the rest ---
+    # --- internal ---
 
     def _send(self, visitor: Visitor, reply: Reply) -> None:
         self.served[reply.status] += 1
@@ -273,7 +273,7 @@ class Web:
         self._send(visitor, answer)
 
     def _bots_compute(self) -> bool:
-        """Whether a bot that the arena has launched is to answer, or was since the last look."""
+        """Whether a launched bot has an open question, or was asked one since the last check."""
         launched = tuple(self._gateway.players.launched())
         before, self._asks = self._asks, sum(player.asks for player in launched)
         return self._asks != before or any(player.pending for player in launched)
@@ -291,19 +291,19 @@ def _packed(body: bytes) -> bytes | None:
 
 
 def _made_here(body: bytes, headers: Headers) -> Reply:
-    """A document from the arena's memory, compressed where that is worth it."""
+    """Answer with a document from the arena's memory, compressed if that is worthwhile."""
     packed = _packed(body) if takes_gzip(headers) else None
     return _reply(PageAnswer(200, packed or body, is_packed=packed is not None), headers)
 
 
 def _reply(answer: PageAnswer, headers: Headers) -> Reply:
-    """A document with a tag may be cached and is validated each time; nothing else is cached."""
+    """Make a reply; a document with a tag is cached and validated each time, others are not."""
     if answer.status != 200:
         return document(answer.status, answer.body, NO_STORE)
     packed = (PACKED,) if answer.is_packed else ()
     if answer.etag is None:
         return document(200, answer.body, *packed, NO_STORE, _VARY)
-    # Weak: packed and plain are the same document, but not the same bytes.
+    # A weak tag: the compressed and the plain document have the same content, but other bytes.
     tag = f'W/"{answer.etag}"'
     more = (("ETag", tag), NO_CACHE, _VARY)
     if knows(headers, tag):
@@ -312,7 +312,7 @@ def _reply(answer: PageAnswer, headers: Headers) -> Reply:
 
 
 def _token(headers: Headers) -> str | None:
-    """The token of `Authorization: Bearer TOKEN`; raises `UsageError` at any other kind."""
+    """Return the token of `Authorization: Bearer TOKEN`; `UsageError` for any other scheme."""
     values = headers.get_all("Authorization")
     if not values:
         return None
@@ -323,7 +323,7 @@ def _token(headers: Headers) -> str | None:
 
 
 def _asked(path: str, query: str) -> tuple[str, dict[str, str]]:
-    """The path and the fields of a query in plain text; raises `UsageError` if they are wrong."""
+    """Decode the path and the fields of a query; raises `UsageError` if they are invalid."""
     part = "query"
     try:
         pairs = parse_qsl(

@@ -1,1 +1,1 @@
-"""The manual: finds the documents of the installed version, renders them as HTML, searches them."""
+"""The manual: finds the installed version's documents, renders them as HTML, and searches them."""

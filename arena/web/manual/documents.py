@@ -2,7 +2,7 @@
 
 Every `*.md` in the packages is a document, and so are those beside the packages, such as the root
 README. A wheel has the latter in `arena/web/manual/_root`, because site-packages is shared.
-Documents of others, in folders such as `lib` and `node_modules`, are left out.
+Third-party documents, in folders such as `lib` and `node_modules`, are left out.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class Document(msgspec.Struct, frozen=True):
 
     @property
     def title(self) -> str:
-        """The first heading, or the first line of a text without headings."""
+        """The first heading, or the first line if the text has no headings."""
         return _title(self.text)
 
     @property
@@ -50,7 +50,7 @@ class Document(msgspec.Struct, frozen=True):
 
 
 def documents() -> dict[str, Document]:
-    """All documents by path: the root's, then folder by folder, each README first."""
+    """Return all documents by path: the root's, then folder by folder, each README first."""
     sources = dict(_beside_the_packages())
     for package in _PACKAGES:
         sources.update(_below(files(package), f"{package}/"))
@@ -61,10 +61,10 @@ def documents() -> dict[str, Document]:
 
 
 def section(of: Mapping[str, Document], heading: str) -> str:
-    """The section under a heading, with its subsections, from the first document that has it.
+    """Return the section under a heading, with subsections, from the first document that has it.
 
-    Links to other documents become plain words. Case, hyphens and underscores make no difference,
-    so that the name of a game finds its page. Without such a heading this raises `ArenaError`.
+    Links to other documents become plain words. Case, hyphens and underscores are ignored, so that
+    the name of a game finds its page. Raises `ArenaError` if there is no such heading.
     """
     for document in of.values():
         headings = list(_headings(document.text))
@@ -78,7 +78,7 @@ def section(of: Mapping[str, Document], heading: str) -> str:
 
 
 def protocol_section(heading: str) -> str:
-    """The section under a heading of the protocol's documents; raises as `section` does."""
+    """Return a section of the protocol's documents by its heading; raises as `section` does."""
     return section(
         {path: text for path, text in documents().items() if path.startswith(_PROTOCOL)}, heading
     )
@@ -103,7 +103,7 @@ def _below(folder: Traversable, within: str) -> Iterator[tuple[str, Traversable]
 
 
 def _place(path: str) -> tuple[list[str], bool, str]:
-    """A sort key: folders in order, each README first."""
+    """Return a sort key: folders in order, each README first."""
     *folders, name = path.split("/")
     return folders, name != "README.md", name
 
@@ -115,7 +115,7 @@ def _title(text: str) -> str:
 
 
 def _headings(text: str) -> Iterator[tuple[int, int, str]]:
-    """The line number, level and words of each heading outside code blocks."""
+    """Yield the line number, level and words of each heading outside code blocks."""
     is_code = False
     for number, line in enumerate(text.splitlines()):
         if line.startswith("```"):

@@ -126,7 +126,7 @@ class _TokenReader:
         )
 
     def _mended(self, tokens: Sequence[Token]) -> list[Token]:
-        """The parts of a line, without links that lead nowhere."""
+        """Return the tokens of a line, with corrected links and without broken ones."""
         shown: list[Token] = []
         is_link = leads_nowhere = False
         for token in tokens:
@@ -143,7 +143,7 @@ class _TokenReader:
         return shown
 
     def _aim(self, link: Token) -> bool:
-        """Let a link to a folder lead to its README; returns whether the target exists."""
+        """Point a link to a folder to its README; return whether the target exists."""
         parts = urlsplit(str(link.attrs["href"]))
         if parts.scheme or parts.netloc or not parts.path:
             return True
@@ -154,7 +154,7 @@ class _TokenReader:
         return target + _README in self._known
 
     def _linked(self, code: Token) -> list[Token]:
-        """Code as a link, if it is a document's path, as seen from the root."""
+        """Return code as a link if it is a document's path from the root."""
         path = code.content
         if path not in self._known or ("/" not in path and self._folder):
             return [code]

@@ -1,4 +1,4 @@
-"""Full-text search over all documents: the sections that have every word, the best first."""
+"""Full-text search over all documents: finds the sections with every word, the best first."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ __all__ = ["MOST_HITS", "SearchHit", "SearchIndex", "SnippetPiece"]
 
 MOST_HITS = 50
 
-_MOST_WORDS = 8  # of a question; further words are ignored
+_MOST_WORDS = 8  # of a query; further words are ignored
 _IN_TITLE, _IN_DOCUMENT, _IN_TEXT, _IN_CODE = 20, 5, 2, 1  # a word's points by its place
-_MOST_COUNTED = 5  # places in the text that score
+_MOST_COUNTED = 5  # occurrences in the text that score
 _BEFORE, _AFTER = 60, 180  # characters shown around the first word
 
 
 class SnippetPiece(msgspec.Struct, frozen=True):
-    """A part of a snippet; `is_match` marks a word of the question."""
+    """A part of a snippet; `is_match` marks a word of the query."""
 
     text: str
     is_match: bool
 
 
 class SearchHit(msgspec.Struct, frozen=True):
-    """A section that was found, with a snippet of it."""
+    """A section found by a search, with a snippet of it."""
 
     page: RenderedDocument
     section: DocumentSection
@@ -61,7 +61,7 @@ class SearchIndex:
         ]
 
     def search(self, question: str) -> list[SearchHit]:
-        """At most `MOST_HITS` sections that have all words of a question; case is ignored."""
+        """Return at most `MOST_HITS` sections with all words of a query; case is ignored."""
         words = question.lower().split()[:_MOST_WORDS]
         if not words:
             return []
@@ -75,7 +75,7 @@ class SearchIndex:
 
 
 def _worth(entry: _IndexedSection, words: Iterable[str]) -> int:
-    """The points of a section; 0 if it lacks a word."""
+    """Return the points of a section; 0 if it lacks a word."""
     total = 0
     for word in words:
         worth = _IN_TITLE if word in entry.title else 0
@@ -89,7 +89,7 @@ def _worth(entry: _IndexedSection, words: Iterable[str]) -> int:
 
 
 def _snippet(section: DocumentSection, word: re.Pattern[str]) -> tuple[SnippetPiece, ...]:
-    """The text around the first word, cut between words; code if only that has a word."""
+    """Return the text around the first match, cut between words; code if only code matches."""
     has_only_code = not word.search(section.text) and word.search(section.code)
     text = section.code if has_only_code else section.text
     first, last = match.span() if (match := word.search(text)) else (0, 0)

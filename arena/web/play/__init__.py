@@ -1,1 +1,1 @@
-"""People who play at the page: their tables, the house bots beside them, and their limits."""
+"""People who play on the page: their tables, their house-bot opponents, and their limits."""

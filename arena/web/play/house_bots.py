@@ -1,7 +1,7 @@
 """The house bots that play against people: one process each, for many tables.
 
-A process is started by the first person who wants to play against it, and stopped when nobody has
-done so for a minute.
+A process is started for the first person who wants to play against it, and stopped when nobody has
+played against it for a minute.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 __all__ = ["HouseBots"]
 
-_IDLE_S = 60.0  # a person who plays again does not wait for a new process
+_IDLE_S = 60.0  # so that a person who plays again need not wait for a new process
 
 
 class _HouseBotProcess(msgspec.Struct, eq=False):
@@ -54,18 +54,18 @@ class HouseBots:
         self.tables = arena.limits.tables
 
     def known(self, game: str) -> Collection[str]:
-        """The installed house bots of a game."""
-        if game not in self._known:  # looking for them takes milliseconds
+        """Return the installed house bots of a game."""
+        if game not in self._known:  # finding them takes milliseconds
             self._known[game] = tuple(house_bots(game))
         return self._known[game]
 
     def free(self, game: str, bot: str) -> int:
-        """The number of tables at which a bot has room."""
+        """Return the number of further tables that a bot can take."""
         process = self._process(game, bot)
         return self.tables - (0 if process is None else process.users)
 
     def take(self, game: str, bot: str) -> str:
-        """Have a bot play at one more table; returns its name there. It connects when it is up."""
+        """Take a bot for one more table, and return its name there; it connects once started."""
         process = self._process(game, bot)
         if process is None or self._is_gone(process):
             process = self._start(game, bot)
@@ -76,7 +76,7 @@ class HouseBots:
         return process.name
 
     def leave(self, name: str) -> None:
-        """Free one table of the bot that has this name there."""
+        """Free one table of the bot with this name at the table."""
         process = self.by_name.get(name)
         if process is not None:
             process.users -= 1
@@ -84,16 +84,16 @@ class HouseBots:
                 process.idle = self._loop.call_later(_IDLE_S, self._stop, process)
 
     def is_gone(self, name: str) -> bool:
-        """Whether a bot was up and has ended, or cannot be started."""
+        """Whether a bot has ended, or could not be started."""
         process = self.by_name.get(name)
         return process is None or self._is_gone(process)
 
     def close(self) -> None:
-        """Cancel what is pending; the host stops the processes."""
+        """Cancel pending timers; the arena stops the processes itself."""
         for process in tuple(self.by_name.values()):
             self._forget(process)
 
-    # --- within ---
+    # --- internal ---
 
     def _process(self, game: str, bot: str) -> _HouseBotProcess | None:
         of_game = (each for each in self.by_name.values() if each.game == game)
@@ -105,7 +105,7 @@ class HouseBots:
     def _start(self, game: str, bot: str) -> _HouseBotProcess:
         taken = self._arena.here.taken
         name = f"house:{bot}"
-        # Another game has a bot of this name, or the previous process has not left yet.
+        # A bot of another game has this name, or the previous process has not left yet.
         if self._arena.here.is_taken(name):
             name = unused(f"{name} ({game_named(game).vocabulary.alias})", taken)
         if (gone := self._process(game, bot)) is not None:

@@ -1,4 +1,4 @@
-"""What is different for people: their names, short matches, time to think, the browser's cookie."""
+"""Rules for people who play: names, short matches, time to think, and the browser's cookie."""
 
 from __future__ import annotations
 
@@ -27,20 +27,20 @@ __all__ = [
 ]
 
 HOUSE = "house:"
-_LONGEST_NAME = 64  # letters
+_LONGEST_NAME = 64  # characters
 _MINUTE_MS = 60_000
 _HOUR_MS = 60 * _MINUTE_MS
 _COOKIE = "arena-browser"
 _BROWSER = re.compile(r"[A-Za-z0-9_-]{16,64}")
 
 _MOST_DECISIONS = 200_000
-"""Longer than anybody plays; a program may play as a person, and the records stay in memory."""
+"""More than any person plays; programs may play as people, and records stay in memory."""
 
 
 def name_for(requested: str, viewer: Viewer) -> str:
-    """The name that a person asks for; a person on the roster gets it below its own name.
+    """Return the requested name; a person on the roster gets it after their own name and a slash.
 
-    Raises Unwelcome if it is too long, or looks like a house bot's.
+    Raises Unwelcome if the name is too long or looks like a house bot's.
     """
     name = requested
     if viewer.kind is ViewerKind.OWNER:
@@ -56,7 +56,7 @@ def name_for(requested: str, viewer: Viewer) -> str:
 
 
 def numbered(name: str, people: Iterable[str], is_taken: Callable[[str], bool]) -> str:
-    """The name, or the first of `name 2`, `name 3` and so on that looks like nobody else's."""
+    """Return the name, or the first of `name 2`, `name 3` and so on that is not taken."""
     others = set(map(alike, people))
     free, number = name, 1
     while alike(free) in others or is_taken(free):
@@ -67,7 +67,7 @@ def numbered(name: str, people: Iterable[str], is_taken: Callable[[str], bool]) 
 
 
 def settings_for(game: Game, chosen: Mapping[str, object]) -> Settings:
-    """A person's settings for a match; raises BadSettings, or UsageError if that were too long."""
+    """Read a person's settings; raises BadSettings, or UsageError if the match may be too long."""
     settings = game.vocabulary.read_settings({**game.for_people, **chosen})
     for choice in game.choices:
         value = getattr(settings, choice.setting)
@@ -86,24 +86,24 @@ def settings_for(game: Game, chosen: Mapping[str, object]) -> Settings:
 
 
 def limits_for(limits: Limits) -> Limits:
-    """The limits of a person's seat: ten minutes for a decision, an hour in all."""
+    """Return the limits of a person's seat: ten minutes for a decision, an hour in total."""
     return msgspec.structs.replace(
         limits, decision_ms=10 * _MINUTE_MS, bank_ms=_HOUR_MS, hard_ms=_HOUR_MS, start_ms=_MINUTE_MS
     )
 
 
 def remembering(browser: str, *, is_secure: bool) -> Header:
-    """The header that sets a cookie with the id of a browser, until the browser is closed.
+    """Make the header that sets a session cookie with the id of a browser.
 
-    Tables are counted by it, and it gives no rights. It has no path, so it is sent to wherever the
-    page is, below a `--base-path` too. With `is_secure` it is sent over TLS only.
+    The id is used to count tables, and gives no rights. The cookie has no path, so that it works
+    below a `--base-path` too. With `is_secure` it is sent over TLS only.
     """
     secure = "; Secure" if is_secure else ""
     return "Set-Cookie", f"{_COOKIE}={browser}; HttpOnly; SameSite=Lax{secure}"
 
 
 def browser_of(headers: Headers) -> str:
-    """The id of the browser that sent a request, "" if there is none; anybody can invent one."""
+    """Return the browser's id in a request, or ""; not to be trusted, as anybody can invent one."""
     for cookies in headers.get_all("Cookie"):
         for cookie in cookies.split(";"):
             name, _, value = cookie.strip().partition("=")

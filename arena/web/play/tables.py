@@ -1,9 +1,9 @@
 """The tables where people play: booking a seat, the match against bots, and its end.
 
-A person asks for a seat at `/watch` and then connects as any client of the protocol. People, and
-the house bots that play against them, take part in no competition. A competition that needs a bot
-which plays here gets it at once, and the match is void. These matches count for nothing: the latest
-records stay in memory, and an offence only ends its match.
+A person asks for a seat at `/watch` and then connects like any client of the protocol. People, and
+the house bots that play against them, take part in no competition. If a competition needs a bot
+that plays here, it gets the bot at once, and the match is void. Matches here do not count: only the
+latest records are kept, in memory, and an offence only ends its match.
 """
 
 from __future__ import annotations
@@ -44,16 +44,16 @@ if TYPE_CHECKING:
 
 __all__ = ["Booking", "PeopleTables", "PersonSocket"]
 
-_MOST = 256  # tables, those included that wait for their players
-_MOST_NEAR = 64  # of one address: a class may be behind it
-_MOST_EACH = 4  # of one person
+_MOST = 256  # tables, including those waiting for players
+_MOST_NEAR = 64  # per address, which a whole class may share
+_MOST_EACH = 4  # per person
 _WAIT_S = 60.0  # for all players to come
-_UNSEEN_S = 60.0  # without a browser that shows the page; reloading it takes a second
+_UNSEEN_S = 60.0  # without an open page; reloading it takes a second
 _SHARE, _SAVED_S = 0.1, 0.25  # of the arena's time, for all tables here
-# A person needs a hundredth of that. A program may play as one; it is served more slowly.
+# A person needs a hundredth of that. A program that plays as a person is slowed down.
 _SHARE_EACH, _SAVED_EACH_S = 0.02, 0.05
 _ANSWERS = 1_000_000  # in the records of the latest matches: about ten megabytes
-_LEAST_ANSWERS = _ANSWERS // 200  # as which short ones count: at most 200 are kept
+_LEAST_ANSWERS = _ANSWERS // 200  # shorter records count as this many, so at most 200 are kept
 _OVER = "the match is over"
 
 
@@ -68,10 +68,10 @@ class PersonSocket(Protocol):
 class Booking(msgspec.Struct, eq=False):
     """A person's seat and table, from the request to the end of the match.
 
-    `socket` is None when it is closed, or the person has stood up. The tables of one `person` are
-    counted together, whose name is the first of `names`; it says `hello` with `token`. `began` is
-    in Unix seconds. `deadline` ends a booking whose players do not come, `unseen` one that nobody
-    sees. `ended` is why it has ended.
+    `socket` is None once it is closed or the person has stood up. `person` identifies the person,
+    to count their tables. Their name is the first of `names`, and they say `hello` with `token`.
+    `began` is in Unix seconds. The timer `deadline` ends a booking whose players do not come, and
+    `unseen` one without an open page. `ended` is why the booking has ended.
     """
 
     socket: PersonSocket | None
@@ -110,22 +110,22 @@ class PeopleTables:
         self._limits = limits_for(arena.limits)
         self._house_bots = HouseBots(arena, self._house_bot_failed)
         self._bookings: dict[str, Booking] = {}
-        self._leaving: dict[str, Booking] = {}  # whose person is to be told why, and disconnected
+        self._leaving: dict[str, Booking] = {}  # people to be told why, and disconnected
         self._share = Share(_SHARE, _SAVED_S)
         self._recent = SizedCache[str, PersonalMatch](
             _ANSWERS, lambda match: max(len(match.record.answers), _LEAST_ANSWERS)
         )
         self._loop = asyncio.get_running_loop()
 
-    # --- what viewers ask for ---
+    # --- requests of viewers ---
 
     def sit(self, socket: PersonSocket, request: Sit, address: str, viewer: Viewer) -> Seat:
-        """Book a seat for a person, who has a minute to say `hello` with its name and token.
+        """Book a seat for a person, who must say `hello` with its name and token within a minute.
 
         The match begins when all players are connected. Raises Unwelcome if the person needs a
-        token or another name, UsageError if there is no such game, bot or setting, or no room.
+        token or another name, UsageError for an unknown game, bot or setting, or without room.
         """
-        # Whose tables are counted together: a login, or without one a browser.
+        # Tables are counted per login, or per browser without one.
         is_public = viewer.kind is ViewerKind.PUBLIC
         person = socket.browser if is_public else f"{viewer.kind} {viewer.name}"
         self._check_room(socket, address, person)
@@ -157,7 +157,7 @@ class PeopleTables:
         return Seat(booking.token, name)
 
     def stand(self, socket: PersonSocket) -> None:
-        """Give up a person's match; if it has begun, the others win."""
+        """Give up a person's match; once it has begun, the person loses."""
         booking = self._booking_at(socket)
         if booking is None:
             return
@@ -168,7 +168,7 @@ class PeopleTables:
             self._dismiss(booking.name, "stood up in the middle of the match")
 
     def disconnected(self, socket: PersonSocket) -> None:
-        """End the booking of a socket that is closed, unless the person already plays."""
+        """End the booking of a closed socket, unless the person already plays."""
         booking = self._booking_at(socket)
         if booking is not None:
             booking.socket = None
@@ -182,14 +182,14 @@ class PeopleTables:
                 booking.unseen = None
 
     def unseen(self, browser: str) -> None:
-        """Note that a browser shows the page no more; after a minute its tables are given up."""
+        """Give up a browser's tables in a minute, as it has closed the page."""
         text = f"nobody has looked at the table for {_UNSEEN_S:.0f} s"
         for booking in self._bookings.values():
             if booking.browser == browser:
                 give_up = partial(self._dismiss, booking.name, text)
                 booking.unseen = self._arena.gateway.timers.after(_UNSEEN_S, give_up)
 
-    # --- what others ask ---
+    # --- queries ---
 
     @property
     def tables(self) -> tuple[LiveMatch, ...]:
@@ -198,14 +198,14 @@ class PeopleTables:
 
     @property
     def non_competing(self) -> Collection[str]:
-        """The names of people, and of house bots that play against them: in no competition."""
+        """The names of people and of their house bots, which take part in no competition."""
         return {*self._bookings, *self._leaving, *self._house_bots.by_name}
 
     def is_non_competing(self, name: str) -> bool:
         return name in self._bookings or name in self._leaving or name in self._house_bots.by_name
 
     def is_offered(self, player: BotSession, game: str, tables: int = 1) -> bool:
-        """Whether people can play against a bot now: it has time, and no competition needs it."""
+        """Whether people can play against a bot now: it has a free table and no competition."""
         return (
             game in player.games
             and player.has_room(tables)
@@ -214,13 +214,13 @@ class PeopleTables:
         )
 
     def record(self, match: str) -> PersonalMatch | None:
-        """One of the latest matches, by its id."""
+        """Return one of the latest matches by its id, or None."""
         return self._recent.get(match)
 
-    # --- what happens ---
+    # --- events ---
 
     def changed(self) -> None:
-        """Begin the matches that can begin, after a bot or a person has come or gone."""
+        """Begin the matches that can begin; called when a bot or a person has come or gone."""
         for booking in tuple(self._bookings.values()):
             if booking.table is None:
                 self._begin(booking)
@@ -228,7 +228,7 @@ class PeopleTables:
             self._loop.call_soon(self._dismiss_leaving)
 
     def competition_started(self, competition: Competition) -> None:
-        """End the matches of those who have to play in a competition that begins."""
+        """End the matches of bots that must play in a starting competition."""
         for booking in tuple(self._bookings.values()):
             name = next((name for name in booking.names if self._needs(competition, name)), None)
             if name is None:
@@ -244,7 +244,7 @@ class PeopleTables:
         for booking in self._bookings.values():
             booking.cancel()
 
-    # --- to sit down ---
+    # --- sitting down ---
 
     def _check_room(self, socket: PersonSocket, address: str, person: str) -> None:
         bookings = self._bookings.values()
@@ -269,11 +269,11 @@ class PeopleTables:
         raise UsageError(why)
 
     def _name_for(self, requested: str, viewer: Viewer, person: str) -> str:
-        """A person's name, with a number if it is taken (`Guest 2`); raises Unwelcome."""
+        """Choose a person's name, with a number if it is taken (`Guest 2`); may raise Unwelcome."""
         name = spelled(name_for(requested, viewer), self._leaving)
         if name in self._leaving and self._leaving[name].person == person:
             self._dismiss_one(name)  # the same person plays again
-        # Before the name gets a number, which would hide whose name it is.
+        # Check before adding a number, which would hide whose name it is.
         self._admission.check_owner(name, viewer)
         people = (*self._bookings, *self._leaving)
         name = numbered(name, people, self._arena.here.is_taken)
@@ -281,7 +281,7 @@ class PeopleTables:
         return name
 
     def _check_opponents(self, game: Game, against: Sequence[str]) -> None:
-        """Check that all opponents can play, before any of them is started."""
+        """Raise `UsageError` unless all opponents can play; called before any is started."""
         others = game.seats - 1
         if len(against) != others:
             raise UsageError(
@@ -311,7 +311,7 @@ class PeopleTables:
             )
 
     def _begin(self, booking: Booking) -> None:
-        """Open the match if all players are there; end the booking if one of them cannot come."""
+        """Start the match if all players are connected; end the booking if one cannot come."""
         person = self._players.get(booking.name)
         if person is None or person.token != booking.token:
             if booking.has_come:
@@ -348,12 +348,12 @@ class PeopleTables:
             by_seat=(self._limits, *(limits for _ in booking.names[1:])),
         )
 
-    # --- to stand up ---
+    # --- standing up ---
 
     def _over(
         self, booking: Booking, table: LiveMatch, result: MatchResult, verdict: Verdict | None
     ) -> None:
-        """Add a match that has ended to the recent ones, and free its players."""
+        """Add a finished match to the recent ones, and free its players."""
         self._recent.put(
             table.id,
             PersonalMatch(
@@ -371,7 +371,7 @@ class PeopleTables:
         self._arena.here.freed(booking.names)
 
     def _end(self, booking: Booking, text: str) -> None:
-        """End a booking; before the match has begun the person's page is told why."""
+        """End a booking; if the match has not begun, the person's page is told why."""
         if self._bookings.get(booking.name) is not booking:
             return
         del self._bookings[booking.name]
@@ -385,7 +385,7 @@ class PeopleTables:
         self._loop.call_soon(self._dismiss_leaving)
 
     def _dismiss_leaving(self) -> None:
-        """Dismiss people whose match has ended, but for those who may reconnect to hear of it."""
+        """Dismiss people whose match has ended, except those who may reconnect for the result."""
         for name in tuple(self._leaving):
             player = self._players.get(name)
             if player is None or player.connection is not None:
@@ -405,7 +405,7 @@ class PeopleTables:
             if name in booking.names and booking.table is None:
                 self._end(booking, f"{name} cannot be started: {text}")
 
-    # --- within ---
+    # --- internal ---
 
     def _booking_at(self, socket: PersonSocket) -> Booking | None:
         bookings = self._bookings.values()
@@ -419,7 +419,7 @@ class PeopleTables:
 
 
 def _is_needed(player: BotSession, competition: Competition) -> bool:
-    """Whether a running competition may deal to a bot at any time."""
+    """Whether a running competition may open a match of this bot at any time."""
     if competition.plan.form is Form.LADDER:
         is_barred = competition.arbiter.bots.is_barred(player.name)
         return competition.plan.game in player.games and not is_barred
