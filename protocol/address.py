@@ -1,8 +1,8 @@
-"""The address of an arena, and the proxy that the environment names for connections to it.
+"""The address of an arena, and the proxy to use for connections to it.
 
-There is no proxy to an arena on this machine. `http_proxy`, `https_proxy`, `all_proxy` and
-`no_proxy` say it, as for most programs; where they say nothing, so do the settings of macOS and
-Windows. A WebSocket prefers a proxy for HTTPS, which knows `CONNECT` (RFC 6455, 4.1).
+An arena on this machine needs no proxy. Otherwise the proxy comes from `http_proxy`, `https_proxy`,
+`all_proxy` and `no_proxy`, as for most programs, or else from the settings of macOS and Windows. A
+WebSocket prefers a proxy for HTTPS, which knows `CONNECT` (RFC 6455, 4.1).
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ _PAGE = re.compile(r"/(docs(/.*)?|index\.html)$")  # the manual, and the page
 
 
 def websocket_url(url: str) -> str:
-    """An address as a browser shows it, `http` or `https`, as the one that bots connect to.
+    """Convert the `http` or `https` address of an arena's page to the address for bots.
 
-    It may be that of any page there; a path at which the arena's pages begin stays.
+    The address of any page of the arena works; the base path of the arena's pages is kept.
     """
     scheme, separator, place = url.strip().partition("://")
     found = {"http": "ws", "https": "wss"}.get(scheme.lower())
@@ -35,9 +35,9 @@ def websocket_url(url: str) -> str:
 
 
 def page_url(url: str) -> str:
-    """The address of the page of the arena at a WebSocket address, without a slash at its end.
+    """Convert an arena's WebSocket address to that of its page, without a slash at the end.
 
-    A user and a password in the address are left out.
+    A user and a password in the address are removed.
     """
     scheme, _, place = url.partition("://")
     host, slash, path = place.partition("/")
@@ -46,10 +46,10 @@ def page_url(url: str) -> str:
 
 
 def proxy_to(url: str) -> str | None:
-    """The proxy for connections to an address, with its password; None if there is to be none.
+    """Return the proxy for connections to an address, with its password; None for no proxy.
 
     Raises:
-        UsageError: it is no proxy that can be used here.
+        UsageError: the proxy is invalid or of a kind that cannot be used here.
     """
     proxy = _proxy_to(url)
     if proxy is None:
@@ -58,7 +58,7 @@ def proxy_to(url: str) -> str | None:
         parts = urlsplit(proxy)
         scheme = parts.scheme if parts.hostname and parts.port != 0 else ""
     except ValueError:
-        scheme = ""  # a port that is none, for instance
+        scheme = ""  # such as an invalid port
     if scheme not in _SCHEMES:
         raise UsageError(
             f"expected a proxy such as http://HOST:PORT in the environment, got {_shown(proxy)}"
@@ -72,7 +72,7 @@ def proxy_to(url: str) -> str | None:
 
 
 def through(url: str) -> str:
-    """The words of an error about the proxy for an address; empty if there is none."""
+    """Return words about the proxy for an address, for error messages; empty without a proxy."""
     proxy = _proxy_to(url)
     return "" if proxy is None else f" through the proxy {_shown(proxy)}"
 
@@ -82,7 +82,7 @@ def _proxy_to(url: str) -> str | None:
         address = urlsplit(url)
         host, port = address.hostname or "", address.port
     except ValueError:
-        return None  # the address is not valid, which is for others to say
+        return None  # the address is invalid, which is reported elsewhere
     if _is_here(host) or proxy_bypass(host if port is None else f"{host}:{port}"):
         return None
     own = ("wss", "socks", "https") if address.scheme == "wss" else ("ws", "socks", "https", "http")
@@ -90,7 +90,7 @@ def _proxy_to(url: str) -> str | None:
     for scheme in (*own, "all"):
         if proxy := proxies.get(scheme):
             proxy = proxy if "://" in proxy else f"http://{proxy}"
-            # macOS calls its SOCKS proxy http://…
+            # macOS gives its SOCKS proxy as http://…
             return proxy.replace("http://", "socks5h://", 1) if scheme == "socks" else proxy
     return None
 
@@ -106,6 +106,6 @@ def _is_here(host: str) -> bool:
 
 
 def _shown(proxy: str) -> str:
-    """A proxy without user and password."""
+    """Return a proxy's address without user and password."""
     scheme, _, rest = proxy.partition("://")
     return one_line(f"{scheme}://{rest.rpartition('@')[2].rstrip('/')}")

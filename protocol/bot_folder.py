@@ -1,9 +1,9 @@
-"""The modules in the folder of a bot's file: every bot has its own, whatever others are called.
+"""Loads the modules in the folder of a bot's file, separately for every bot.
 
 `import helper`, at the top of the file or in a method, finds `helper.py` or the package `helper` in
-the folder first, as in a program that is run there, also where the standard library has a module of
-that name. The same goes for what the helpers import, and for relative imports. Two bots never share
-a module of their folders, and nobody else sees one. Our own packages stay ours.
+the folder first, as in a program that is run there, even if the standard library has a module of
+that name. The same holds for the helpers' imports, and for relative imports. Two bots never share a
+module of their folders, and no other code sees one. The names of our own packages stay ours.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from protocol.text_files import other_encoding
 __all__ = ["PREFIX", "BotFolder", "is_import", "without_folder"]
 
 PREFIX = "bot_folder_"
-"""How the names of modules begin that are a bot's own."""
+"""The beginning of the names under which bots' modules are loaded."""
 
 _OURS = ("arena", "bots", "protocol")
 _numbers = itertools.count(1)
@@ -34,12 +34,12 @@ _folders: dict[str, BotFolder] = {}  # by the name of its package
 
 
 def without_folder(text: str) -> str:
-    """An error's text with the modules of a bot's folder called as the bot calls them."""
+    """Replace the loaded names of a bot's modules in an error's text by the names in the bot."""
     return re.sub(rf"\b{PREFIX}\d+\.", "", text)
 
 
 def is_import(frame: FrameType) -> bool:
-    """Whether a frame is of what imports the modules of a bot, which is never to blame."""
+    """Whether a frame belongs to the import of a bot's modules, which is never to blame."""
     return frame.f_globals.get("__name__") in (__name__, "importlib._bootstrap")
 
 
@@ -57,19 +57,19 @@ class _FromSource(SourceFileLoader):
     def get_code(self, fullname: str) -> CodeType:
         """Compile the file."""
         source = self.get_data(self.path)
-        if b"\0" in source:  # Python would not say that it is the encoding
+        if b"\0" in source:  # Python's own error would not name the encoding
             found = other_encoding(source)
             raise SyntaxError(f"expected UTF-8, got what looks like {found}", (self.path, 1, 0, ""))
         return self.source_to_code(source, self.path)
 
     def exec_module(self, module: ModuleType) -> None:
-        """Run the module; what it and its functions import is looked for in the folder first."""
+        """Run the module; its imports, even later in functions, search the folder first."""
         vars(module)["__builtins__"] = self._folder.builtins
         super().exec_module(module)
 
 
 class _InBotFolders:
-    """Finds the modules of bots' folders by the names of the folders' packages."""
+    """Finds bots' modules by the names of their folders' packages."""
 
     @staticmethod
     def find_spec(
@@ -103,11 +103,11 @@ class BotFolder:
         _folders[self._name] = self
         others = [finder for finder in sys.meta_path if finder is not _InBotFolders]
         sys.meta_path[:] = [_InBotFolders, *others]
-        importlib.invalidate_caches()  # a file may have come or gone in this second
+        importlib.invalidate_caches()  # a file may have been added or removed within this second
 
     def load(self, file: Path) -> ModuleType:
-        """Run a file of the folder; raises what it raises."""
-        # A bot that is called like a module of the library does not mean itself by that.
+        """Run a file of the folder, and return its module; raises what the file raises."""
+        # A bot's file named like a standard module does not mean itself when it imports that name.
         self._own |= dict.fromkeys({file.stem} & sys.stdlib_module_names, False)
         name = f"{self._name}.{file.stem.replace('.', '_')}"
         loader = _FromSource(self, name, os.path.abspath(file))
@@ -126,7 +126,7 @@ class BotFolder:
         fromlist: Sequence[str] | None = (),
         level: int = 0,
     ) -> ModuleType:
-        """Import as the statement does, from the folder if the module is there."""
+        """Do what the import statement does, but from the folder if it has the module."""
         top = name.partition(".")[0]
         if top not in self._own:
             self._own[top] = self._has(top)
@@ -141,7 +141,7 @@ class BotFolder:
         spec = PathFinder.find_spec(top, [self._folder])
         if spec is None:
             return False
-        # As Python does, take a folder without `__init__.py` only if there is nothing else.
+        # Like Python, take a folder without `__init__.py` only if nothing else has the name.
         if spec.origin is not None:
             return True
         other = importlib.util.find_spec(top)

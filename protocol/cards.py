@@ -32,22 +32,22 @@ _SUIT_NAMES = {"s": "Spades", "h": "Hearts", "d": "Diamonds", "c": "Clubs"}
 class Coded:
     """An object that may stand for a card, or for a list of cards, in a bot's answer.
 
-    It only exists in a bot's own program, never on the wire. A subclass must be no dataclass and no
-    struct, which would be sent as a map. `code` is the card, or the cards, as they are sent.
+    It exists only in a bot's own program, never on the wire. A subclass must not be a dataclass or
+    a struct, which would be sent as a map. `code` is the card or the cards as they are sent.
     """
 
     code: Card | tuple[Card, ...]
 
 
 def name(card: Card) -> str:
-    """The name of a card for people: `Ace of Spades`."""
+    """Return the name of a card for people, such as `Ace of Spades`."""
     return f"{_RANK_NAMES[card[0]]} of {_SUIT_NAMES[card[1]]}"
 
 
 def check_cards(cards: Sequence[object], pack: Collection[Card] = PACK, at_least: int = 0) -> None:
-    """Check that `cards` are a list of cards of the `pack`, none twice, and at least `at_least`.
+    """Check that `cards` is a list of at least `at_least` different cards of the `pack`.
 
-    Raises `BadDeck`, which names the first unknown or repeated card, if they are not.
+    Otherwise raises `BadDeck`, which names the first unknown or repeated card.
     """
     if not isinstance(cards, Sequence):
         raise BadDeck(f"expected a list of cards, got {cards!r}")

@@ -5,9 +5,9 @@ nothing else. Parsing is exact: `4.0`, `true` and `"4"` are not integers, unknow
 are refused by name. If a map has a key twice, the last value counts, as in every JSON library that
 bots are written with.
 
-An `ask` is one flat map: the question's fields stand among the envelope's. For every kind of
-question a struct of that shape is made here, so that an ask, which is most of what the arena sends,
-is encoded and decoded in one step.
+An `ask` is one flat map, with the question's fields among the envelope's. This module makes a
+struct of that shape for every kind of question, so that asks, which are most of the arena's
+messages, are encoded and decoded in one step.
 """
 
 from __future__ import annotations
@@ -75,16 +75,16 @@ _encode: dict[Encoding, Callable[[object], bytes]] = {
     Encoding.MSGPACK: msgspec.msgpack.Encoder().encode,
 }
 
-# All that the decoders raise: beside their own errors, integers of thousands of digits
-# (ValueError), map keys that cannot be keys (TypeError), dates out of range (OverflowError) and
-# nesting (RecursionError).
+# All exceptions of the decoders: besides their own errors, integers of thousands of digits
+# (ValueError), unhashable map keys (TypeError), dates out of range (OverflowError) and deep nesting
+# (RecursionError).
 _UNREADABLE = (msgspec.MsgspecError, ValueError, TypeError, OverflowError, RecursionError)
 
 _MSGPACK_BEGINS = frozenset((*range(0x80, 0xA0), *range(0xDC, 0xE0)))  # a map or an array
 
 
 def decode_from_bot(frame: bytes, encoding: Encoding, limit: int | None = None) -> list[BotMessage]:
-    """The messages in a frame that a bot sent, in order.
+    """Decode the messages in a frame that a bot sent, in order.
 
     Raises `Oversize` if the frame is longer than `limit` bytes, `Malformed` if it is not one
     message or an array of messages that a bot may send.
@@ -100,7 +100,7 @@ def decode_from_bot(frame: bytes, encoding: Encoding, limit: int | None = None) 
 
 
 def _mixed_up(frame: bytes, encoding: Encoding) -> Malformed | None:
-    """The error for a frame that begins as one of the other encoding; None for others."""
+    """Make the error for a frame that begins like one of the other encoding; else None."""
     first = frame.lstrip(b" \t\r\n")[:1]
     if encoding is Encoding.MSGPACK and first in (b"{", b"["):
         return Malformed(
@@ -117,7 +117,7 @@ def _mixed_up(frame: bytes, encoding: Encoding) -> Malformed | None:
 
 
 def encode(message: BotMessage | ArenaMessage, encoding: Encoding) -> bytes:
-    """One message as a frame, or as a part for `join`."""
+    """Encode one message as a frame, or as a part for `join`."""
     encoder = _encode[encoding]
     if type(message) is Past:
         return encoder(_flat(message))
@@ -127,7 +127,7 @@ def encode(message: BotMessage | ArenaMessage, encoding: Encoding) -> bytes:
 
 
 def encode_all(parts: Sequence[Raw | FlatAsk | BotMessage], encoding: Encoding) -> bytes:
-    """Several messages as one frame that holds an array, and a single one as it is."""
+    """Encode messages as one frame: several as an array, a single one as it is."""
     return _encode[encoding](parts if len(parts) > 1 else parts[0])
 
 
@@ -139,7 +139,7 @@ def flat_ask(
     bank_ms: int,
     decision_ms: int,
 ) -> FlatAsk:
-    """The map that is sent for an `Ask` of these fields, for `encode_all`."""
+    """Make the flat form of an `Ask` with these fields, for `encode_all`."""
     flat, kind = _FLAT_ASKS[type(question)]
     fields: FlatAsk = flat(match, ask, kind, *astuple(question), news, bank_ms, decision_ms)
     return fields
@@ -152,7 +152,7 @@ def _flat(past: Past) -> object:
 
 
 def join(parts: list[bytes], encoding: Encoding) -> bytes:
-    """Several encoded messages as one frame that holds an array."""
+    """Join several encoded messages into one frame that holds an array."""
     if encoding is Encoding.JSON:
         return b"[%b]" % b",".join(parts)
     if len(parts) < 16:
@@ -165,11 +165,11 @@ def join(parts: list[bytes], encoding: Encoding) -> bytes:
 def decode_from_arena(
     frame: bytes, encoding: Encoding, game_of: Callable[[str], str], likely: str | None = None
 ) -> list[ArenaMessage]:
-    """The messages in a frame that the arena sent; unknown fields are ignored.
+    """Decode the messages in a frame that the arena sent; unknown fields are ignored.
 
-    `game_of` gives the game of a match by its id, or raises KeyError. `Malformed` is raised for a
-    frame that cannot be read, or that is about such an unknown match. `likely` is a game: a frame
-    that has only asks of it, as most have, is decoded in one step.
+    `game_of` returns the game of a match by its id, or raises KeyError. Raises `Malformed` for a
+    frame that cannot be read, or that is about a match unknown to `game_of`. `likely` is a game: a
+    frame that has only asks of this game, as most have, is decoded in one step.
     """
     read = _READERS[encoding]
     if likely is not None and (asks := read.asks(frame, likely, game_of)) is not None:
@@ -183,7 +183,7 @@ def decode_from_arena(
     try:
         for part in read.parts(frame):
             message = read.message(part, game)
-            if isinstance(message, Match):  # its first ask may be in this frame
+            if isinstance(message, Match):  # the match's first ask may be in the same frame
                 games[message.match] = message.game
             messages.append(message)
     except KeyError as error:
@@ -194,7 +194,7 @@ def decode_from_arena(
 
 
 class _Peek(Struct, frozen=True, gc=False):
-    """The fields of a message that tell its type."""
+    """The fields of a message that determine its type."""
 
     type: str
     match: str | None = None  # `refused` may have none
@@ -209,7 +209,7 @@ def _news_type(vocabulary: Vocabulary) -> Any:
 def _flat_type(
     question: type[Question[Any]], news: Any, tag: str, *last: tuple[str, Any]
 ) -> type[Any]:
-    """The wire's struct of an `ask` or `past` with this question; `last` are its last fields."""
+    """Make the struct for an `ask` or `past` of this question, with `last` as last fields."""
     name = f"{question.__name__}{tag.title()}"
     fields = _flat_fields(question, news, ("kind", str), *last)
     return msgspec.defstruct(name, fields, frozen=True, gc=False, tag_field="type", tag=tag)
@@ -248,7 +248,7 @@ def _flat_types(tag: str, *last: tuple[str, Any]) -> dict[str, _Flat]:
 
 
 def _by_question(flats: Mapping[str, _Flat]) -> _Flat:
-    """Those of all games, to encode with: the types of the news make no difference then."""
+    """Merge the structs of all games, for encoding, where the types of the news do not matter."""
     return {question: flat for game in flats.values() for question, flat in game.items()}
 
 
@@ -259,16 +259,16 @@ _FLAT_ASKS, _FLAT_PASTS = _by_question(_ASKS), _by_question(_PASTS)
 
 
 def _ask_by_kind(question: type[Question[Any]], kind: str, news: Any) -> type[Any]:
-    """The struct that an `ask` with this question is read into if its game is known before.
+    """Make the struct into which an `ask` of this question is decoded if its game is known.
 
-    Its tag is the question's `kind`, so that all kinds of a game's asks are one union.
+    Its tag is the question's `kind`, so that all kinds of a game's asks form one union.
     """
     fields = _flat_fields(question, news, ("type", Literal["ask"]), *_TIMES)
     name = f"{question.__name__}Ask"
     return msgspec.defstruct(name, fields, frozen=True, gc=False, tag_field="kind", tag=kind)
 
 
-# The class of the question by the struct that its ask is read into, by game.
+# By game, the class of the question for each struct into which an ask is decoded.
 _ASKED = {
     game: {
         _ask_by_kind(question, kind, _NEWS[game]): question
@@ -287,7 +287,7 @@ class Shapes(NamedTuple):
 
 
 def shapes(game: str) -> Shapes:
-    """The wire's structs of one game, for the schemas; KeyError if there is no such game."""
+    """Return the wire's structs of one game, for the schemas; KeyError for an unknown game."""
     return Shapes(
         {kind: flat for flat, kind in _ASKS[game].values()},
         {kind: flat for flat, kind in _PASTS[game].values()},
@@ -299,13 +299,13 @@ _Decoded: TypeAlias = Callable[[bytes | msgspec.Raw], Any]
 
 
 def _one_or_more(types: Iterable[type[Any]]) -> Any:
-    """A frame of messages of these types."""
+    """Make the type of a frame: one message of these types, or an array."""
     union: Any = Union[tuple(types)]  # noqa: UP007 - of unknown length
     return list[union] | union
 
 
 class _Words(NamedTuple):
-    """One game's decoders in one encoding; those by kind have the question's class with them.
+    """One game's decoders in one encoding; those by kind come with the question's class.
 
     `frame` reads a whole frame that has only asks.
     """
@@ -319,7 +319,7 @@ class _Words(NamedTuple):
 class _Reader:
     """Decodes what the arena sends: each message straight into its type.
 
-    A client so reads an ask in 3 µs; decoding to maps and converting these takes 11 µs.
+    This way a client reads an ask in 3 µs; decoding to maps and converting these takes 11 µs.
     """
 
     def __init__(self, arrays: tuple[int, ...], decoder: Callable[[Any], _Decoded]) -> None:
@@ -355,7 +355,7 @@ class _Reader:
     def asks(
         self, frame: bytes, game: str, game_of: Callable[[str], str]
     ) -> list[ArenaMessage] | None:
-        """The messages of a frame that holds nothing but asks of this game; None for others."""
+        """Decode a frame that holds only asks of this game; None for any other frame."""
         messages: list[ArenaMessage] = []
         try:
             classes = _ASKED[game]
@@ -371,7 +371,7 @@ class _Reader:
         return messages
 
     def message(self, part: bytes | msgspec.Raw, game_of: Callable[[str], str]) -> ArenaMessage:
-        """One message; raises what the decoders raise, and KeyError for unknown types and ids."""
+        """Decode one message; raises as the decoders, and KeyError for unknown types and ids."""
         peek: _Peek = self._peek(part)
         about = peek.match or ""
         if peek.type == "ask":
@@ -390,7 +390,7 @@ class _Reader:
     def _over(self, part: bytes | msgspec.Raw, match: str, game_of: Callable[[str], str]) -> Over:
         try:
             over = self._words[game_of(match)].over(part)
-        except KeyError:  # its invitation was lost with a connection, so nobody needs its news
+        except KeyError:  # the invitation was lost with a connection, so nobody needs the news
             over = msgspec.structs.replace(self._over_of_nobody(part), news=())
         return Over(*astuple(over))
 
@@ -405,7 +405,7 @@ _READERS = {
 
 
 def _malformed(error: Exception, types: str = "") -> Malformed:
-    """What was wrong, in one line; `types` are named if the message has another one."""
+    """Make an error with the fault in one line; it names `types` if the type is another."""
     if isinstance(error, RecursionError):
         return Malformed("expected a message, got one that is nested too deeply")
     text = one_line(str(error))

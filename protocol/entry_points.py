@@ -1,7 +1,7 @@
-"""Finds games and house bots by entry points, ours and those of other packages beside us.
+"""Finds games and house bots by entry points, ours and those of other installed packages.
 
-A package that cannot be imported, or that takes a name that is taken, is left out: `LEFT_OUT` says
-why, for `arena doctor` and for a line on stderr. Nothing else fails for it.
+A package that cannot be imported, or that uses a name already in use, is left out: `LEFT_OUT` says
+why, for `arena doctor` and for a line on stderr. Everything else works without it.
 """
 
 from __future__ import annotations
@@ -67,25 +67,25 @@ class LeftOut(msgspec.Struct, frozen=True):
         return f"{self.name} of {self.package} is left out ({self.group}): {self.why}"
 
 
-_MISSING = re.compile(r"^Missing required argument '(\w+)'$")  # of a struct, in msgspec's words
+_MISSING = re.compile(r"^Missing required argument '(\w+)'$")  # an error of msgspec
 
 LEFT_OUT: list[LeftOut] = []
-"""What has been left out so far, each once."""
+"""The entry points left out so far, each once."""
 
 
 def package_of(point: EntryPoint) -> Package | None:
-    """The package of an entry point from outside; None for ours."""
+    """Return the package of an entry point of another package; None for ours."""
     if point.dist is None:
         top = point.module.partition(".")[0]
         return None if top in OUR_PACKAGES else Package(top, "?")
     package = _package(point.dist)
-    # Others may name a module of ours.
+    # Compare the package, as another's entry point may name a module of ours.
     return None if re.sub(r"[-_.]+", "-", package.name).lower() == _OUR_NAME else package
 
 
 @cache
 def _package(distribution: Distribution) -> Package:
-    """The name and version of a distribution, read once, as that parses all of its metadata.
+    """Return the name and version of a distribution; cached, as it parses all of the metadata.
 
     Raises ValueError if either is missing.
     """
@@ -97,24 +97,24 @@ def _package(distribution: Distribution) -> Package:
 
 
 def points(group: str, name: str | None = None) -> list[EntryPoint]:
-    """The entry points of a group, in the order of their names, ours before those of others."""
+    """Return the entry points of a group, ours before those of others, each in order of names."""
     return [point for point in _found() if point.group == group and name in (None, point.name)]
 
 
 def has_others() -> bool:
-    """Whether a package beside ours has games or house bots, or is so broken that nobody knows."""
+    """Whether another package has games or house bots, or is too broken to tell."""
     return any(package_of(point) is not None for point in _found()) or bool(LEFT_OUT)
 
 
 @cache
 def _found() -> tuple[EntryPoint, ...]:
-    """The entry points of all groups of ours; a package whose metadata is broken is left out."""
+    """Return the entry points of all our groups; packages with broken metadata are left out."""
     found: list[EntryPoint] = []
-    seen: set[str] = set()  # of two versions the first in the path is imported
+    seen: set[str] = set()  # of two versions, Python imports the first in the path
     for distribution in distributions():
         try:
             found += _points_of(distribution, seen)
-        except Exception as error:  # whatever lies in the folder of an installer
+        except Exception as error:  # an installer may have left anything there
             folder = getattr(distribution, "_path", "?")
             why = f"its metadata cannot be read: {in_words(error)}"
             leave_out(LeftOut("metadata", "a package", str(folder), one_line(why, 500)))
@@ -127,31 +127,31 @@ def _found() -> tuple[EntryPoint, ...]:
 
 
 def _points_of(distribution: Distribution, seen: set[str]) -> list[EntryPoint]:
-    """The entry points of one package; `seen` has the names of those before it."""
+    """Return the entry points of one package; `seen` has the names of earlier packages."""
     text = distribution.read_text("entry_points.txt") or ""
-    if not any(group in text for group in GROUPS):  # to read the names of all takes 20 ms
+    if not any(group in text for group in GROUPS):  # reading all names takes 20 ms
         return []
     name = _package(distribution).name
     if name in seen:
         return []
     seen.add(name)
-    # To ask for the module raises if the line has none.
+    # Reading `module` raises if the line is invalid.
     return [point for point in distribution.entry_points if point.group in GROUPS and point.module]
 
 
 def load_all(
     group: str, read: Callable[[EntryPoint, Any], Thing], name: str | None = None
 ) -> Iterator[Thing]:
-    """What `read` makes of each entry point, of that name if one is given, and of its module.
+    """Yield what `read` returns for each entry point (or those called `name`) and its module.
 
-    Ours come first. One of another package is left out if it cannot be loaded or `read` raises.
+    Ours come first. Another package's is left out if it cannot be loaded or `read` raises.
     """
     for point in points(group, name):
         package = package_of(point)
         if any(left.is_of(group, point.name, package) for left in LEFT_OUT):
-            continue  # its module is not run again, which may take long or say something else
+            continue  # do not run its module again, which may be slow or fail in another way
         try:
-            # Results are printed on stdout: what a module of others prints is none.
+            # Stdout is for results, so output of another package's module goes to stderr.
             with nullcontext() if package is None else redirect_stdout(sys.stderr):
                 thing = read(point, point.load())
         except KeyboardInterrupt:
@@ -175,7 +175,7 @@ def _why(error: BaseException, point: EntryPoint) -> str:
     top = point.module.partition(".")[0]
     places = [f"at {frame.f_code.co_filename}:{line}" for name, frame, line in calls if name == top]
     place = f" {places[-1]}" if places else ""
-    # The arena reads the words of games while it is imported itself.
+    # The arena is still being imported itself when it reads the vocabularies of games.
     if point.group != "arena.games" and isinstance(error, ImportError):
         imported = {str(error.name).partition(".")[0], *(name for name, _, _ in calls)}
         if "arena" in imported:
@@ -188,18 +188,18 @@ def _package_in(frame: FrameType) -> str:
 
 
 def first_left_out() -> list[LeftOut]:
-    """What has been left out, of each game of a package the first: the others follow from it."""
+    """Return the first entry point left out per game and package; the others follow from it."""
     return list({(left.name, left.package): left for left in reversed(LEFT_OUT)}.values())[::-1]
 
 
 def unsaid(text: str) -> str:
-    """An error's text without what `first_left_out` has, where that has been printed."""
+    """Remove from an error's text what `first_left_out` has, which has already been printed."""
     for left in first_left_out():
         text = text.replace(f"; {left}", "")
     return text
 
 
 def leave_out(what: LeftOut) -> None:
-    """Note that an entry point is left out, once."""
+    """Record once that an entry point is left out."""
     if what not in LEFT_OUT:
         LEFT_OUT.append(what)

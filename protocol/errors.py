@@ -152,7 +152,7 @@ class Unreachable(ArenaError):
 
 
 def one_line(text: str, limit: int = 200) -> str:
-    """Untrusted text made fit for a log or a terminal: one printable line of at most `limit`."""
+    """Make untrusted text fit for a log or a terminal: one printable line of at most `limit`."""
     shown = text[:limit]
     if not shown.isprintable():
         shown = "".join(
@@ -162,9 +162,9 @@ def one_line(text: str, limit: int = 200) -> str:
 
 
 def error_line(stderr: str) -> str:
-    """The line of a program's standard error that says why it ended, fit for a log; or nothing.
+    """Return the line of a program's standard error that says why it ended, or nothing.
 
-    It is the last in Python, above the stack in Java and the version in node.
+    It is the last line in Python; in Java it is above the stack, in node above the version.
     """
     lines = stderr.strip().splitlines()
     errors = [line for line in lines if _ERROR.search(line) and not line[0].isspace()]
@@ -172,7 +172,7 @@ def error_line(stderr: str) -> str:
 
 
 def did_you_mean(given: object, known: Iterable[str]) -> str:
-    """`. Did you mean 'expert'?` for a name that is close to a known one, else nothing."""
+    """Return `. Did you mean 'expert'?` for a name that is close to a known one, else nothing."""
     from difflib import get_close_matches
 
     words = {name.casefold(): name for name in known}
@@ -181,7 +181,7 @@ def did_you_mean(given: object, known: Iterable[str]) -> str:
 
 
 def token_advice(refusal: str, token: str | None) -> str:
-    """What to do in the terminal if a `refusal` says that a `token` is missing or not known.
+    """Say what to do in the terminal if a `refusal` says that a `token` is missing or unknown.
 
     Empty for any other refusal.
     """
@@ -193,17 +193,17 @@ def token_advice(refusal: str, token: str | None) -> str:
 
 
 def class_name(value: object) -> str:
-    """The name of an untrusted object's class, which its metaclass cannot hide."""
+    """Return the name of an untrusted object's class, even if its metaclass tries to hide it."""
     return str.__str__(vars(type)["__name__"].__get__(type(value)))
 
 
 def in_words(error: BaseException) -> str:
-    """What untrusted code raised, in one line: `ValueError: no such card`."""
+    """Describe an exception of untrusted code in one line: `ValueError: no such card`."""
     name = class_name(error)
     try:
         said = str(error)
         return one_line(f"{name}: {said}" if said else name)
     except KeyboardInterrupt:
         raise
-    except BaseException:  # its `__str__` may be broken in any way
+    except BaseException:  # its `__str__` may raise anything
         return one_line(name)

@@ -27,14 +27,14 @@ __all__ = [
 ]
 
 ENTRY_POINTS = "protocol.games"
-# A question's own fields stand directly in the message, beside these.
+# A question's own fields are sent beside these, so they must have other names.
 _ENVELOPE = frozenset({*Ask.__struct_fields__, *Past.__struct_fields__, "type", "kind"})
 
 MOST_SEATS = 10
-"""The seats of the largest table that the page has room for."""
+"""The largest number of seats for which the page has room."""
 
 VOCABULARIES: dict[str, Vocabulary] = {}
-"""By name, in alphabetical order, ours before those of other packages."""
+"""All vocabularies by name, in alphabetical order, ours before those of other packages."""
 
 PACKAGES: dict[str, Package] = {}
 """The package of every game that is not ours."""
@@ -43,7 +43,7 @@ _NAMES: dict[str, Vocabulary] = {}  # by name and by alias
 
 
 def vocabulary_named(name: object) -> Vocabulary:
-    """The vocabulary of the game of that name or alias; raises `UnknownGame` if there is none."""
+    """Return the vocabulary of a game by name or alias; raises `UnknownGame` if there is none."""
     if not isinstance(name, str) or name not in _NAMES:
         why = next((f"; {left}" for left in LEFT_OUT if left.name == name), "")
         meant = why or did_you_mean(name, VOCABULARIES)
@@ -106,7 +106,7 @@ def conventions(words: Vocabulary) -> None:
 
 
 def check_fields(described: object, of: str = "") -> None:
-    """Raise `BadGame` for the first field of a description that has another type than it says."""
+    """Raise `BadGame` for the first field of a description whose value has the wrong type."""
     for field, hint in get_type_hints(type(described)).items():
         given = getattr(described, field)
         if not _fits(given, hint):
@@ -149,13 +149,13 @@ def _kind_in_words(kind: Any) -> str:
 
 
 def check_line(field: str, given: object) -> None:
-    """Raise `BadGame` unless it is a text in one line, as commands and the page show it."""
+    """Raise `BadGame` unless `given` is a text in one line, as commands and the page need it."""
     if not (isinstance(given, str) and given.strip() and given.isprintable()):
         raise _bad(f"{field}: expected a text in one line, got {shorten(given)}")
 
 
 def _check_types(cls: Any) -> None:
-    """Whether it can be sent: the codec of all games is made of these classes."""
+    """Raise `BadGame` if the codec, which is made from these classes, could not send one."""
     taken = sorted(_ENVELOPE.intersection(cls.__struct_fields__))
     if issubclass(cls, Question) and taken:
         raise _bad(f"wire: expected another name for the field {taken[0]!r} of {cls.__name__}")
@@ -198,12 +198,12 @@ def _bad(text: str) -> BadGame:
 
 
 def _read(point: EntryPoint, module: ModuleType) -> None:
-    """Take a vocabulary into the table; raises `BadGame` if it may not be there."""
+    """Add a vocabulary to the table; raises `BadGame` if it is invalid or its name is taken."""
     words = getattr(module, "VOCABULARY", None)
     if not isinstance(words, Vocabulary):
         raise _bad(f"expected a `VOCABULARY` in {point.module}, got {type(words).__name__}")
     package = package_of(point)
-    if package is not None:  # a test has checked ours: every bot would pay for it at its start
+    if package is not None:  # a test checks ours: here it would slow every bot's start
         conventions(words)
     if words.name != point.name:
         raise _bad(f"name: expected that of its entry point, {point.name!r}, got {words.name!r}")

@@ -15,7 +15,7 @@ _SHOWN = 40  # characters of an untrusted meld: ten cards take 29
 
 
 def declared_melds(value: Any, cards: Sequence[Card]) -> tuple[Meld, ...] | None:
-    """The melds declared, if they are legal, disjoint and of these cards (G2, G9); else None."""
+    """Return declared melds if they are legal, disjoint and of these cards (G2, G9); else None."""
     if type(value) not in (list, tuple):
         return None
     free = set(cards)
@@ -31,7 +31,7 @@ def declared_melds(value: Any, cards: Sequence[Card]) -> tuple[Meld, ...] | None
 
 
 def fault_in(value: Any, cards: Sequence[Card]) -> str | None:
-    """What is wrong with declared melds, in words; None if nothing is."""
+    """Say in words what is wrong with declared melds; None if nothing is."""
     if type(value) not in (list, tuple):
         return "melds are a list of lists of cards"
     used: set[Card] = set()
@@ -54,7 +54,7 @@ def fault_in(value: Any, cards: Sequence[Card]) -> str | None:
 
 
 def _why_no_meld(cards: Sequence[Card]) -> str:
-    """The rule by which different cards are no meld."""
+    """Name the rule by which these different cards are not a meld."""
     if len(cards) < 3:
         return "a meld has three cards or more (G2)"
     if len({card[1] for card in cards}) == 1:

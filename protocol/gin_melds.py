@@ -47,9 +47,9 @@ _VALUE = {card: min(place % 13 + 1, 10) for card, place in _PLACE.items()}  # G1
 _SUIT = (1 << 13) - 1  # one suit's bits
 _TWO_SUITS = (1 << 26) - 1
 _ONE_RANK = 1 | 1 << 13 | 1 << 26 | 1 << 39  # the four aces; shifted, any rank
-_RUN_STARTS = (_SUIT >> 2) * _ONE_RANK  # no run starts at a queen: Q-K-A is none (G1)
+_RUN_STARTS = (_SUIT >> 2) * _ONE_RANK  # no run starts at a queen, as Q-K-A is not a run (G1)
 
-# By rank bit, the sets of that rank in order of preference; 0 is to take none.
+# By rank bit, the sets of that rank in order of preference; 0 stands for no set.
 _SETS = {
     1 << rank: (
         _ONE_RANK << rank,
@@ -68,13 +68,13 @@ _MELDS = _RUNS.union(*_SETS.values()) - {0}
 
 
 def _run_cards(mask: int) -> int:
-    """The cards in stretches of three or more neighbours: each stretch is one run."""
+    """Return the cards in stretches of three or more neighbours; each stretch is one run."""
     lowest = mask & mask >> 1 & mask >> 2 & _RUN_STARTS
     return lowest | lowest << 1 | lowest << 2
 
 
 def _values_by_suit() -> list[int]:
-    """For each of a suit's 8,192 masks, the points of its cards."""
+    """Return the points of the cards for each of a suit's 8,192 masks."""
     values = [0]
     for card in _DECK[:13]:
         values += [value + _VALUE[card] for value in values]
@@ -82,7 +82,7 @@ def _values_by_suit() -> list[int]:
 
 
 _VALUES = _values_by_suit()
-# For each of a suit's masks, its cards that a run can have, and the points the runs leave (3 ms).
+# For each of a suit's masks, the cards that are in runs, and the points left by the runs (3 ms).
 _RUN_CARDS = [_run_cards(suit) for suit in range(1 << 13)]
 _DEADWOOD = [_VALUES[suit & ~runs] for suit, runs in enumerate(_RUN_CARDS)]
 
@@ -139,8 +139,8 @@ def deadwood(cards: Collection[str]) -> int:
 
 
 def mask_deadwood(mask: int) -> int:
-    """`deadwood`, for who already holds the cards as a `card_mask` (G1, G2, G9)."""
-    # In halves, as Python is quicker with numbers of up to 30 bits.
+    """Return the `deadwood` of cards given as a `card_mask` (G1, G2, G9)."""
+    # In halves, as Python is faster with numbers of up to 30 bits.
     low, high = mask & _TWO_SUITS, mask >> 26
     # A set has both spade and diamond, or both heart and club: many hands have no such pair.
     if both := low & high:
@@ -151,7 +151,7 @@ def mask_deadwood(mask: int) -> int:
                 _RUN_CARDS[spades] | _RUN_CARDS[hearts] | _RUN_CARDS[diamonds] | _RUN_CARDS[clubs]
             )
             if contested := ranks & runs:
-                # The other sets are taken at once, as no run could have one of their cards.
+                # All other sets are taken at once, as no run could use their cards.
                 left = contested | ~ranks
                 return _least_deadwood(
                     spades & left, hearts & left, diamonds & left, clubs & left, contested
@@ -226,7 +226,7 @@ def best_defence(
     mask, table = card_mask(hand), _table(hand, knocker_melds)
 
     def defend(way: int) -> tuple[int, int, tuple[Layoff, ...]]:
-        # Melding a run whole costs no layoff: a chain through it would stay inside it.
+        # Melding a whole run costs no layoff: a chain of layoffs through it would stay inside it.
         layoffs, left = _lay_off(way & ~_run_cards(way), table)
         return points(_cards(left)), way, layoffs
 
@@ -253,13 +253,13 @@ def _by_suit(mask: int) -> tuple[int, int, int, int]:
 
 
 def _ranks_with_a_set(mask: int) -> int:
-    """The ranks held three or four times, as one suit's bits."""
+    """Return the ranks held three or four times, as the bits of one suit."""
     spades, hearts, diamonds, clubs = _by_suit(mask)
     return spades & hearts & (diamonds | clubs) | diamonds & clubs & (spades | hearts)
 
 
 def _ways_of_taking_sets(mask: int) -> list[int]:
-    """What each choice of sets leaves for runs, in `arrange`'s order of preference."""
+    """Return the cards left for runs by each choice of sets, in `arrange`'s order of preference."""
     ranks = _ranks_with_a_set(mask)
     ways = [mask]
     while ranks:
@@ -276,7 +276,7 @@ def _deadwood_beside_sets(way: int) -> int:
 
 
 def _least_deadwood(spades: int, hearts: int, diamonds: int, clubs: int, ranks: int) -> int:
-    """The least that a hand, by suit, can leave with or without a set of each of these ranks."""
+    """Return the least deadwood of a hand, given by suit, over all choices of sets of `ranks`."""
     if not ranks:
         return _DEADWOOD[spades] + _DEADWOOD[hearts] + _DEADWOOD[diamonds] + _DEADWOOD[clubs]
     rank = ranks & -ranks
@@ -291,7 +291,7 @@ def _least_deadwood(spades: int, hearts: int, diamonds: int, clubs: int, ranks: 
     least = without_set if without_set < with_set else with_set
     if not rank & spades & hearts & diamonds & clubs:
         return least
-    # Of four cards, one may go into a run.
+    # Of four equal ranks, one card may go into a run.
     for ways in ((spades, h, d, c), (s, hearts, d, c), (s, h, diamonds, c), (s, h, d, clubs)):
         with_three = _least_deadwood(*ways, others)
         if with_three < least:
@@ -300,7 +300,7 @@ def _least_deadwood(spades: int, hearts: int, diamonds: int, clubs: int, ranks: 
 
 
 def _melds(mask: int, way: int) -> tuple[Meld, ...]:
-    """The sets that were taken out of `mask` to leave `way`, and the runs in `way`."""
+    """Return the sets that were taken out of `mask` to leave `way`, and the runs in `way`."""
     melds = []
     in_sets = mask ^ way
     ranks = _ranks_with_a_set(in_sets)
@@ -311,7 +311,7 @@ def _melds(mask: int, way: int) -> tuple[Meld, ...]:
     for suit, held in enumerate(_by_suit(way)):
         runs = _RUN_CARDS[held]
         while runs:
-            # Adding the lowest card carries through its neighbours: they are one run.
+            # Adding the lowest card carries through its neighbours, which form one run.
             run = runs & ~(runs + (runs & -runs))
             runs ^= run
             melds.append(_cards(run << 13 * suit))
@@ -319,7 +319,7 @@ def _melds(mask: int, way: int) -> tuple[Meld, ...]:
 
 
 def _table(cards: Collection[str], knocker_melds: Sequence[Collection[str]]) -> tuple[int, ...]:
-    """The knocker's melds as masks, once it is sure that nothing is wrong with them."""
+    """Return the knocker's melds as masks, after checking them."""
     card_mask([*cards, *chain.from_iterable(knocker_melds)])
     for meld in knocker_melds:
         if not is_meld(meld):
@@ -347,5 +347,5 @@ def _lay_off(mask: int, table: Sequence[int]) -> tuple[tuple[Layoff, ...], int]:
 
 @cache
 def _fitting(meld: int) -> int:
-    """The cards that may be laid on a meld: never more than one at each end."""
+    """Return the cards that may be laid off on a meld now: for a run, one at each end."""
     return sum(bit for bit in CARD_BITS.values() if bit & ~meld and meld | bit in _MELDS)

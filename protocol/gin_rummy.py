@@ -160,7 +160,7 @@ class Turn(Question[TurnAnswer], frozen=True, gc=False, tag="turn"):
                 not accept, a field of another type or name.
         """
         for choice in self.legal:
-            if choice is value:  # picked from the list itself
+            if choice is value:  # the very object from `legal`
                 return choice
         answer = _read_turn_answer(value)
         if answer is None or answer.discard not in self.hand:
@@ -178,7 +178,7 @@ class Turn(Question[TurnAnswer], frozen=True, gc=False, tag="turn"):
         return TurnAnswer(answer.discard, True, melds)
 
     def fault(self, value: object) -> str | None:
-        """Why the melds of an answer are not accepted (G2, G7, G9); None if nothing is wrong."""
+        """Say why the melds of an answer are not accepted (G2, G7, G9); None if they are."""
         answer = _read_turn_answer(value)
         if answer is None or answer.melds is None or answer.discard not in self.hand:
             return None
@@ -198,7 +198,7 @@ class Turn(Question[TurnAnswer], frozen=True, gc=False, tag="turn"):
         return _explained(super().refusal(value), self.fault(value))
 
     def advice(self, value: object) -> str:
-        """What to do about an illegal answer, or about melds that are none, in one line."""
+        """Say in one line how to correct an illegal answer or invalid melds."""
         if isinstance(value, Mapping):
             discard = value.get("discard", value)
         else:
@@ -209,7 +209,7 @@ class Turn(Question[TurnAnswer], frozen=True, gc=False, tag="turn"):
         return _MELDS_ADVICE if wrong else super().advice(value)
 
     def legal_text(self) -> str:
-        """What could be discarded, and what would have allowed a knock."""
+        """List the legal discards, and when a knock would have been legal."""
         knocks = [answer.discard for answer in self.legal if answer.knock]
         discards = f"discard one of {' '.join(self.hand)}; "
         if not knocks:
@@ -246,7 +246,7 @@ class Melds(Question["tuple[Meld, ...] | None"], frozen=True, gc=False, tag="mel
         return melds
 
     def fault(self, value: object) -> str | None:
-        """Why these melds are not accepted (G2, G9); None if nothing is wrong."""
+        """Say why these melds are not accepted (G2, G9); None if they are."""
         return None if value is None else fault_in(value, self.hand)
 
     def refusal(self, value: object) -> IllegalAnswer:
@@ -254,11 +254,11 @@ class Melds(Question["tuple[Meld, ...] | None"], frozen=True, gc=False, tag="mel
         return _explained(super().refusal(value), self.fault(value))
 
     def advice(self, value: object) -> str:
-        """What to do about melds that are none, in one line."""
+        """Say in one line how to correct invalid melds."""
         return super().advice(value) if self.mistypes(value) else _MELDS_ADVICE
 
     def legal_text(self) -> str:
-        """What may be declared."""
+        """Say what may be declared."""
         return f"null, or sets and runs of {' '.join(self.hand)}, no card twice"
 
 
@@ -356,27 +356,27 @@ _KNOCKS = {card: TurnAnswer(card, True) for card in PACK}
 
 
 def turn_answers(hand: Sequence[Card]) -> tuple[TurnAnswer, ...]:
-    """The legal answers with these eleven cards: every discard, and every knock that G7 allows."""
+    """Return the legal answers with eleven cards: every discard, and every knock by G7."""
     return (*[DISCARDS[card] for card in hand], *legal_knocks(hand, card_mask(hand)))
 
 
 def legal_knocks(hand: Sequence[Card], mask: int) -> tuple[TurnAnswer, ...]:
-    """The knocks that G7 allows with these eleven cards, whose `card_mask` is given too."""
+    """Return the knocks that G7 allows with these eleven cards; `mask` is their `card_mask`."""
     least = mask_deadwood(mask) - KNOCK_LIMIT
     return tuple(
         _KNOCKS[card]
         for card in hand
-        # A discard takes no more off the deadwood than its points.
+        # A discard lowers the deadwood by at most its points.
         if deadwood_value(card) >= least and mask_deadwood(mask ^ CARD_BITS[card]) <= KNOCK_LIMIT
     )
 
 
 def _read_turn_answer(value: Any) -> TurnAnswer | None:
-    """`value` as a `TurnAnswer`, or None; its melds are not judged yet."""
+    """Convert `value` to a `TurnAnswer`, or return None; its melds are not checked yet."""
     if type(value) is dict:
         try:
             value = TurnAnswer(**value)
-        except TypeError:  # no discard, or a field that does not exist
+        except TypeError:  # no discard, or an unknown field
             return None
     if type(value) is not TurnAnswer:
         return None

@@ -46,18 +46,18 @@ _MOST_HELD = 11  # with the card that was drawn (G6)
 
 
 def offered(who: str, question: Offer) -> str:
-    """What a seat has that is offered the up-card."""
+    """Describe what a seat holds when it is offered the up-card."""
     return f"{who} has {_holding(question.hand)} and is offered {question.upcard}"
 
 
 def to_draw(who: str, question: Draw) -> str:
-    """What a seat has that is to draw."""
+    """Describe what a seat holds when it must draw."""
     return f"{who} has {_holding(question.hand)}; on the pile lies {question.discard}"
 
 
 def _holding(hand: Sequence[str]) -> str:
-    """Cards as they are best melded, and the deadwood that is left."""
-    if len(hand) > _MOST_HELD:  # somebody has made that up: melding it may take for ever
+    """Show cards in their best melds, and the deadwood left."""
+    if len(hand) > _MOST_HELD:  # a made-up hand; finding its melds may take forever
         return " ".join(hand)
     melds, left = arrange(hand)
     melded = {card for meld in melds for card in meld}
@@ -66,7 +66,7 @@ def _holding(hand: Sequence[str]) -> str:
 
 
 def turn_answer(question: Turn, answer: TurnAnswer) -> str:
-    """What a seat does in its turn, and the deadwood that it leaves."""
+    """Describe what a seat does in its turn, and the deadwood left."""
     if len(question.hand) > _MOST_HELD:
         return f"discards {answer.discard}"
     left = deadwood([card for card in question.hand if card != answer.discard])
@@ -76,31 +76,31 @@ def turn_answer(question: Turn, answer: TurnAnswer) -> str:
 
 
 def legal_turn(question: Turn) -> str:
-    """What it may do, in brief."""
+    """Describe in brief what a seat may do in its turn."""
     knocks = " ".join(answer.discard for answer in question.legal if answer.knock)
     return f"any discard, a knock with {knocks}" if knocks else "any discard, no knock"
 
 
 def melding(melds: Sequence[Sequence[str]] | None) -> str:
-    """What it does with its melds."""
+    """Describe which melds a seat declares."""
     if melds is None:
         return "leaves the melds to the referee"
     return f"melds {in_groups(melds)}"
 
 
 def in_groups(melds: Iterable[Sequence[str]]) -> str:
-    """Melds side by side."""
+    """Show melds side by side."""
     return ", ".join(map(" ".join, melds)) or "nothing"
 
 
 def turn_taken(news: TurnTaken, names: Sequence[str], who: str) -> Iterator[str]:
-    """What the other seat was seen to do."""
+    """Describe what could be seen of a seat's turn."""
     drew = "draws from the stock" if news.card is None else f"takes {news.card}"
     yield f"{who} {drew} and discards {news.discarded}"
 
 
 def round_over(news: RoundOver, names: Sequence[str], who: str) -> Iterator[str]:
-    """How a round ended, who had what, and what it scored."""
+    """Describe how a round ended, the hands, and the points."""
     by = "" if news.knocker is None else f" of {names[news.knocker]}"
     yield f"the round ends with {_ENDS[news.reason].replace('a knock', f'a knock{by}', 1)}"
     for name, hand, melds in zip(names, news.hands, news.melds, strict=True):
@@ -114,6 +114,6 @@ def round_over(news: RoundOver, names: Sequence[str], who: str) -> Iterator[str]
 
 
 def game_over(news: GameOver, names: Sequence[str], who: str) -> Iterator[str]:
-    """Who won a game, and the games so far."""
+    """Describe who won a game, and the games won so far."""
     won = "nobody" if news.winner is None else names[news.winner]
     yield f"{won} wins the game, {each(names, news.scores)}; games: {each(names, news.games)}"

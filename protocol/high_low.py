@@ -66,16 +66,16 @@ _LEGAL_FROM: dict[int, tuple[Bidding, ...]] = {
 
 
 def value(card: Card) -> int:
-    """The value of H1, 1 (an ace) to 13 (a king); 1 is the highest, then 13 down to 2."""
+    """Return a card's value by H1, 1 (ace) to 13 (king); 1 is the highest, then 13 down to 2."""
     strength(card)
     return _VALUES[card[0]]
 
 
 def strength(card: Card) -> int:
-    """The rank of a card in the order of H1: 0 for the two of clubs to 51 for the ace of spades.
+    """Return a card's place in the order of H1: 0 (two of clubs) to 51 (ace of spades).
 
     Raises:
-        BadDeck: it is no card.
+        BadDeck: `card` is not a card.
     """
     try:
         return _STRENGTHS[card]
@@ -84,7 +84,7 @@ def strength(card: Card) -> int:
 
 
 def legal_bids(highest: int | None) -> tuple[Bidding, ...]:
-    """The bids that are legal after the `highest` number bid so far, None if there is none (H6)."""
+    """Return the legal bids after the `highest` number bid so far, None before any (H6)."""
     return _LEGAL_FROM[highest or 2]
 
 

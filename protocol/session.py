@@ -35,15 +35,15 @@ from protocol.messages import (
 
 __all__ = ["SEAT_TABLE", "SESSION_TABLE", "SeatStanding", "SeatState", "Session", "State", "ask_id"]
 
-# Seats that are over, as an answer may cross the `over` of its match on the wire: twice the most
-# tables that a bot can have.
+# How many finished seats are remembered, as an answer may cross the `over` of its match on the
+# wire: twice the most tables that a bot can have.
 _REMEMBERED = 8192
 
-_DIGITS = 18  # no seat is asked more often, and `int` refuses thousands of digits
+_DIGITS = 18  # of an ask's number; enough for any seat, and `int` refuses thousands
 
 
 class State(IntEnum):
-    """The state of a connection; an `IntEnum`, as its hash is fast and looked up per message."""
+    """The state of a connection; an `IntEnum`, as its hash is fast and needed for each message."""
 
     NEW = auto()
     GREETED = auto()
@@ -66,7 +66,7 @@ _Type = type[BotMessage | ArenaMessage]
 
 SESSION_TABLE: dict[tuple[State, _Type], State] = {
     (State.NEW, Hello): State.GREETED,
-    (State.NEW, Instruct): State.NEW,  # an instructor's word needs no session
+    (State.NEW, Instruct): State.NEW,  # an instruction needs no session
     (State.NEW, Done): State.NEW,
     (State.NEW, Refused): State.CLOSED,
     (State.GREETED, Welcome): State.OPEN,
@@ -79,7 +79,7 @@ SESSION_TABLE: dict[tuple[State, _Type], State] = {
     (State.OPEN, Over): State.OPEN,
     (State.OPEN, Refused): State.OPEN,
     (State.OPEN, Goodbye): State.LEAVING,
-    # What the arena sent before it heard the goodbye may still arrive after it.
+    # Messages that the arena sent before the goodbye reached it may still arrive.
     (State.LEAVING, Match): State.LEAVING,
     (State.LEAVING, Ask): State.LEAVING,
     (State.LEAVING, Past): State.LEAVING,
@@ -89,17 +89,17 @@ SESSION_TABLE: dict[tuple[State, _Type], State] = {
 
 SEAT_TABLE: dict[tuple[SeatState, _Type], SeatState] = {
     (SeatState.FREE, Match): SeatState.INVITED,
-    (SeatState.FREE, Over): SeatState.OVER,  # its invitation was lost with a connection
+    (SeatState.FREE, Over): SeatState.OVER,  # the invitation was lost with a connection
     (SeatState.INVITED, Match): SeatState.INVITED,  # again after a reconnect
     (SeatState.INVITED, Past): SeatState.INVITED,  # to a program that has lost its memory
     (SeatState.INVITED, Ready): SeatState.SEATED,
     (SeatState.INVITED, Over): SeatState.OVER,
-    (SeatState.SEATED, Ready): SeatState.SEATED,  # an invitation that was repeated
+    (SeatState.SEATED, Ready): SeatState.SEATED,  # to a repeated invitation
     (SeatState.SEATED, Match): SeatState.SEATED,
     (SeatState.SEATED, Past): SeatState.SEATED,
     (SeatState.SEATED, Ask): SeatState.ASKED,
     (SeatState.SEATED, Refused): SeatState.ASKED,  # in practice: the answer was not legal
-    (SeatState.SEATED, Answer): SeatState.SEATED,  # the same answer again counts once
+    (SeatState.SEATED, Answer): SeatState.SEATED,  # a repeated answer counts once
     (SeatState.SEATED, Over): SeatState.OVER,
     (SeatState.ASKED, Past): SeatState.ASKED,
     (SeatState.ASKED, Match): SeatState.ASKED,  # again after a reconnect, and so are
@@ -121,7 +121,7 @@ _SEATS = {
     state: {kind: after for (before, kind), after in SEAT_TABLE.items() if before is state}
     for state in SeatState
 }
-"""The tables by row, so that the look-up per message makes no tuple: it is on the hot path."""
+"""The seat table by row: without a tuple per look-up, which is on the hot path."""
 
 _WHEN = {
     State.NEW: "before hello",
@@ -138,7 +138,7 @@ _STANDS = {
     SeatState.OVER: "it is over",
 }
 
-# Before Python 3.12 an enum finds its members by code of its own: too slow for every message.
+# Before Python 3.12, looking up a member of an enum is too slow for every message.
 _OPEN, _SEATED, _ASKED = State.OPEN, SeatState.SEATED, SeatState.ASKED
 
 _AboutASeat: TypeAlias = Answer | Ask | Match | Over | Past | Ready | Refused
@@ -152,24 +152,24 @@ def _is_about_a_seat(message: BotMessage | ArenaMessage) -> TypeGuard[_AboutASea
 
 @dataclass(slots=True)
 class SeatStanding:
-    """How one seat of a session stands.
+    """The state of one seat of a session.
 
-    Nearly all messages are asks and their answers. Whoever keeps the standing beside the seat notes
-    these here, without a look-up; any other message is for `Session.note`.
+    Nearly all messages are asks and their answers. Code that keeps this object with the seat passes
+    them to it directly, without a look-up; all other messages go to `Session.note`.
     """
 
     state: SeatState = SeatState.FREE
     asked: str = ""  # the id of the latest ask
 
     def note_ask(self, ask: str) -> bool:
-        """Note that a seat which waits for nothing is asked; False if it does not stand so."""
+        """Note that an idle seat is asked; False (and no change) if it is in another state."""
         if self.state is not _SEATED:
             return False
         self.state, self.asked = _ASKED, ask
         return True
 
     def note_answer(self, ask: str) -> bool:
-        """Note the answer to the latest ask; False if it is not the answer that is waited for."""
+        """Note the answer to the latest ask; False (and no change) for any other answer."""
         if self.state is not _ASKED or self.asked != ask:
             return False
         self.state = _SEATED
@@ -181,14 +181,14 @@ class Session:
 
     def __init__(self) -> None:
         self.state = State.NEW
-        self.finishing = False  # the bot takes no further match, since a goodbye with `finish`
+        self.finishing = False  # after a goodbye with `finish`, no new matches
         self._seats: dict[str, SeatStanding] = {}
         self._over: OrderedDict[str, None] = OrderedDict()
 
     def note(self, message: BotMessage | ArenaMessage) -> bool:
-        """Note a message that was sent or received; False if it has no effect and is to be ignored.
+        """Note a message that was sent or received; False if it has no effect and must be ignored.
 
-        Raises `OutOfTurn` if the message may not be sent now; nothing has changed then.
+        Raises `OutOfTurn`, without a change, if the message may not be sent now.
         """
         if self.state is _OPEN and self._note_turn(message):
             return True
@@ -205,7 +205,7 @@ class Session:
         return counts
 
     def _note_turn(self, message: BotMessage | ArenaMessage) -> bool:
-        """Note the usual messages: a seat is asked, or answers that ask; False for others."""
+        """Note the usual messages, an ask or its answer; False for others."""
         if type(message) is Answer:
             seat = self._seats.get(message.match)
             return seat is not None and seat.note_answer(message.ask)
@@ -215,7 +215,7 @@ class Session:
         return False
 
     def disconnected(self) -> None:
-        """The connection is gone: the next message is a `hello`; the seats stay as they are."""
+        """Note that the connection is lost: `hello` must come next; seats stay as they are."""
         self.state, self.finishing = State.NEW, False
 
     def seat(self, match: str) -> SeatState:
@@ -224,7 +224,7 @@ class Session:
         return SeatState.OVER if match in self._over else SeatState.FREE
 
     def standing(self, match: str) -> SeatStanding:
-        """How the seat of a match that has not been over stands, from before its invitation on."""
+        """Return the state of a seat whose match is not over; a new one before its invitation."""
         return self._seats.setdefault(match, SeatStanding())
 
     def _note_seat(self, message: _AboutASeat) -> bool:
@@ -252,7 +252,7 @@ class Session:
         return before is not after or kind in (Ask, Match, Past)
 
     def _stale(self, message: Answer, asked: str) -> bool:
-        """False if an earlier ask of this seat is answered again; any other was never asked."""
+        """Return False if an earlier ask of this seat is answered again, else raise `OutOfTurn`."""
         number, latest = _number(message.ask, message.match), asked or "none"
         if 0 < number < _number(asked, message.match):
             return False
@@ -269,19 +269,19 @@ class Session:
 
 
 def _when(kind: _Type, state: State) -> str:
-    """When a message was sent out of turn, in the words of protocol/session.md."""
+    """Say when a message was sent out of turn, in the words of protocol/session.md."""
     if kind is Hello and state in (State.GREETED, State.OPEN):
         return "twice: it is said once per connection"
     return _WHEN[state]
 
 
 def ask_id(match: str, number: int) -> str:
-    """The id of a seat's ask: the seat's own and the number of the ask, from 1."""
+    """Return the id of a seat's ask, made of the seat's id and the ask's number, from 1."""
     return f"{match}:{number}"
 
 
 def _number(ask: str, match: str) -> int:
-    """The number in an ask's id; 0 if it is not of this match."""
+    """Return the number in an ask's id; 0 if it belongs to another match."""
     prefix, _, number = ask.rpartition(":")
     is_number = prefix == match and number.isascii() and number.isdigit() and len(number) <= _DIGITS
     return int(number) if is_number else 0

@@ -1,7 +1,7 @@
-"""What a strategy is, and how one is found: by the name of a house bot, or in a file.
+"""Defines what a strategy is, and finds one by the name of a house bot or in a file.
 
 Both ends need this: the client runs strategies over the network, the arena in its own process.
-House bots are in the modules of the entry points `arena.bots`, named after their games, so that
+House bots are in the modules of the entry points `arena.bots`, which are named after games, so that
 other packages may add theirs; a student's bot is a file with one class.
 """
 
@@ -46,12 +46,12 @@ __all__ = [
 ENTRY_POINTS = "arena.bots"
 
 _INTERFACE = "PlayerStrategy"
-_PLUMBING = ("decide", "hear", "reset")  # not misspelt, but named in `reset_counts`
-_SENT = frozenset((str, int, bool, float, NoneType))  # `as_sent` leaves them alone
+_PLUMBING = ("decide", "hear", "reset")  # never taken for a misspelt method
+_SENT = frozenset((str, int, bool, float, NoneType))  # types that `as_sent` leaves unchanged
 _CLOSE = 0.8  # of 1: one letter of five is wrong, or two letters have changed places
-_CLOSE_LETTERS = 5  # shorter words are close to many others, as `best` is to `bet`
-_CO_VARARGS = 4  # of `inspect`, which takes long to import
-# What people put directly before a name: `makebid`; but `display` is not meant as `play`.
+_CLOSE_LETTERS = 5  # shorter words are similar to many others, as `best` is to `bet`
+_CO_VARARGS = 4  # from `inspect`, which is slow to import
+# Words that people put directly before a name, as in `makebid`; but `display` does not mean `play`.
 _FILLERS = frozenset({"choose", "decide", "do", "get", "make", "my", "on", "say"})
 
 
@@ -120,14 +120,14 @@ def as_sent(answer: Any) -> Any:
         return answer
     try:
         plain = msgspec.to_builtins(answer, str_keys=True, enc_hook=_sent)
-        # Once more for the values of enums, which msgspec leaves as they are.
+        # Convert again, as msgspec leaves the values of enums unchanged.
         return _finite(msgspec.to_builtins(plain, str_keys=True, enc_hook=_sent))
     except (TypeError, ValueError, OverflowError, RecursionError):
         return _never_legal(answer)
 
 
 def _finite(value: Any) -> Any:
-    """The same without NaN and infinities, which JSON does not have and would send as null."""
+    """Replace NaN and infinities, which JSON cannot express and msgspec would send as null."""
     cls = type(value)
     if cls is list:
         return [*map(_finite, value)]
@@ -137,13 +137,13 @@ def _finite(value: Any) -> Any:
 
 
 def _sent(value: Any) -> object:
-    """What stands for a value that msgspec does not know."""
+    """Convert a value of a type that msgspec does not know."""
     cls = type(value)
     if issubclass(cls, Coded):
         return value.code
     if issubclass(cls, str):
         return str.__str__(value)
-    if hasattr(cls, "tolist"):  # of NumPy, whose truth values have no `__index__`
+    if hasattr(cls, "tolist"):  # NumPy's arrays and numbers; its truth values have no `__index__`
         return value.tolist()
     if hasattr(cls, "__index__"):
         return index(value)
@@ -157,9 +157,9 @@ def _never_legal(value: object) -> str:
 
 @contextmanager
 def blaming(what: str, folder: Path | None = None) -> Iterator[None]:
-    """Turn what a bot's code raises, except Ctrl-C, into `UnknownBot`; `what` says where.
+    """Turn any exception of a bot's code except Ctrl-C into `UnknownBot`, with `what` failed.
 
-    Of code in the `folder` the line is said, too.
+    If the exception was raised in the `folder`, the text also names the line.
     """
     try:
         yield
@@ -171,7 +171,7 @@ def blaming(what: str, folder: Path | None = None) -> Iterator[None]:
 
 
 def _line_in(folder: Path, error: BaseException) -> str:
-    """` (bot.py, line 2)`: the last line of a folder's code that was being run; maybe empty."""
+    """Return the last line in a folder that was running, as ` (bot.py, line 2)`, or nothing."""
     calls = [(at.f_code.co_filename, line) for at, line in walk_tb(error.__traceback__)]
     files = [(Path(name), line) for name, line in calls if not name.startswith("<")]  # Python's own
     own = [(file, line) for file, line in files if file.resolve().is_relative_to(folder)]
@@ -179,14 +179,14 @@ def _line_in(folder: Path, error: BaseException) -> str:
 
 
 def house_bots(game: str, *, slow: bool = False) -> dict[str, type[Any]]:
-    """The house bots of a game by name, in alphabetical order, ours before those of others.
+    """Return the house bots of a game by name, in alphabetical order, ours before those of others.
 
-    They are the strategies in the `__all__` of the modules that entry points of the game's name
-    name; ours wins where two have one name. A bot is named after its class: `Random` is `random`,
-    `TightPlayer` is `tight_player`.
+    They are the strategies in the `__all__` of the modules of the game's entry points; if two have
+    the same name, ours wins. A bot is named after its class: `Random` is `random`, `TightPlayer` is
+    `tight_player`.
 
-    Those that think long, whose class says `is_slow = True`, are there if `slow` says so: they play
-    where somebody names them, and are nobody's opponent by default.
+    Slow bots, whose class has `is_slow = True`, are included only with `slow`: they play where
+    somebody names them, and are never opponents by default.
     """
     found: dict[str, type[Any]] = {}
     for package, bots in load_all(ENTRY_POINTS, _named_bots, game):
@@ -200,17 +200,17 @@ def house_bots(game: str, *, slow: bool = False) -> dict[str, type[Any]]:
 
 
 def house_modules(game: str) -> list[ModuleType]:
-    """The modules of `house_bots`, ours first; one that is left out is not among them."""
+    """Return the modules of `house_bots`, ours first, without those that are left out."""
 
     def module_of(point: EntryPoint, module: ModuleType) -> ModuleType:
-        _house_bots(point, module)  # raises for one that is to be left out
+        _house_bots(point, module)  # raises if the module is to be left out
         return module
 
     return list(load_all(ENTRY_POINTS, module_of, game))
 
 
 def load_others() -> None:
-    """Load the house bots of other packages, so that `LEFT_OUT` has all that is not used."""
+    """Load the house bots of other packages, so that `LEFT_OUT` is complete."""
     for point in points(ENTRY_POINTS):
         if (package := package_of(point)) is None:
             continue
@@ -238,10 +238,10 @@ def _house_bots(point: EntryPoint, module: ModuleType) -> dict[str, type[Any]]:
 
 
 def find(game: str, bot: str) -> type[Any]:
-    """The class of a house bot, or of the bot in a file if `bot` ends in `.py`.
+    """Return the class of a house bot, or of the bot in a file if `bot` ends in `.py`.
 
     Raises:
-        UnknownBot: there is none, it is one for another game, or it cannot be loaded.
+        UnknownBot: there is no such bot, it plays another game, or it cannot be loaded.
     """
     cls: type[Any]
     if bot.endswith(".py"):
@@ -260,7 +260,7 @@ def find(game: str, bot: str) -> type[Any]:
 
 
 def load_file(path: Path) -> type[Any]:
-    """The one strategy class that a file defines; `BotFolder` says what it may import.
+    """Load the one strategy class that a file defines; see `BotFolder` for its imports.
 
     Raises:
         UnknownBot: the file is missing, cannot be run, or defines no bot, more than one, or one
@@ -270,7 +270,7 @@ def load_file(path: Path) -> type[Any]:
         raise UnknownBot(f"expected a file with a bot in it, found no file {path}")
     with blaming(f"{path} cannot be run", path.parent):
         module = BotFolder(path.parent).load(path)
-        bots = _bots_in(module)  # a metaclass may raise, too
+        bots = _bots_in(module)  # a metaclass may raise as well
         names = ", ".join(sorted(cls.__name__ for cls in bots)) or "none"
         misspelled = [pair for cls in bots for pair in _misspelled(cls)]
         misfits = [pair for cls in bots for pair in _misfits(cls)]
@@ -294,9 +294,9 @@ def load_file(path: Path) -> type[Any]:
 
 
 def _bots_in(module: ModuleType) -> list[type[Any]]:
-    """The strategy classes that a module defines, without base classes of others."""
+    """Return the strategy classes that a module defines, without those that others derive from."""
     classes = {
-        value  # a set: a class may have two names
+        value  # in a set, as a class may have two names
         for value in vars(module).values()
         if isinstance(value, type) and value.__module__ == module.__name__ and _plays(value)
     }
@@ -312,15 +312,15 @@ def _plays(cls: type[Any]) -> bool:
     return methods and isinstance(getattr(cls, "game", None), str)
 
 
-# ---- Methods that look like those of the interface
+# ---- Misspelt and mismatched methods
 
 
 def _misspelled(cls: type[Any]) -> Iterator[tuple[str, str]]:
-    """(default, own): methods that a bot leaves to the default, and its own that look like them.
+    """Yield (default, own) for a default method that a bot seems to have meant by one of its own.
 
-    Only public methods in the bot's own file count, of classes that derive from the interface:
-    those of a mixin or a house bot are there on purpose. A method that looks like one that the bot
-    does define is its helper.
+    Only public methods in the bot's own file count, of classes that derive from the interface: a
+    mixin's or a house bot's methods are there on purpose. A method similar to one that the bot does
+    define is taken for a helper.
     """
     base = _interface(cls)
     if base is None:
@@ -346,7 +346,7 @@ def _misspelled(cls: type[Any]) -> Iterator[tuple[str, str]]:
 
 
 def _misfits(cls: type[Any]) -> Iterator[tuple[FunctionType, FunctionType]]:
-    """(theirs, own): methods of the interface, and a bot's own that cannot be called like them."""
+    """Yield (theirs, own) for each own method that cannot be called like the interface's."""
     base = _interface(cls)
     called = {name: getattr(base or Strategy, name) for name in _PLUMBING}
     free = set(_PLUMBING) if base is None else _free(cls, base)
@@ -364,7 +364,7 @@ def _misfits(cls: type[Any]) -> Iterator[tuple[FunctionType, FunctionType]]:
 
 
 def _head(method: FunctionType) -> str:
-    """`def bet(self, card)`."""
+    """Show a method's head, such as `def bet(self, card)`."""
     code = method.__code__
     names = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
     return f"def {code.co_name}({', '.join(names)})"
@@ -379,12 +379,12 @@ def _methods(base: type[Any]) -> dict[str, FunctionType]:
 
 
 def _free(cls: type[Any], base: type[Any]) -> set[str]:
-    """With a `decide` or `hear` of its own a bot calls its methods what it likes."""
+    """Return the callers that a bot overrides; it may name methods called by them as it likes."""
     return {name for name in _PLUMBING if _method(cls, name) is not _method(base, name)}
 
 
 def _caller(method: FunctionType) -> str:
-    """Which of `decide` and `hear` calls a method of an interface."""
+    """Return which of `decide` and `hear` calls this method of the interface."""
     return "hear" if method.__annotations__.get("return") in (None, "None") else "decide"
 
 
@@ -397,7 +397,7 @@ def _is_method(value: object, name: str) -> TypeGuard[FunctionType]:
 
 
 def _look_alike(own: str, theirs: str) -> bool:
-    """Whether one name may be meant as the other; capitals and underscores make no difference."""
+    """Whether one name may be meant as the other; capitals and underscores are ignored."""
     mine, other = _words(own), _words(theirs)
     if _begins_in(mine, other) or (_begins_in(other, mine) and 2 * len(mine) >= len(other)):
         return True
@@ -409,12 +409,12 @@ def _look_alike(own: str, theirs: str) -> bool:
 
 
 def _begins_in(words: list[str], sought: list[str]) -> bool:
-    """Whether a name begins at a word of another: `play` in `is_playing`, but not in `display`."""
+    """Whether `sought` begins at a word of a name: `play` in `is_playing`, not in `display`."""
     name = "".join(sought)
     return any("".join(words[place:]).startswith(name) for place in range(len(words)))
 
 
 def _words(name: str) -> list[str]:
-    """`make_bid`, `makeBid` and `MAKE_BID` are two words."""
+    """Split a name into words: `make_bid`, `makeBid` and `MAKE_BID` are two each."""
     apart = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name)
     return [word for word in apart.lower().split("_") if word]

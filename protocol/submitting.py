@@ -378,7 +378,7 @@ _encode = msgspec.json.Encoder().encode
 
 
 def decode_from_submitter(frame: bytes) -> FromSubmitter:
-    """The message in a frame that came to `/submit`.
+    """Decode the message in a frame that was sent to `/submit`.
 
     Raises:
         Oversize: the frame is longer than `FRAME_BYTES`.
@@ -400,7 +400,7 @@ def encode_to_submitter(message: ToSubmitter) -> bytes:
 
 
 def decode_to_submitter(frame: bytes) -> ToSubmitter:
-    """The message in a frame of the arena; raises `Malformed` if it is none."""
+    """Decode the message in a frame of the arena; raises `Malformed` if that is impossible."""
     try:
         message: ToSubmitter = _decode_told(frame)
     except _UNREADABLE as error:

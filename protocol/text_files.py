@@ -17,17 +17,17 @@ from protocol.errors import UsageError
 __all__ = ["decode_text", "other_encoding", "read_text", "text_lines"]
 
 _UTF_16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
-_UTF_32 = (codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE)  # the first begins with a mark of UTF-16
-_SAMPLE = 1000  # bytes that show what a text is encoded in
-_CONTROLS = frozenset(range(1, 32)) - {*b"\t\n\f\r\x1b"}  # no text has these
+_UTF_32 = (codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE)  # the first begins with the mark of UTF-16
+_SAMPLE = 1000  # bytes to inspect to find the encoding
+_CONTROLS = frozenset(range(1, 32)) - {*b"\t\n\f\r\x1b"}  # bytes that no text has
 
 
 def read_text(path: Path) -> str:
-    """Read a text file as `decode_text` does; errors begin with its path.
+    """Read a text file and decode it with `decode_text`; errors begin with its path.
 
     Raises:
-        OSError: it cannot be read.
-        UsageError: it is in another encoding.
+        OSError: the file cannot be read.
+        UsageError: it has another encoding.
     """
     try:
         return decode_text(path.read_bytes())
@@ -39,7 +39,7 @@ def decode_text(data: bytes) -> str:
     """Decode UTF-8, with or without a byte order mark, or UTF-16 with one.
 
     Raises:
-        UsageError: it is something else; the text names what it seems to be.
+        UsageError: the data has another encoding; the text names the likely one.
     """
     if data.startswith(_UTF_16) and not data.startswith(_UTF_32):
         try:
@@ -54,11 +54,11 @@ def decode_text(data: bytes) -> str:
 def text_lines(path: Path) -> Iterator[bytes]:
     """Yield the lines of a file in UTF-8, if it is a text that `decode_text` reads.
 
-    A line in another encoding stays as it is. Only a file in UTF-16 is read at once.
+    A line in another encoding stays as it is. Only a UTF-16 file is read at once.
 
     Raises:
-        OSError: it cannot be read.
-        UsageError: it is in UTF-16, but damaged.
+        OSError: the file cannot be read.
+        UsageError: it is UTF-16, but damaged.
     """
     with path.open("rb") as file:
         first = file.readline()
@@ -71,7 +71,7 @@ def text_lines(path: Path) -> Iterator[bytes]:
 
 
 def other_encoding(data: bytes) -> str | None:
-    """Name the encoding that a text seems to be in; None for UTF-8 with or without a mark."""
+    """Name the likely encoding of a text; None for UTF-8 with or without a mark."""
     if data.startswith(_UTF_32):
         return "UTF-32"
     if data.startswith(_UTF_16):
@@ -91,7 +91,7 @@ def other_encoding(data: bytes) -> str | None:
         is_wide = sample.count(0) * 3 > len(sample)
         return "UTF-16 without a byte order mark" if is_wide else "a binary file"
     high = [byte for byte in sample if byte >= 0x80]
-    # Letters with accents: Windows has them from 0xC0 on, its consoles mostly below 0xA6.
+    # Windows has letters with accents from 0xC0 on, its consoles mostly below 0xA6.
     is_windows = sum(byte >= 0xC0 for byte in high) * 2 >= len(high)
     name = "Windows-1252" if is_windows else "code page 850"
     return f"{name} ({data[start : start + 1]!r} in line {data.count(10, 0, start) + 1})"

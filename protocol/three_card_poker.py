@@ -168,7 +168,7 @@ VOCABULARY = Vocabulary(
 
 
 def category(cards: Iterable[Card]) -> Category:
-    """The category of three cards (T2).
+    """Return the category of three cards (T2).
 
     Raises:
         BadDeck: they are not three different cards.
@@ -177,7 +177,7 @@ def category(cards: Iterable[Card]) -> Category:
 
 
 def compare(a: Iterable[Card], b: Iterable[Card], pair_kicker: bool = False) -> Literal[-1, 0, 1]:
-    """Whether hand `a` is better than hand `b` (1), worse (-1) or as good (0) (T2–T4).
+    """Compare two hands: 1 if `a` is better than `b`, -1 if worse, 0 if as good (T2–T4).
 
     With `pair_kicker` the odd card decides between equal pairs, as in casinos; otherwise the
     highest card of each hand, which may be one of the pair.
@@ -192,7 +192,7 @@ def compare(a: Iterable[Card], b: Iterable[Card], pair_kicker: bool = False) -> 
 
 
 def strength(cards: Iterable[Card], pair_kicker: bool = False) -> Strength:
-    """What three cards are worth: of two hands the one with the greater strength is better (T2–T4).
+    """Rank three cards: of two hands, the one with the greater strength is better (T2–T4).
 
     Raises:
         BadDeck: they are not three different cards.
@@ -219,7 +219,7 @@ def dealer_qualifies(cards: Iterable[Card]) -> bool:
 
 
 def outcome_of_play(hand: Iterable[Card], dealer: Iterable[Card], pair_kicker: bool = False) -> int:
-    """What a player who did not fold nets, in antes: 1, -2, 0 or 2 (T6).
+    """Return the net result, in antes, of a player who did not fold: 1, -2, 0 or 2 (T6).
 
     Raises:
         BadDeck: one of the hands is not three different cards.
@@ -234,7 +234,7 @@ def _no_hand(cards: object) -> BadDeck:
 
 
 def _value(low: int, middle: int, high: int, suited: bool, kicker: bool) -> Strength:
-    """The strength of three ranks in ascending order."""
+    """Return the strength of three ranks, given in ascending order."""
     if low == high:
         return THREE_OF_A_KIND, high
     if low == middle or middle == high:
@@ -248,15 +248,15 @@ def _value(low: int, middle: int, high: int, suited: bool, kicker: bool) -> Stre
 
 
 def _table(suited: bool, kicker: bool = False) -> dict[int, Strength]:
-    """The strengths of all combinations of ranks, by the sum of their `_RANK_BITS`."""
+    """Return the strengths of all combinations of ranks, by the sum of their `_RANK_BITS`."""
     return {
         sum(1 << 2 * rank for rank in ranks): _value(*ranks, suited, kicker)
         for ranks in combinations_with_replacement(range(2, ACE + 1), 3)
     }
 
 
-# Two bits count how often a rank occurs, so that a sum says which three ranks they
-# are: a hand is ranked by one look into a table of 455 entries.
+# Two bits count how often a rank occurs, so that the sum identifies the three ranks:
+# a hand is ranked by one look-up in a table of 455 entries.
 _RANK_BITS = {card: 1 << 2 * (RANKS.index(card[0]) + 2) for card in PACK}
 _UNSUITED = _table(suited=False)
 _WITH_KICKER = _table(suited=False, kicker=True)

@@ -68,7 +68,7 @@ class Termination(Struct, frozen=True, gc=False):
         return self.kind not in (Ending.COMPLETED, Ending.VOID)
 
 
-_DAY_MS = 86_400_000  # nobody waits longer, and it fits into every encoding
+_DAY_MS = 86_400_000  # nobody needs a longer limit, and it fits every encoding
 
 
 class Limits(Struct, frozen=True, kw_only=True):
@@ -103,12 +103,12 @@ class Limits(Struct, frozen=True, kw_only=True):
         per_address: how many connections without a `token` may be open from one address.
     """
 
-    # All defaults stand here.
+    # This is the one place for all defaults.
     decision_ms: Annotated[int, Meta(ge=1, le=_DAY_MS)] = 1_000
     bank_ms: Annotated[int, Meta(ge=0, le=_DAY_MS)] = 20_000
     hard_ms: Annotated[int, Meta(ge=1, le=_DAY_MS)] = 15_000
     wall_ms: Annotated[int, Meta(ge=1, le=_DAY_MS)] = 30_000
-    # With less, what is measured by steps of the kernel would put an honest bot out.
+    # With less, the kernel's coarse measuring steps could eliminate an honest bot.
     wall_bank_ms: Annotated[int, Meta(ge=1_000, le=_DAY_MS)] = 120_000
     start_ms: Annotated[int, Meta(ge=1, le=_DAY_MS)] = 10_000
     grace_ms: Annotated[int, Meta(ge=0, le=_DAY_MS)] = 30_000

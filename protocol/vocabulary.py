@@ -54,7 +54,7 @@ class Question(_Kinded, Generic[Answer], frozen=True, gc=False):
     """Something a seat must decide; every subclass has a field `legal`."""
 
     answered_by: ClassVar[str] = ""
-    """The method of a strategy in Python that answers it; empty if it is called as the kind."""
+    """The Python strategy's method that answers it; empty if its name is the kind."""
 
     @property
     def choices(self) -> Legal:
@@ -81,7 +81,7 @@ class Question(_Kinded, Generic[Answer], frozen=True, gc=False):
         raise self.refusal(value)
 
     def refusal(self, value: object) -> IllegalAnswer:
-        """The error that says what was answered and what would have been legal."""
+        """Make the error that says what was answered and what would have been legal."""
         return IllegalAnswer(
             f"answered {shorten(value)} to {self.kind}; legal: {self.legal_text()}"
         )
@@ -91,7 +91,7 @@ class Question(_Kinded, Generic[Answer], frozen=True, gc=False):
         meant = value
         if isinstance(value, Mapping):
             meant = {
-                # Nothing else is turned into a text: that of a deeply nested list cannot be made.
+                # Leave other values alone: the text of a deeply nested list cannot be made.
                 key: _TRUTH.get(field, field) if isinstance(field, str | int) else field
                 for key, field in value.items()
             }
@@ -111,11 +111,11 @@ class Question(_Kinded, Generic[Answer], frozen=True, gc=False):
         return True
 
     def fault(self, value: object) -> str | None:
-        """What is wrong with an answer that `legal` does not list; None where it lists all."""
+        """Say what is wrong with an answer if `legal` does not list all answers; else None."""
         return None
 
     def advice(self, value: object) -> str:
-        """What the author of an illegal answer can do about it, in one line."""
+        """Say in one line what the bot's author can do about an illegal answer."""
         if value is None:
             return (
                 "answer with an element of `legal`, not null (None in Python): "
@@ -130,7 +130,7 @@ class Question(_Kinded, Generic[Answer], frozen=True, gc=False):
         return "answer with an element of `legal` as it stands in this very question"
 
     def legal_text(self) -> str:
-        """The legal answers in a few words, for people."""
+        """Describe the legal answers in a few words, for people."""
         legal = self.choices
         if isinstance(legal, Range):
             return str(legal)
@@ -226,7 +226,7 @@ class Vocabulary(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         return words
 
     def read_settings(self, values: Mapping[str, object] | Settings | None) -> Settings:
-        """Settings from a mapping with the rulebook's names; None means the defaults.
+        """Read settings from a mapping with the rulebook's names; None means the defaults.
 
         Raises:
             BadSettings: an unknown name, a wrong type or a value out of its range.
@@ -247,7 +247,7 @@ def _tag(cls: type[Question[Any]] | type[News]) -> str:
     return str(cls.__struct_config__.tag)
 
 
-# Texts and numbers that some languages write for truth values and null.
+# Texts and numbers that some languages send for truth values and null.
 _TRUTH: Mapping[str | int, bool | None] = {
     1: True,
     0: False,
@@ -267,7 +267,7 @@ def _plain(choice: object) -> str:
 
 
 def _is_json(value: object) -> bool:
-    """Whether a value has only the exact types that JSON is read as, none derived from them."""
+    """Whether a value consists only of the exact types that JSON decodes to, not subclasses."""
     if type(value) is dict:
         return all(type(key) is str and _is_json(value[key]) for key in value)
     if type(value) is list:
@@ -276,7 +276,7 @@ def _is_json(value: object) -> bool:
 
 
 def shorten(value: object, limit: int = 120) -> str:
-    """An untrusted value in one line, as `one_line`: as JSON if it is of its types, else `repr`."""
+    """Show an untrusted value in one line, as JSON if possible, else by `repr`."""
     try:
         given = value[: limit * 2] if type(value) is str else value
         is_json = _is_json(given)
@@ -284,7 +284,7 @@ def shorten(value: object, limit: int = 120) -> str:
         text = str.__str__(text)
     except KeyboardInterrupt:
         raise
-    except BaseException:  # a strategy's own object may be broken in any way
+    except BaseException:  # a strategy's own object may raise anything
         text = f"<{class_name(value)}>"
     return one_line(text, limit)
 

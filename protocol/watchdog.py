@@ -1,7 +1,8 @@
-"""Watches a bot's code that does not return: an endless loop, a sleep, an `input()`.
+"""Watches for bot code that does not return: an endless loop, a sleep, an `input()`.
 
-The code runs in the main thread, which meanwhile hears neither the arena nor a signal. So another
-thread looks there. After 3 s it says where the code is, and ends the program if it is to end.
+The code runs in the main thread, which meanwhile handles neither the arena's messages nor signals.
+So another thread watches it. After 3 s it reports where the code is, and ends the program if a
+signal or the arena has asked for that.
 """
 
 from __future__ import annotations
@@ -24,12 +25,12 @@ LOOK_S = 0.25
 
 
 class Watchdog:
-    """Looks at the main thread while a `with` block runs.
+    """Watches the main thread during a `with` block.
 
     Args:
-        files: of house bots. What `BotFolder` has loaded is watched as well.
+        files: the files of house bots. Modules loaded by `BotFolder` are always watched.
         say: called with a line for people, in the other thread.
-        has_gone: whether the arena has ended the session; the program then ends with status 1.
+        has_gone: tells if the arena has ended the session; the program then ends with status 1.
 
     Attributes:
         stuck: where the code has been for 3 s and longer, as `bot.py has been in bet() for 3 s
@@ -46,7 +47,7 @@ class Watchdog:
         self._files = {os.path.abspath(file) for file in files}
         self._say = say
         self._has_gone = has_gone
-        self._status: int | None = None  # with which a signal wants the program to end
+        self._status: int | None = None  # the exit status requested by a signal
         self._main = threading.main_thread().ident or 0
         self._is_over = threading.Event()
 
@@ -64,9 +65,9 @@ class Watchdog:
         self.stuck = ""
 
     def end_if_stuck(self, status: int | None) -> None:
-        """End the program with this status if the code does not return, now or after 3 s.
+        """End the program with this status if the code has been stuck for 3 s, now or later.
 
-        None takes that back, as the code has returned.
+        None cancels the request, when the code has returned.
         """
         self._status = status
         if self.stuck and status is not None:
@@ -101,9 +102,9 @@ class Watchdog:
         os._exit(status)
 
     def _calls(self) -> list[FrameType]:
-        """The calls of the bots' code that the main thread is in, the innermost first.
+        """Return the main thread's current calls in bots' code, the innermost first.
 
-        There is none while somebody looks at it with Python's debugger.
+        Empty while Python's debugger is in use.
         """
         frame = sys._current_frames().get(self._main)
         inside: list[FrameType] = []

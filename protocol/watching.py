@@ -129,7 +129,7 @@ class View(Struct, frozen=True):
     seats: tuple[int, ...] = ()
 
     def sees(self, seat: int, seats: int) -> bool:
-        """Whether news for this seat alone are shown; a lone seat has no secrets (J8)."""
+        """Whether private news of this seat are shown; a lone seat has no secrets (J8)."""
         return self.kind == "all" or seats == 1 or seat in self.seats
 
 
@@ -249,7 +249,7 @@ _encode = msgspec.json.Encoder().encode
 
 
 def decode_from_viewer(frame: bytes) -> ViewerMessage:
-    """The message in a frame that a viewer sent.
+    """Decode the message in a frame that a viewer sent.
 
     Raises:
         Oversize: the frame is longer than `FRAME_BYTES`.
@@ -270,12 +270,12 @@ def encode_to_viewer(message: ToViewer) -> bytes:
 
 
 def encode_lobby(document: bytes) -> bytes:
-    """The frame `lobby`: the lobby's document, a JSON object that is not empty, and its type."""
+    """Make the frame `lobby`: the document, a non-empty JSON object, with a `type`."""
     return b'{"type":"lobby",' + document[1:]
 
 
 def _malformed(error: Exception) -> Malformed:
-    """What was wrong, in one line."""
+    """Make an error that says in one line what was wrong."""
     if isinstance(error, RecursionError):
         return Malformed("expected a message, got one that is nested too deeply")
     text = one_line(str(error))

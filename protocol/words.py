@@ -1,8 +1,8 @@
-"""How a game's questions, answers and news are told to people, such as `ann has the King: bets`.
+"""Puts a game's questions, answers and news into words, such as `ann has the King: bets`.
 
-A game's vocabulary has `Asked` for every question and `Told` for every news. A text stands as it
-is, with the fields of the question or news in braces; where that is not enough, a function makes
-it. Pure: what a spectator may not see is not handed to it.
+A game's vocabulary has an `Asked` for every question and a `Told` for every news. Each is a text
+with the fields of the question or news in braces, or if that is not enough, a function. Pure: what
+a spectator may not see is never passed in.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import msgspec
 __all__ = ["Asked", "Told", "each", "fields_in", "filled", "gains"]
 
 Names: TypeAlias = Sequence[str]
-"""What the seats are called, by seat."""
+"""The names of the players, by seat."""
 
 
 class Asked(msgspec.Struct, frozen=True):
@@ -67,7 +67,7 @@ class Told(msgspec.Struct, frozen=True):
     opening: str = ""
 
     def lines(self, news: Any, names: Names, who: str) -> Iterable[str]:
-        """The lines for news; `who` is the name of the seat that was told."""
+        """Return the lines for news; `who` is the name of the seat that was told."""
         seat = getattr(news, "seat", None)
         if isinstance(seat, int):
             who = names[seat]
@@ -80,9 +80,9 @@ class Told(msgspec.Struct, frozen=True):
 
 
 def filled(text: str, what: Any, more: Mapping[str, str], names: Names = ()) -> str:
-    """A text with the fields of a question or news in it.
+    """Fill the fields of a question or news into a text.
 
-    Cards stand side by side, and integers by seat behind the names. `{starter_name}` is the name
+    Cards are joined by spaces, and integers by seat follow the names. `{starter_name}` is the name
     of the seat in the field `starter`.
     """
     values = dict(more)
@@ -95,17 +95,17 @@ def filled(text: str, what: Any, more: Mapping[str, str], names: Names = ()) -> 
 
 
 def fields_in(text: str) -> set[str]:
-    """The fields in braces; raises `ValueError` if the braces do not match."""
+    """Return the fields in braces; raises `ValueError` if the braces do not match."""
     return {field for _, field, _, _ in Formatter().parse(text) if field is not None}
 
 
 def gains(names: Names, values: Sequence[int]) -> str:
-    """`ann +3, ben -3`."""
+    """Show gains by name, such as `ann +3, ben -3`."""
     return ", ".join(f"{name} {value:+,}" for name, value in zip(names, values, strict=True))
 
 
 def each(names: Names, values: Sequence[int]) -> str:
-    """`ann 48, ben 0`."""
+    """Show numbers by name, such as `ann 48, ben 0`."""
     return ", ".join(f"{name} {value:,}" for name, value in zip(names, values, strict=True))
 
 

@@ -105,7 +105,7 @@ def personal(match: PersonalMatch, viewer: Viewer) -> RequestedMatch:
 
 
 def record(match: RequestedMatch, seat: int | None = None) -> bytes:
-    """Return the record of a match as `arena export` writes it; only the bare one of a person's.
+    """Return a match's record as `arena export` writes it, or bare for a match played by a person.
 
     A viewer who may not see all cards gets what their own seat saw: their first one, or `seat`,
     from 1. Raises `Refusal` if the viewer has no such seat.

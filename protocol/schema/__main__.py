@@ -1,4 +1,4 @@
-"""`python -m protocol.schema [--check]`: write what is generated, or say what is stale."""
+"""`python -m protocol.schema [--check]`: writes the generated files, or lists outdated ones."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["main"]
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command; the exit status is 1 if something is stale or cannot be generated."""
+    """Run the command; returns 1 if a file is outdated or cannot be generated."""
     parser = argparse.ArgumentParser(
         prog="python -m protocol.schema",
         description="Generate the schemas, and the tables and conversations "

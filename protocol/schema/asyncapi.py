@@ -1,6 +1,6 @@
-"""The AsyncAPI 3 document: the wire as a bot sees it, for generators of docs, mocks and code.
+"""Makes the AsyncAPI 3 document: the wire as a bot sees it, for generators of docs and code.
 
-A bot sends its messages to the one channel, and receives the arena's there; answers are replies.
+There is one channel: a bot sends its messages there and receives the arena's; answers are replies.
 Payloads are in AsyncAPI's own schema language, a superset of draft 7 of JSON Schema.
 """
 
@@ -34,7 +34,7 @@ _ABOUT = (
 
 
 def asyncapi() -> dict[str, Any]:
-    """The whole document."""
+    """Make the whole document."""
     said = (*FROM_BOT, *FROM_ARENA)
     return {
         "asyncapi": "3.0.0",
@@ -97,13 +97,13 @@ def _summary(name: str) -> str:
 
 
 def _seventh(schema: Any) -> Any:
-    """A schema in draft 7, with references to AsyncAPI's places."""
+    """Convert a schema to draft 7, with references in AsyncAPI's form."""
     if isinstance(schema, list):
         return [_seventh(part) for part in schema]
     if not isinstance(schema, dict):
         return schema
     if "$ref" in schema:
-        # In draft 7 everything beside a reference is ignored.
+        # Draft 7 ignores everything beside a reference.
         name = schema["$ref"].rpartition("/")[2]
         reference = {"$ref": f"#/components/schemas/{name}"}
         rest = {key: part for key, part in schema.items() if key != "$ref"}

@@ -1,10 +1,10 @@
-"""The JSON Schemas of everything on the wire, one definition per name, as msgspec derives them.
+"""Makes the JSON Schemas of everything on the wire, one definition per name, with msgspec.
 
-Here they get the wire's names (`GAME.ask.turn`, `limits`), the descriptions of the docstrings, and
-what the arena promises beyond the types: its messages have every field but those that are left out
-by default, and may have more in later versions; messages of bots have no other fields. Definitions
-refer to one another as `#/$defs/NAME`; `protocol/schema/documents.py` makes files of them. Those of
-our games do not depend on which games from outside are installed.
+It adds the wire's names (`GAME.ask.turn`, `limits`), the descriptions in the docstrings, and the
+arena's promises beyond the types: its messages have every field that is not left out by default,
+and may have more in later versions; messages of bots have no other fields. Definitions refer to one
+another as `#/$defs/NAME`; `protocol/schema/documents.py` makes files of them. The definitions of
+our games do not depend on which games of other packages are installed.
 """
 
 from __future__ import annotations
@@ -51,19 +51,19 @@ FROM_BOT = ("hello", "ready", "answer", "goodbye", "instruct")
 """The messages of bots and instructors; all others are the arena's."""
 
 _PREFIX = "#/$defs/"
-_WITH_DEFAULTS = (Limits, Settings)  # the arena's, and still people choose them
+_WITH_DEFAULTS = (Limits, Settings)  # sent by the arena, but chosen by people
 _SESSION: tuple[type, ...] = (Welcome, Refused, Done, Progress)
 _BOTS: tuple[type, ...] = (Hello, Ready, Answer, Goodbye, Instruct)
 
 
 def our_games() -> list[Vocabulary]:
-    """The vocabularies of all games but those from outside."""
+    """Return the vocabularies of our own games."""
     return [words for words in VOCABULARIES.values() if words.name not in PACKAGES]
 
 
 @cache
 def definitions(outside: str = "") -> Mapping[str, Schema]:
-    """All definitions by name, in reading order: of our games, or of one from `outside` instead."""
+    """Return all definitions by name, in reading order: of our games, or of the game `outside`."""
     found: dict[str, Schema] = {"card": _card()}
     found |= _values()
     found |= _components({cls: _named(cls) for cls in _BOTS}, from_bot=True)
@@ -75,19 +75,19 @@ def definitions(outside: str = "") -> Mapping[str, Schema]:
         names = [name for name in found if _is_about(name, message)]
         found[message] = {
             "description": of_class(cls).summary,
-            # Without news an `over` may be about any game.
+            # An `over` without news fits every game, so `oneOf` would fail.
             "anyOf" if cls is Over else "oneOf": refer(names),
         }
     return found
 
 
 def refer(names: Iterable[str]) -> list[Schema]:
-    """References to definitions."""
+    """Make references to definitions."""
     return [{"$ref": _PREFIX + name} for name in names]
 
 
 def links(schema: object) -> Iterator[str]:
-    """The names of the definitions that a schema refers to, with repetitions."""
+    """Yield the names of the definitions that a schema refers to, with repetitions."""
     if isinstance(schema, dict):
         if isinstance(schema.get("$ref"), str):
             yield schema["$ref"].removeprefix(_PREFIX)
@@ -99,7 +99,7 @@ def links(schema: object) -> Iterator[str]:
 
 
 def _is_about(name: str, message: str) -> bool:
-    """Whether it is one game's form of a message: `GAME.over`, `GAME.ask.turn`."""
+    """Whether `name` is one game's form of `message`, such as `GAME.over` or `GAME.ask.turn`."""
     game, _, rest = name.partition(".")
     return game in VOCABULARIES and rest.partition(".")[0] == message
 
@@ -136,9 +136,9 @@ def _both(envelope: Words, question: Words) -> Words:
 
 
 def _answer(game: str, kind: str, question: type[Question[Any]]) -> dict[str, Schema]:
-    """The type of the answers to one kind of question, and the types in it.
+    """Define the type of the answers to one kind of question, and the types in it.
 
-    `legal` says which answers are legal.
+    Which answers are legal is in the question's `legal`.
     """
     answer, name = _answer_type(question), f"{game}.answer.{kind}"
     if isinstance(answer, type) and issubclass(answer, msgspec.Struct):
@@ -153,7 +153,7 @@ def _answer(game: str, kind: str, question: type[Question[Any]]) -> dict[str, Sc
 
 
 def _answer_type(question: type[Question[Any]]) -> Any:
-    """What stands in the brackets of `Question`; raises `UsageError` if there is nothing."""
+    """Return the type parameter of `Question`; raises `UsageError` if there is none."""
     for cls in question.__mro__:
         for base in vars(cls).get("__orig_bases__", ()):
             if get_origin(base) is Question:
@@ -186,10 +186,10 @@ def _components(
     from_bot: bool = False,
     game: str = "",
 ) -> dict[str, Schema]:
-    """The definitions of some types, by these names, and of all types that these contain.
+    """Define some types, by these names, and all types that they contain.
 
-    `said` describes those without docstrings of their own. What comes `from_bot` has no more
-    fields, and may leave optional ones out. A nested type may be one of `game`.
+    `said` describes types without docstrings of their own. Types `from_bot` have no further fields,
+    and optional fields may be left out. A nested type may belong to `game`.
     """
     _, components = msgspec.json.schema_components(list(named), ref_template=_PREFIX + "{name}")
     by_name = {cls.__name__: cls for cls in [*_types_in(named), *named]}
@@ -212,7 +212,7 @@ def _components(
 
 
 def _types_in(types: Iterable[Any]) -> Iterator[type]:
-    """The structs and enumerations that some types are made of, each once."""
+    """Yield the structs and enumerations that some types are made of, each once."""
     seen: set[type] = set()
     waiting: list[Any] = [*msgspec.inspect.multi_type_info(types)]
     while waiting:
@@ -229,7 +229,7 @@ def _types_in(types: Iterable[Any]) -> Iterator[type]:
 
 
 def _named(cls: type, game: str = "") -> str:
-    """`GAME.turn_answer` for its TurnAnswer, `welcome` for Welcome."""
+    """Name a type: `GAME.turn_answer` for its TurnAnswer, `welcome` for Welcome."""
     name = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", cls.__name__).lower()
     package, _, module = cls.__module__.rpartition(".")
     owner = module if package == "protocol" else game
@@ -239,7 +239,7 @@ def _named(cls: type, game: str = "") -> str:
 def _described(
     schema: Schema, words: Words, from_bot: bool, keeps: bool, required: Collection[str]
 ) -> Schema:
-    """A struct's schema with its descriptions, and with the promises about its fields."""
+    """Add the descriptions to a struct's schema, and the promises about its fields."""
     properties: dict[str, Schema] = {}
     for field, form in schema["properties"].items():
         is_tag = list(form) == ["const"]
@@ -264,13 +264,13 @@ def _sentence(text: str) -> str:
 
 
 def _words(cls: type[Enum], words: Words) -> Schema:
-    """An enumeration, in the order of its definition, each word with what it means."""
+    """Define an enumeration, each word with its meaning, in the order of its definition."""
     meant = [{"const": word.value, "description": _sentence(words.of(word.value))} for word in cls]
     return {"description": words.summary, "oneOf": meant}
 
 
 def _tidied(schema: Any, names: Mapping[str, str]) -> Any:
-    """A schema by msgspec, without Python's words, and with references to our definitions."""
+    """Remove Python's names from a schema of msgspec, and refer to our definitions."""
     if isinstance(schema, list):
         return [_tidied(part, names) for part in schema]
     if not isinstance(schema, dict):
@@ -296,7 +296,7 @@ def _tidied(schema: Any, names: Mapping[str, str]) -> Any:
 
 
 def _row(schema: Schema) -> Schema:
-    """A list of equal things, if it is one, in words of every draft of JSON Schema."""
+    """Replace `prefixItems` of equal items by `items`, which every draft of JSON Schema has."""
     parts = schema.get("prefixItems", [None])
     if parts[0] is None or any(part != parts[0] for part in parts):
         return schema
@@ -306,7 +306,7 @@ def _row(schema: Schema) -> Schema:
 
 @cache
 def _in_order() -> Mapping[frozenset[object], tuple[object, ...]]:
-    """The words of our games' named `Literal`s in their own order; msgspec sorts them."""
+    """Return the original order of the words in our games' `Literal`s; msgspec sorts them."""
     named = (
         get_args(alias)
         for words in our_games()
@@ -322,7 +322,7 @@ def _card() -> Schema:
 
 
 def _values() -> dict[str, Schema]:
-    """What an answer may be made of: `value`, and `value_3` to `value_1`, each less deep by one."""
+    """Define what an answer may contain: `value`, and `value_3` to `value_1`, each less nested."""
     found = {}
     for name, whole in _said_at_length():
         if name.startswith("value"):
@@ -336,7 +336,7 @@ def _values() -> dict[str, Schema]:
 
 @cache
 def _said_at_length() -> tuple[tuple[str, Schema], ...]:
-    """What msgspec has no names for and says again wherever it comes."""
+    """Return definitions of unnamed types, which msgspec would write out wherever they occur."""
     nested = vars(field_types)
     values = {
         "value": nested["Value"],

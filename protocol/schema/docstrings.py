@@ -28,14 +28,14 @@ class Words(NamedTuple):
     fields: Mapping[str, str]
 
     def of(self, field: str) -> str:
-        """The description of one field; raises `UsageError` if there is none."""
+        """Return the description of one field; raises `UsageError` if there is none."""
         if field not in self.fields:
             raise UsageError(f"expected a description of {field!r} in {self.summary!r}")
         return self.fields[field]
 
 
 def of_class(cls: type) -> Words:
-    """The docstring of a class itself, not of its base; raises `UsageError` if it has none."""
+    """Read the docstring of a class itself, not of its base; raises `UsageError` without one."""
     text = inspect.cleandoc(vars(cls).get("__doc__") or "")
     if not text:
         raise UsageError(f"expected a docstring in {cls.__name__}")
@@ -45,7 +45,7 @@ def of_class(cls: type) -> Words:
 
 
 def of_constants(module: ModuleType, prefix: str) -> dict[int, str]:
-    """The strings beneath the constants with this prefix, by value, in ascending order."""
+    """Read the strings beneath the constants with this prefix, by value, in ascending order."""
     body = ast.parse(inspect.getsource(module)).body
     found = {}
     for node, beneath in itertools.pairwise(body):

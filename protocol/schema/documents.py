@@ -1,7 +1,7 @@
-"""The files of protocol/schema/: JSON Schemas (draft 2020-12) per message, direction and game.
+"""Makes the files of protocol/schema/: JSON Schemas (draft 2020-12) per message, direction, game.
 
-A file's own schema says what one message may be, or for a direction one frame; the definitions that
-it refers to are in its `$defs`. All of it comes from `protocol/schema/definitions.py`.
+A file's schema describes one message, or for a direction one frame; the definitions that it refers
+to are in its `$defs`. All of it comes from `protocol/schema/definitions.py`.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _GAME_PARTS = ("settings", "match", "ask", "past", "over", "answer", "news")
 
 
 def documents() -> dict[str, Schema]:
-    """All files of JSON Schema about us and our games, by their names."""
+    """Return all files of JSON Schema about the session and our games, by their names."""
     found = {f"{name}.json": _message(name) for name in (*FROM_BOT, *FROM_ARENA)}
     found["bot_to_arena.json"] = _direction(
         "A frame that a bot or an instructor sends: a message, or an array of messages.", FROM_BOT
@@ -45,7 +45,7 @@ def documents() -> dict[str, Schema]:
 
 
 def needed(names: Iterable[str], outside: str = "") -> Iterator[str]:
-    """The names of some `definitions` and of all that they refer to, each once."""
+    """Yield the names of some `definitions` and of all that they refer to, each once."""
     seen: set[str] = set()
     waiting = list(names)[::-1]
     while waiting:
@@ -76,7 +76,7 @@ def _direction(text: str, names: tuple[str, ...]) -> Schema:
 
 
 def game_document(game: str) -> Schema:
-    """All messages of the arena about a match of one game, ours or one from outside."""
+    """Describe all messages of the arena about a match of one game, ours or another package's."""
     outside = game if game in PACKAGES else ""
     names = [
         name

@@ -20,22 +20,22 @@ _MARKS = {"arena": "arena>", "bot": "bot>  ", "event": "--    "}
 
 
 class _Heading(msgspec.Struct, frozen=True):
-    """What is needed of a transcript's first line."""
+    """The needed fields of a transcript's first line."""
 
     game: str
 
 
 class _Typed(msgspec.Struct, frozen=True):
-    """What is needed of a message."""
+    """The needed fields of a message."""
 
     type: str
 
 
 def transcript_block(what: str, read: Callable[[str], bytes]) -> str:
-    """The block that a marker asks for, such as `GAME-4 from ask as practice`.
+    """Make the block that a marker asks for, such as `GAME-4 from ask as practice`.
 
-    `read` gives the bytes of the transcript of that name. Raises `UsageError` if the marker asks
-    for something else, or for a type of message that is not there.
+    `read` returns the bytes of a transcript by name. Raises `UsageError` if the marker is invalid,
+    or the transcript has no message of that type.
     """
     name, *words = what.split() or ("", "")
     options = dict(zip(words[::2], words[1::2], strict=False))
@@ -48,10 +48,10 @@ def transcript_block(what: str, read: Callable[[str], bytes]) -> str:
 
 
 def frames_block(transcript: bytes, *, start: str = "", tag: str = "") -> str:
-    """A transcript as a fenced block, without a line feed behind it; `tag` follows the game's name.
+    """Make a fenced block of a transcript, without a final newline; `tag` follows the game's name.
 
-    It begins with the first message of type `start`; if that is empty, with the first of all.
-    Raises `UsageError` if it is no transcript, or has no message of that type.
+    It begins with the first message of type `start`, or if that is empty, with the first of all.
+    Raises `UsageError` if the bytes are not a transcript, or have no message of that type.
     """
     first, *rest = transcript.splitlines() or [b""]
     try:
@@ -66,7 +66,7 @@ def frames_block(transcript: bytes, *, start: str = "", tag: str = "") -> str:
 
 
 def _shown(lines: list[bytes], start: str) -> Iterator[str]:
-    """The lines of the block, from the first message of a type on."""
+    """Yield the lines of the block, from the first message of type `start` on."""
     begun = not start
     for line in filter(None, lines):
         [(side, raw)] = msgspec.json.decode(line, type=dict[str, msgspec.Raw]).items()

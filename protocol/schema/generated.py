@@ -1,6 +1,6 @@
-"""All files that `python -m protocol.schema` writes; nothing is written or printed here.
+"""Collects all files that `python -m protocol.schema` writes; nothing is written or printed here.
 
-The generated parts are in the pages protocol/*.md; the transcripts that they show are read from
+The pages protocol/*.md have generated parts; their transcripts are read from
 protocol/vectors/transcripts/.
 """
 
@@ -28,7 +28,7 @@ SCHEMAS = _PROTOCOL / "schema"
 
 
 def files() -> Mapping[Path, str]:
-    """What every generated file should hold.
+    """Return the content of every generated file.
 
     Raises `UsageError` if a page asks for a part or a transcript that does not exist.
     """
@@ -42,7 +42,7 @@ def files() -> Mapping[Path, str]:
 
 
 def stale() -> Mapping[Path, str | None]:
-    """The files that are out of date, with what they should hold; None: it should not exist.
+    """Return the outdated files with their new content; None if a file should not exist.
 
     Raises what `files` raises.
     """
@@ -54,7 +54,7 @@ def stale() -> Mapping[Path, str | None]:
 
 
 def _links(pages: Mapping[str, str], here: str) -> Mapping[str, str]:
-    """Where links from one page lead, by the heading of the section."""
+    """Return the targets of links from one page, by the heading of the section."""
     return {
         heading: f"{'' if name == here else name}#{_anchor(heading)}"
         for name, text in pages.items()

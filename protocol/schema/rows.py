@@ -1,4 +1,4 @@
-"""The rows of a table of fields: name, type in words, description.
+"""Makes the rows of a table of fields: name, type in words, description.
 
 The words are for readers who know neither Python nor JSON Schema: `text, 1 to 64 characters`, `list
 of 2 integers`, `card or null`. A map within a message has rows of its own, with paths such as
@@ -28,18 +28,18 @@ _PLURALS = {
 
 
 def said(schema: Schema) -> str:
-    """A description as a table has it: without a capital or a full stop."""
+    """Format a description for a table: without a capital or a full stop."""
     text = str(schema["description"]).rstrip(".")
-    is_a_name = text[:1].isupper() and text[1:2].isupper()  # CPU
+    is_a_name = text[:1].isupper() and text[1:2].isupper()  # such as CPU
     return text if is_a_name else text[:1].lower() + text[1:]
 
 
 def rows_of(name: str, schema: Schema) -> Iterator[Row]:
-    """A row for a message, question or news, and one for each of its fields."""
+    """Yield a row for a message, question or news, and one for each of its fields."""
     yield f"`{name}`", "", "", said(schema)
     required = schema.get("required", [*schema["properties"]])
     for field, form in schema["properties"].items():
-        if "const" in form and "description" not in form:  # its own name
+        if "const" in form and "description" not in form:  # the message's type
             continue
         if field == "question":
             yield "", "…", "", said(form)
@@ -49,7 +49,7 @@ def rows_of(name: str, schema: Schema) -> Iterator[Row]:
 
 
 def _inner(path: str, form: Schema) -> Iterator[Row]:
-    """Rows for the fields of a map within a message, unless it has a table of its own."""
+    """Yield rows for the fields of a map within a message, unless it has its own table."""
     if form.get("type") == "array":
         path, form = f"{path}[]", form["items"]
     for part in form.get("anyOf", [form]):
@@ -62,7 +62,7 @@ def _inner(path: str, form: Schema) -> Iterator[Row]:
 
 
 def _told(form: Schema, is_required: bool) -> str:
-    """A type, and what leaving the field out means."""
+    """Describe a field's type, and what leaving it out means."""
     if is_required:
         return in_words(form)
     kind, default = in_words(form), form.get("default")
@@ -73,7 +73,7 @@ def _told(form: Schema, is_required: bool) -> str:
 
 
 def in_words(form: Schema) -> str:
-    """The type of a value, in words."""
+    """Describe the type of a value in words."""
     if "enum" in form:
         return ", ".join(f"`{json.dumps(word)}`" for word in form["enum"])
     if "$ref" in form:

@@ -1,4 +1,4 @@
-"""The generated parts of the pages protocol/*.md: tables from the same definitions as the schemas.
+"""Makes the generated parts of protocol/*.md: tables from the same definitions as the schemas.
 
 A part is between `<!-- generated: WHAT -->` and `<!-- end -->`, each on a line of its own. WHAT is
 a word of `PARTS` and its subject: `messages bot`, `settings GAME`, `transcript GAME-1`.
@@ -37,10 +37,10 @@ _MAPS: Schema = {"type": "array", "items": {"type": "object"}}
 def fill_in(
     document: str, read: Callable[[str], bytes], links: Mapping[str, str] | None = None
 ) -> str:
-    """The text of a page with all its generated parts up to date.
+    """Return the text of a page with all its generated parts up to date.
 
-    `read` gives a transcript's bytes by its name; `links` says by heading where `see "SECTION"`
-    leads. Raises `UsageError` if a part, its subject or a section that it links does not exist.
+    `read` returns a transcript's bytes by its name; `links` has the targets of `see "SECTION"` by
+    heading. Raises `UsageError` if a part, its subject or a linked section does not exist.
     """
     parts = len(_PART.findall(document))
     marks = "<!-- generated: ", "<!-- end -->"
@@ -69,7 +69,7 @@ def _part(what: str, read: Callable[[str], bytes], links: Mapping[str, str]) -> 
 
 
 def _table(*rows: Row) -> Iterator[str]:
-    """Rows of Markdown; the first is the head."""
+    """Yield a table in Markdown; the first row is the header."""
     head, *body = rows
     for row in (head, ("---",) * len(head), *body):
         cells = (f" {cell} " if cell else " " for cell in row)
@@ -77,7 +77,7 @@ def _table(*rows: Row) -> Iterator[str]:
 
 
 def _linked(text: str, links: Mapping[str, str]) -> str:
-    """`see "Time" and "Space"` as links to these sections."""
+    """Turn `see "Time" and "Space"` into links to these sections."""
 
     def linked(found: re.Match[str]) -> str:
         see, *names = filter(None, found.groups())
@@ -105,7 +105,7 @@ def _messages(side: str) -> Iterator[str]:
 
 
 def _envelope(name: str) -> Schema:
-    """`ask` or `past` without the fields of any one kind of question."""
+    """Describe `ask` or `past` without the fields of any one kind of question."""
     words = of_class({"ask": Ask, "past": Past}[name])
     [first, *_] = (form for key, form in definitions().items() if f".{name}." in key)
     forms = first["properties"] | {
@@ -123,7 +123,7 @@ def _envelope(name: str) -> Schema:
 
 
 def _any_game(name: str) -> Schema:
-    """`match` or `over` without what differs from game to game."""
+    """Describe `match` or `over` without what differs from game to game."""
     schema = definitions()[f"{our_games()[0].name}.{name}"]
     plain: dict[str, Schema] = {
         "game": {"type": "string"},
@@ -214,4 +214,4 @@ PARTS: Mapping[str, Callable[[str], Iterator[str]]] = {
     "mechanisms": _enumeration("mechanism", ("`mechanism`", "what detected it")),
     "close": _close_codes,
 }
-"""Subject → lines, by the name of the part."""
+"""By the name of a part, the function that makes its lines from the subject."""
