@@ -35,7 +35,7 @@ from protocol.watchdog import Watchdog
 __all__ = ["main"]
 
 PROGRAM = "python -m bots"
-CALLED_AS = "CARD_ARENA_CALLED_AS"  # what `arena connect` sets, for the help
+CALLED_AS = "CARD_ARENA_CALLED_AS"  # set by `arena connect`, for the help
 DEFAULT_URL = "ws://127.0.0.1:7700"
 _STOPPED = 130  # the exit status after a signal
 
@@ -59,7 +59,7 @@ _STOPPED = 130  # the exit status after a signal
     "--token",
     envvar="ARENA_TOKEN",
     show_envvar=True,
-    # A token copied from tokens.csv may have the line's end with it.
+    # A token copied from tokens.csv may end with a line break.
     callback=lambda _ctx, _param, token: token and token.strip(),
     help="Your token, if the arena asks for one.",
 )
@@ -142,7 +142,7 @@ def command(
     client: Client | Bridge
 
     def on_event(line: str) -> None:
-        if not quiet or client.is_finishing:  # an answer to Ctrl-C, and what leaving costs
+        if not quiet or client.is_finishing:  # always answer Ctrl-C, and say what leaving costs
             _print(line)
 
     common: dict[str, Any] = {
@@ -169,7 +169,7 @@ def command(
 
 
 def _program(words: tuple[str, ...], refused: tuple[object, ...]) -> tuple[str, ...]:
-    """The command in `stdio: COMMAND`; none of the `refused` options may be given with it."""
+    """Read the command in `stdio: COMMAND`, with which no `refused` option may be given."""
     if len(words) > 1:
         raise click.UsageError("expected 'stdio: COMMAND' as one word, in quotes")
     if any(option not in (None, False) for option in refused):
@@ -181,7 +181,7 @@ def _program(words: tuple[str, ...], refused: tuple[object, ...]) -> tuple[str, 
 
 
 def _place(url: str, name: str, say: Callable[[str], None]) -> Path | None:
-    """The default session file; None if there can be none."""
+    """Return the default session file; None if this user cannot have one."""
     try:
         return default_place(url, name)
     except SessionUnusable as error:
@@ -201,14 +201,14 @@ def _run(client: Client | Bridge, token: str | None, watchdog: Watchdog | None =
         # With a token, the arena's text already says which names are allowed.
         example = "" if token else f", as in --name {shlex.quote(f'{error.name}-2')}"
         raise UsageError(f"{error}; --name sets the bot's name{example}") from None
-    except (KeyboardInterrupt, asyncio.CancelledError):  # by the second signal
+    except (KeyboardInterrupt, asyncio.CancelledError):  # after the second signal
         was_stopped = True
     if was_stopped:
         _fail("left the arena", _STOPPED)
 
 
 def _bot(words: tuple[str, ...]) -> tuple[type[Any], str]:
-    """The strategy class that the command line names, and its default name in the arena."""
+    """Load the strategy class that the command line names, and its default name in the arena."""
     if len(words) == 1 and (file := Path(words[0], "bot.py")).is_file():
         return load_file(file), Path(words[0]).resolve().name
     if len(words) == 1 and words[0].endswith(".py"):
@@ -222,7 +222,7 @@ def _bot(words: tuple[str, ...]) -> tuple[type[Any], str]:
 
 
 def _result(match: Match, over: Over) -> str:
-    """One line for the player of a match that is over."""
+    """Describe a finished match for its player, in one line."""
     ended = _ending(match, over)
     why = f" · {ended}" if ended else ""
     scores = " ".join(
@@ -233,7 +233,7 @@ def _result(match: Match, over: Over) -> str:
 
 
 def _ending(match: Match, over: Over) -> str:
-    """Why a match stopped early, with advice if this bot is to blame; empty if it was completed."""
+    """Say why a match stopped early, with advice if this bot is to blame; empty if completed."""
     ended, verdict = over.termination, over.verdict
     if verdict is not None:
         return "; ".join(filter(None, (verdict.headline, verdict.advice)))
@@ -246,11 +246,11 @@ def _ending(match: Match, over: Over) -> str:
 
 
 async def _until_stopped(client: Client | Bridge, watchdog: Watchdog | None) -> bool:
-    """Run the client; returns whether it was stopped by a signal.
+    """Run the client; return whether a signal stopped it.
 
-    The first Ctrl-C, SIGTERM or SIGHUP finishes the matches that are on (J10). The second one
-    cancels the client, which then says goodbye. The third one ends the program at once, and so does
-    any that comes before the one before it was heard, or while a strategy does not return.
+    The first Ctrl-C, SIGTERM or SIGHUP lets the running matches finish (J10). The second cancels
+    the client, which then says goodbye. The third ends the program at once, and so does a signal
+    that comes before the previous one was handled, or while a strategy does not return.
     """
     me, loop = asyncio.current_task(), asyncio.get_running_loop()
     assert me is not None, "a coroutine runs in a task"
@@ -258,7 +258,7 @@ async def _until_stopped(client: Client | Bridge, watchdog: Watchdog | None) -> 
     steps: list[Callable[[], object]] = [
         client.finish,
         me.cancel,
-    ]  # each is taken out once the event loop runs it
+    ]  # each is removed when the event loop runs it
     sent = 0
 
     def step() -> None:
@@ -269,12 +269,12 @@ async def _until_stopped(client: Client | Bridge, watchdog: Watchdog | None) -> 
     def on_signal(number: int, frame: FrameType | None) -> None:
         nonlocal sent
         if number == getattr(signal, "SIGHUP", None):
-            signal.signal(number, signal.SIG_IGN)  # a shell that ends sends it twice
+            signal.signal(number, signal.SIG_IGN)  # an ending shell sends it twice
             with open(os.devnull, "r+b", buffering=0) as nowhere:
-                for fd in terminals:  # what the bot prints would fail
+                for fd in terminals:  # writing to a closed terminal would fail
                     os.dup2(nowhere.fileno(), fd)
-        is_late = not steps or sent + len(steps) != 2  # the one before has not been heard
-        if is_late and watchdog is None:  # the program beside is to be ended
+        is_late = not steps or sent + len(steps) != 2  # the previous signal was not handled yet
+        if is_late and watchdog is None:  # first the line program must be ended
             raise KeyboardInterrupt
         if is_late:
             _say("left the arena at once")
@@ -326,7 +326,7 @@ def _say(text: str) -> None:
 
 
 def _print(line: str) -> None:
-    with suppress(OSError):  # the terminal may be gone, and matches are still on
+    with suppress(OSError):  # the terminal may be gone while matches go on
         print(line, file=sys.stderr, flush=True)
 
 

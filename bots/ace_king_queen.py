@@ -104,7 +104,7 @@ class Learner(PlayerStrategy):
     often as aces. It starts with the equilibrium's thirds.
     """
 
-    PRIOR = 6  # imagined hands at the start: so few that real ones soon outweigh them
+    PRIOR = 6  # imagined hands at the start; few, so that real hands soon outweigh them
 
     def __init__(self) -> None:
         self.reset()
@@ -137,7 +137,7 @@ class Learner(PlayerStrategy):
             self._king_called.note(response == "call")
 
     def _third(self) -> float:
-        # Blurred, so that it mixes against the equilibrium as the equilibrium does.
+        # Blurred, so that against the equilibrium it mixes its answers as the equilibrium does.
         return 1 / 3 + self.random.uniform(-0.05, 0.05)
 
 

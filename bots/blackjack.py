@@ -16,7 +16,7 @@ from protocol.vocabulary import News, Question
 
 __all__ = ["Competitor", "Counting", "PlayerStrategy", "Simple"]
 
-# How many cards of a deck have each number of points; an ace counts 1.
+# The number of cards in a deck by their points; an ace counts 1.
 _DECK = [sum(POINTS[card] == points for card in NEW_DECK) for points in range(11)]
 
 _Chances = Sequence[float]
@@ -126,14 +126,14 @@ class Competitor(PlayerStrategy):
     the bankroll in more than half of all runs.
     """
 
-    # What a chip wins on average on the first hand of a new deck, if a natural is paid in full.
+    # The average win per chip on the first hand of a new deck, if a natural is paid in full.
     FRESH_EDGE = -0.0143
 
-    # The change of that in per cent when a card is gone, by its points.
+    # By points, the change of that in per cent when a card of these points is gone.
     REMOVAL = (0, -0.902, 0.33, 0.377, 0.428, 0.543, 0.407, 0.269, 0.101, -0.063, -0.35)
 
-    # Of 1500 matches of 1000 hands from 100 chips: with 30 the mean was slightly higher, and 5 more
-    # of every 100 matches ended broke.
+    # From 1500 matches of 1000 hands, each starting with 100 chips: with 30 the mean was slightly
+    # higher, but 5 in 100 more matches ended broke.
     BOLD = 20
 
     def __init__(self) -> None:
@@ -157,8 +157,8 @@ class Competitor(PlayerStrategy):
 
     @property
     def edge(self) -> float:
-        """About what a chip on the next hand wins on average."""
-        # A card that is gone matters more the fewer are left.
+        """Estimate the average win per chip on the next hand."""
+        # A missing card matters more when fewer are left.
         return self.FRESH_EDGE + self._seen_worth * 51 / sum(self._unseen)
 
     def bet(self, bankroll: int, minimum: int) -> int:
@@ -166,14 +166,14 @@ class Competitor(PlayerStrategy):
         edge = self.edge
         if edge > 0:
             wanted = max(self.BOLD, 2 * int(edge * bankroll))
-        elif edge > -0.0235:  # half a chip in every 21st hand costs more than the chip more
+        elif edge > -0.0235:  # the half chip lost at every 21st hand costs more than the extra chip
             wanted = minimum + minimum % 2
         else:
             wanted = minimum
         return min(bankroll, wanted)
 
     def draw(self, upcard: Card, hand: tuple[Card, ...], total: int, soft: bool) -> bool:
-        """Hit if that wins more chips on average than to stand."""
+        """Hit if that wins more chips on average than standing."""
         if not 12 <= total <= 18:
             return total <= 11  # a hit cannot bust 11 or less, and rarely improves 19 or more
         left = sum(self._unseen)
@@ -184,7 +184,7 @@ class Competitor(PlayerStrategy):
 
 
 def _dealers_totals(shown: int, chances: _Chances) -> list[float]:
-    """The probability of each final total of the dealer, from an up-card; index 22 is a bust."""
+    """Return the probability of each final total of the dealer by its up-card; 22 is a bust."""
     totals = [0.0] * 23
     # By points (an ace counts 1), the probability that the dealer passes through them, without and
     # with an ace.
@@ -202,13 +202,13 @@ def _dealers_totals(shown: int, chances: _Chances) -> list[float]:
 
 
 def _when_stood(total: int, dealer: Sequence[float]) -> float:
-    """What standing on a total wins on average, in bets."""
+    """Return the average win of standing on a total, in bets."""
     return dealer[22] + sum(dealer[17:total]) - sum(dealer[max(17, total + 1) : 22])
 
 
 def _when_hit(points: int, has_ace: bool, chances: _Chances, dealer: Sequence[float]) -> float:
-    """What hitting and the best play after it win on average, in bets; an ace counts 1 point."""
-    # By points, what a hand wins at best, without and with an ace; filled from the highest down.
+    """Return the average win, in bets, of a hit followed by best play; an ace counts 1 point."""
+    # By points, the best average win without and with an ace; filled from the highest down.
     best = [(-1.0, -1.0)] * 32
     for higher in range(21, points, -1):
         hits = _hit(higher, False, chances, best), _hit(higher, True, chances, best)
@@ -226,5 +226,5 @@ def _hit(
 
 
 def _count(points: int, has_ace: bool) -> int:
-    """The total of a hand from its points, in which every ace counts 1 (B4)."""
+    """Return the total of a hand from its points, in which every ace counts 1 (B4)."""
     return points + 10 if has_ace and points <= 11 else points

@@ -2,11 +2,11 @@
 
 The bridge passes messages on unchanged, each as a line to the program and as a frame to the arena.
 It does not judge them. It completes the program's `hello`, waits for the arena, reconnects with
-`resume`, and then repeats what the program has said. The program notices none of this: it does not
-see what the arena repeats, and what it says meanwhile is sent when the arena repeats the question.
+`resume`, and then repeats the program's messages. The program notices none of this: it does not see
+the arena's repetitions, and an answer given meanwhile is sent when the arena repeats the question.
 
-Nothing accumulates. Each direction is a task that waits for the reader of what it writes. Only the
-last `ready` and `answer` of every match are stored; other messages are dropped while there is no
+No data accumulates. Each direction is a task that waits until its output is read. Only the last
+`ready` and `answer` of every match are stored; other messages are dropped while there is no
 connection.
 """
 
@@ -50,7 +50,7 @@ from protocol.version import __version__
 __all__ = ["Bridge"]
 
 _LEAVE_S = 5.0  # for the arena to answer a goodbye or a close
-_QUIET_S = 5.0  # a slow JVM has said it by then
+_QUIET_S = 5.0  # a slow JVM has sent it by then
 _QUIET = (
     f"nothing has come from the program for {_QUIET_S:.0f} s; expected `hello` as its first line: "
     "does it flush its output?"
@@ -60,7 +60,7 @@ _TURN = 64  # lines after which the event loop runs, even if the program floods
 
 
 class _MessageHead(msgspec.Struct, frozen=True, gc=False):
-    """The fields that say what a message is about."""
+    """The fields that identify a message."""
 
     type: str = ""
     match: str | None = None
@@ -70,15 +70,15 @@ class _MessageHead(msgspec.Struct, frozen=True, gc=False):
 
 @dataclass(slots=True)
 class _BridgedMatch:
-    """A match that the program plays.
+    """A match that the program is playing.
 
     Attributes:
         match: the invitation; None if it cannot be read here.
         ready: the program's reply to the invitation.
         ask: the id of the latest question.
         answer: the program's answer to it, unless it was refused.
-        is_invited: whether the invitation has come over the present connection.
-        is_asked: whether the latest question has.
+        is_invited: whether the invitation has come over the current connection.
+        is_asked: whether the latest question has come over it.
     """
 
     match: Match | None
@@ -127,17 +127,17 @@ class Bridge:
         self._link = Link(url, wait_s=wait_s, patience_s=patience_s, on_event=on_event)
         self._hello: Hello | None = None
         self._secret: str | None = None
-        self._websocket: FrameConnection | None = None  # once it is welcome there
+        self._websocket: FrameConnection | None = None  # set after `welcome`
         self._welcomed = asyncio.Event()
         self._is_practice = self._is_leaving = self._owes_goodbye = self._is_in_frame = False
         self._matches: dict[str, _BridgedMatch] = {}
-        self._ended: set[str] = set()  # the competitions that the program knows to be over
+        self._ended: set[str] = set()  # competitions whose end the program was told
         self._session = 0  # how many sessions the arena has forgotten
         self._sessions: OrderedDict[str, int] = OrderedDict()  # by match
         self._running: asyncio.Task[None] | None = None
 
     async def run(self) -> None:
-        """Run until the arena closes. When the task is cancelled it says goodbye first.
+        """Run until the arena closes. If the task is cancelled, say goodbye first.
 
         The program has ended when this returns or raises.
 
@@ -159,9 +159,9 @@ class Bridge:
             self._on_event(str(self._program.failure(status)))
 
     def finish(self) -> None:
-        """Play the matches that are on to their end, take no other, and let `run` return (J10).
+        """Finish the running matches, take no others, and let `run` return (J10).
 
-        It is cancelled instead if the arena cannot be reached.
+        `run` is cancelled instead if the arena cannot be reached.
         """
         assert self._running is not None, "only called while it runs"
         self._link.leave(self._websocket, len(self._matches), self._running)
@@ -194,15 +194,15 @@ class Bridge:
             await asyncio.wait((outward, inward))
             for task in (outward, inward):
                 if not task.cancelled():
-                    task.exception()  # marks it as seen; the first one was raised above
+                    task.exception()  # marks it as seen; the first was raised above
 
     # --- from the program to the arena ---
 
     async def _greeting(self) -> Hello:
-        """The program's first line, a `hello`, with the options of the command line.
+        """Read the program's first line, a `hello`, and add the options of the command line.
 
         Raises:
-            ProgramFailed: it is not a `hello`.
+            ProgramFailed: the line is not a `hello`.
         """
         quiet = asyncio.get_running_loop().call_later(_QUIET_S, self._on_event, _QUIET)
         try:
@@ -233,7 +233,7 @@ class Bridge:
     async def _outward(self) -> None:
         lines = 0
         while (line := await self._program.read()) is not None:
-            await self._welcomed.wait()  # until then only `hello` is allowed
+            await self._welcomed.wait()  # only `hello` may be sent before it
             for part in _parts(line):
                 if self._is_to_be_said(part):
                     await self._send(part)
@@ -242,9 +242,9 @@ class Bridge:
                 await asyncio.sleep(0)
 
     def _is_to_be_said(self, part: bytes) -> bool:
-        """Take note of a message of the program.
+        """Note a message of the program; return whether to send it now.
 
-        False if it is not for the arena, or has to wait until the arena asks again.
+        False if it is not for the arena, or must wait until the arena asks again.
         """
         peek = _peek(part)
         match = peek.match or ""
@@ -255,10 +255,10 @@ class Bridge:
             return False
         if peek.type == "goodbye":
             self._is_leaving = True
-            self._owes_goodbye = self._websocket is None  # then it is sent later
+            self._owes_goodbye = self._websocket is None  # without a connection it is sent later
         elif peek.type not in ("ready", "answer"):
             return True  # the arena judges it
-        elif bridged is None:  # a match of a forgotten session is dropped
+        elif bridged is None:  # drop it if the match belongs to a forgotten session
             return self._sessions.get(match, self._session) == self._session
         elif peek.type == "ready":
             bridged.ready = bridged.ready or part
@@ -269,7 +269,7 @@ class Bridge:
         return True
 
     def _say_goodbye(self) -> None:
-        """Tell the arena that the bot leaves, if it is time; not while a frame is taken in."""
+        """Send the goodbye that is due, if any; not in the middle of a received frame."""
         if self._websocket is None or self._is_in_frame:
             return
         if goodbye := self._link.goodbye(len(self._matches)):
@@ -277,13 +277,13 @@ class Bridge:
 
     async def _send(self, message: bytes) -> None:
         if self._websocket is not None:
-            with contextlib.suppress(ConnectionClosed):  # the reader notices it, too
+            with contextlib.suppress(ConnectionClosed):  # the reader notices it as well
                 await self._websocket.send(message, text=True)
 
     # --- from the arena to the program ---
 
     async def _talk(self, websocket: FrameConnection) -> bool:
-        """Serve one connection, from `hello` on; returns whether the session is over."""
+        """Serve one connection, from `hello` on; return whether the session is over."""
         assert self._hello is not None, "the program has said it"
         hello = msgspec.structs.replace(self._hello, resume=self._secret)
         try:
@@ -307,7 +307,7 @@ class Bridge:
         return is_leaving or self._link.is_over(websocket) or is_done
 
     async def _hear(self, websocket: FrameConnection, part: bytes) -> None:
-        """Pass a message on, or answer a repeated one as the program has answered it."""
+        """Pass a message on, or answer a repeated one with the program's earlier reply."""
         peek = _peek(part)
         bridged = self._matches.get(peek.match or "")
         again: bytes | None = None
@@ -329,7 +329,7 @@ class Bridge:
                 is_new = self._over(peek.match or "", part)
             case "refused":
                 if bridged is not None and bridged.ask == peek.ask:
-                    bridged.answer = None  # another answer must come
+                    bridged.answer = None  # the program must answer again
                 is_new = self._refused(self._read(part))
         if is_new:
             await self._program.write(part)
@@ -346,7 +346,7 @@ class Bridge:
         self._link.welcomed(welcome, is_back=is_back)
 
     def _invited(self, match: str, part: bytes) -> bytes | None:
-        """Take note of an invitation; if it is repeated, returns the program's `ready`."""
+        """Note an invitation; if it is repeated, return the program's `ready`."""
         bridged = self._matches.get(match)
         if bridged is not None:
             bridged.is_invited = True
@@ -362,10 +362,10 @@ class Bridge:
         return None
 
     def _over(self, match: str, part: bytes) -> bool:
-        """Whether to tell the program: not of a match that it has never seen."""
+        """Whether to pass an `over` on to the program: not for a match it has never seen."""
         over = self._read(part)
         if isinstance(over, Over) and isinstance(over.standing, FinalStanding):
-            is_new = match not in self._ended  # it comes again after every `resume`
+            is_new = match not in self._ended  # the arena repeats it after every `resume`
             self._ended.add(match)
             if is_new:
                 self._on_event(stands(self._url, over.standing))
@@ -376,7 +376,7 @@ class Bridge:
         return bridged is not None
 
     def _refused(self, refused: ArenaMessage | None) -> bool:
-        """Whether to tell the program.
+        """Whether to pass a `refused` on to the program.
 
         Raises:
             NotAdmitted: the arena refuses the bot.
@@ -390,7 +390,7 @@ class Bridge:
         if refused.code != "session":
             assert self._hello is not None, "it was said"
             raise NotAdmitted(refused.code, refused.text, self._hello.name)
-        # The program goes on with new matches; its messages about the old ones are dropped.
+        # The program goes on with new matches; messages about the old ones are dropped.
         self._on_event("the arena has forgotten the session")
         self._secret = None
         self._owes_goodbye = False  # there is no session left to leave
@@ -399,7 +399,7 @@ class Bridge:
         return False
 
     def _read(self, part: bytes) -> ArenaMessage | None:
-        """A message; None if only the program may know it, as one of a later release."""
+        """Decode a message; None if it is unknown here, such as one of a later release."""
 
         def game_of(match: str) -> str:
             invitation = self._matches[match].match
@@ -444,7 +444,7 @@ _decode_parts = msgspec.json.Decoder(list[msgspec.Raw]).decode
 
 
 def _parts(frame: bytes) -> list[bytes]:
-    """The messages in a frame or line, unparsed; one that cannot be read is a single message."""
+    """Split a frame or line into unparsed messages; an unreadable one counts as one message."""
     if frame.lstrip()[:1] == b"[":
         with contextlib.suppress(msgspec.MsgspecError, RecursionError):
             return [bytes(part) for part in _decode_parts(frame)]

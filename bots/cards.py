@@ -1,6 +1,6 @@
 """Cards, decks, hands and melds as objects, and three card poker, for programming courses.
 
-`Card.of("3d").code` is "3d". A wrong argument raises `BadDeck`, a `ValueError`, without a change.
+`Card.of("3d").code` is "3d". A wrong argument raises `BadDeck`, a `ValueError`; nothing changes.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ __all__ += ["ThreeCardPokerHand", "make_dist", "play", "play_round"]
 
 
 class _Value(Coded):
-    """Compares by class and code. It is no dataclass, because msgspec would encode it as a map."""
+    """Compares by class and code. Not a dataclass, because msgspec would encode that as a map."""
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, type(self)) and self.code == other.code

@@ -1,14 +1,14 @@
 """The client: connects strategies to an arena, plays their matches, and reconnects when necessary.
 
 The client answers all questions as soon as they are read from the socket, in one synchronous pass,
-and sends the answers in one frame. What takes long is left to a task, which lets the event loop run
-in between: the questions to a slow strategy, and a past. Every match has its own strategy instance
-(bots/seat.py). When the connection is lost, the client reconnects, with longer and longer pauses.
-Its strategies keep their memory meanwhile.
+and sends the answers in one frame. Slow work is left to a task, which lets the event loop run in
+between: the questions to a slow strategy, and replaying past ones. Every match has its own strategy
+instance (bots/seat.py). When the connection is lost, the client reconnects, with longer and longer
+pauses. Its strategies keep their memory meanwhile.
 
 With a session file (bots/session_file.py) the session survives the process. The next process
 resumes it, asks for all past questions and answers, and replays them to new strategies. A
-reconnect does the same if a match of the session has no strategy that knows it from the start.
+reconnect does the same if the strategy of some match does not know the match from its start.
 
 No ping is answered while a strategy thinks. The arena therefore measures the link at other times.
 """
@@ -70,17 +70,17 @@ from protocol.vocabulary import shorten
 
 __all__ = ["Client", "StrategyFailed"]
 
-# Answers wait so long for later ones, to share a frame, and so long the event loop does not run. A
-# slow strategy's answers do not all wait, because its time is measured to their arrival.
+# How long an answer waits for later ones, to share a frame, while the event loop does not run. Not
+# longer, because a decision is timed until its answer arrives.
 _HOLD_S = 0.02
-# The event loop runs so often while strategies are caught up: there may be thousands of questions,
-# and pings among them.
+# How often the event loop runs while past questions are replayed: there may be thousands of them,
+# and pings to answer meanwhile.
 _BREATH_S = 0.005
 
-_GRACE_S = 30.0  # as long as an arena waits for a lost connection, by its defaults
+_GRACE_S = 30.0  # how long an arena waits for a lost connection by default
 _ENDS = (CLOSE_DONE, CLOSE_PROTOCOL, CLOSE_OVERSIZE, CLOSE_REPLACED, CLOSE_REFUSED)
 
-# Before Python 3.12 an enum finds its members by code of its own: too slow for every message.
+# Before Python 3.12, looking up a member of an enum is too slow for every message.
 _OPEN, _LEAVING = State.OPEN, State.LEAVING
 
 
@@ -135,22 +135,22 @@ class Client:
         self._keeper = Keeper(url, name, seed=seed, path=session_file, on_event=on_event)
         self._link = Link(url, wait_s=wait_s, patience_s=patience_s, on_event=on_event)
         self._is_retold = self._is_practice = False
-        # The game of the last invitation: a frame of another game, or of several, is read all the
-        # same, but not in one step.
+        # The game of the last invitation. Frames of other games can be read as well, but not in one
+        # step.
         self._likely: str | None = None
         self._seats: dict[str, StrategySeat] = {}
         self._random = random.Random()
         self._websocket: FrameConnection
-        self._lost_at: float | None = None  # when another thread first saw it closed
+        self._lost_at: float | None = None  # when another thread first saw the connection closed
         self._outbox: list[BotMessage] = []
-        self._left: list[ArenaMessage] | None = None  # of a frame that `_on_read` has begun
+        self._left: list[ArenaMessage] | None = None  # the rest of a frame of `_on_read`
         self._is_in_frame = False
         self._flushed_at = 0.0
-        self._failure: Exception | None = None  # in `_on_read`
+        self._failure: Exception | None = None  # raised in `_on_read`
         self._running: asyncio.Task[None] | None = None
 
     async def run(self) -> None:
-        """Play until the arena closes. When the task is cancelled it says goodbye first.
+        """Play until the arena closes. If the task is cancelled, say goodbye first.
 
         Raises:
             Unreachable: nothing answers within `wait_s` or `patience_s`, or it is not an arena.
@@ -167,9 +167,9 @@ class Client:
             self._keeper.close()
 
     def finish(self) -> None:
-        """Play the matches that are on to their end, take no other, and let `run` return (J10).
+        """Finish the running matches, take no others, and let `run` return (J10).
 
-        It is cancelled instead if the arena cannot be reached.
+        `run` is cancelled instead if the arena cannot be reached.
         """
         assert self._running is not None, "only called while it runs"
         is_open = self._session.state is _OPEN
@@ -183,10 +183,10 @@ class Client:
         return self._link.is_leaving
 
     def has_lost_arena(self) -> bool:
-        """Whether the arena has ended the session; for another thread, while a strategy runs.
+        """Whether the arena has ended the session; called by another thread while a strategy runs.
 
-        A connection that was lost may come back, but not after the grace. `on_over` is called for
-        the matches that the arena has ended meanwhile.
+        A lost connection may still be resumed, but not after the grace. Calls `on_over` for the
+        matches that the arena has ended meanwhile.
         """
         if not has_closed(self._websocket):
             self._lost_at = None
@@ -209,7 +209,7 @@ class Client:
                 self._on_over(self._seats[message.match].match, message)
 
     async def _talk(self, websocket: FrameConnection) -> bool:
-        """Serve one connection, from `hello` on; returns whether the session is over."""
+        """Serve one connection, from `hello` on; return whether the session is over."""
         self._websocket, self._failure, self._left = websocket, None, None
         self._is_in_frame = False
         self._is_retold = self._keeper.misses(self._seats)
@@ -234,7 +234,7 @@ class Client:
         return is_over
 
     async def _read(self, websocket: FrameConnection) -> None:
-        """Handle all frames, here those that the connection does not hand over at once."""
+        """Handle all frames that `_on_read` has left, until the connection is closed."""
         websocket.on_read = self._on_read
         try:
             while True:
@@ -253,7 +253,7 @@ class Client:
             self._keeper.drop()
             await websocket.close()
         except ConnectionClosed:
-            pass  # it is closed already
+            pass  # already closed
 
     def _hello(self) -> Hello:
         return Hello(
@@ -269,10 +269,10 @@ class Client:
         )
 
     def _on_read(self, frames: Sequence[bytes]) -> int:
-        """Handle frames at once; returns how many. The rest is left to the task that reads.
+        """Handle frames at once, and return how many; the rest is left to the task `_read`.
 
-        That goes on where strategies are slow or are caught up, as the event loop must run
-        meanwhile, and raises what has failed here.
+        That task takes over if strategies are slow or are replayed past questions, as the event
+        loop must run meanwhile. It also raises errors of this method.
         """
         handled = 0
         self._is_in_frame = True
@@ -295,11 +295,11 @@ class Client:
             self._flush()
         except Exception as error:
             self._failure = error
-            return 0  # so that there is something to read
+            return 0  # so that the task has something to read
         return handled
 
     async def _catch_up(self, frame: bytes) -> None:
-        """Handle a frame, or what is left of it, and let the event loop run now and then."""
+        """Handle a frame, or the rest of it, and let the event loop run now and then."""
         messages, self._left = self._left, None
         self._is_in_frame = True
         if messages is None:
@@ -314,9 +314,9 @@ class Client:
         self._flush()
 
     def _hear(self, message: ArenaMessage) -> None:
-        """Take a message, and put the reply into the outbox, if there is one."""
+        """Handle a message, and put the reply, if there is one, into the outbox."""
         if self._session.state is _LEAVING:
-            return  # the arena has not heard the goodbye yet
+            return  # the arena sent it before the goodbye arrived
         if type(message) is Ask:
             self._outbox.append(self._decide(message))
         elif self._session.note(message):
@@ -328,9 +328,9 @@ class Client:
             self._outbox.append(reply)
 
     def _flush(self) -> None:
-        """Send the messages in the outbox, in one frame if the arena reads such frames.
+        """Send the messages in the outbox, in one frame if the arena allows that.
 
-        The last may be a goodbye: only at the end of a frame it is known which matches are on.
+        A goodbye may be added: which matches are on is known only at the end of a received frame.
         """
         if self._session.state is _OPEN and not self._is_in_frame:
             self._reply(self._link.goodbye(len(self._seats)))
@@ -346,7 +346,7 @@ class Client:
             self._websocket.say(data, text=self._encoding is Encoding.JSON)
 
     def _decide(self, ask: Ask) -> Answer:
-        """Answer a question; the session only checks a question that comes again or out of turn."""
+        """Answer a question; only repeated or out-of-turn ones need the session's full check."""
         seat = self._seats.get(ask.match)
         is_open = self._session.state is _OPEN
         if seat is None or not is_open or not seat.standing.note_ask(ask.ask):
@@ -382,7 +382,7 @@ class Client:
         self._link.welcomed(welcome, is_back=is_back)
 
     def _sit(self, invitation: Match) -> BotMessage | None:
-        """Take a seat, or the same one when the invitation is repeated after a reconnect."""
+        """Take a seat; an invitation repeated after a reconnect keeps its seat."""
         self._likely = invitation.game
         seat = self._seats.get(invitation.match)
         if seat is None:
@@ -398,8 +398,8 @@ class Client:
         return Ready(invitation.match, seat.nonce)
 
     def _over(self, over: Over) -> None:
-        """Hear the last news of a match, whose seat may have been lost with a former process; or
-        how the bot stands in a competition that is over.
+        """Handle the end of a match, whose seat may have been lost with an earlier process, or the
+        bot's final standing in a competition.
         """
         if isinstance(over.standing, FinalStanding):
             self._on_event(stands(self._url, over.standing))
@@ -430,12 +430,12 @@ class Client:
 
     def _disconnected(self) -> None:
         self._session.disconnected()
-        # The others may have missed something; they are made again after the next `welcome`.
+        # The others may have missed something; they are rebuilt after the next `welcome`.
         self._seats = {match: seat for match, seat in self._seats.items() if seat.is_whole}
 
 
 def _brought_back(seat: StrategySeat) -> str:
-    """One line for a strategy that was rebuilt and now goes on."""
+    """Describe a strategy that was rebuilt and now goes on, in one line."""
     strayed = f", {seat.strayed} answered otherwise this time" if seat.strayed else ""
     match = seat.match
     return f"{match.game} match {match.match} goes on after {seat.recalled} questions{strayed}"

@@ -1,7 +1,7 @@
 """The client's frames: JSON by the protocol's codec, msgpack by the package `msgpack`.
 
 The arena writes msgpack with msgspec, so that every such connection tests two implementations.
-Every message goes through JSON, so that an answer is the same in both encodings.
+Messages are always converted by way of JSON, so that an answer is the same in both encodings.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ __all__ = ["read_frame", "write_frame"]
 def read_frame(
     frame: bytes, encoding: Encoding, game_of: Callable[[str], str], likely: str | None = None
 ) -> list[ArenaMessage]:
-    """The messages in a frame of the arena; `game_of` and `likely` are those of the codec.
+    """Read the messages in a frame of the arena; `game_of` and `likely` are as for the codec.
 
     Raises:
         Malformed: the frame cannot be read, or it names an unknown match.
@@ -37,12 +37,12 @@ def read_frame(
 
 
 def write_frame(messages: Sequence[BotMessage], encoding: Encoding) -> bytes:
-    """A frame of these messages, at least one.
+    """Make a frame of these messages, at least one.
 
     Raises:
-        ValueError: it holds text that is not valid Unicode.
-        OverflowError: it holds a number beyond 64 bits, which msgpack does not have.
-        RecursionError: it is nested too deeply.
+        ValueError: a text is not valid Unicode.
+        OverflowError: a number has more than 64 bits, which msgpack cannot hold.
+        RecursionError: a message is nested too deeply.
     """
     text = codec.encode_all(messages, Encoding.JSON)
     if encoding is Encoding.JSON:

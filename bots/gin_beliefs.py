@@ -1,9 +1,9 @@
-"""What the other hand may be, and who plays it: inference for the gin rummy house bot `master`.
+"""Infers the other seat's hand and kind of player, for the gin rummy house bot `master`.
 
-`Beliefs` are many `Story`s, each as likely as the others. After every event those that explain it
-well take the place of those that do not (a particle filter), and then each is changed at random,
-where a change is kept as often as it explains what was seen (Metropolis and Hastings). Who plays is
-learnt from the hands that are shown when a round ends (`evidence`).
+`Beliefs` are many `Story`s of equal weight. After every event, stories that explain it well replace
+those that do not (a particle filter). Then each is changed at random, and a change is kept with a
+probability that depends on how well it explains what was seen (Metropolis-Hastings). The kind of
+player is learnt from the hands shown at the end of rounds (`evidence`).
 """
 
 from __future__ import annotations
@@ -20,30 +20,30 @@ __all__ = ["Beliefs", "RoundSeen", "evidence"]
 
 
 class RoundSeen:
-    """What a seat has seen of a round: the cards that are out, and what the other seat did."""
+    """What a seat has seen of a round: the cards out of play, and the other seat's deeds."""
 
     def __init__(self, top: int) -> None:
         self.top = top
         self.dead = 0
         self.known = 0
         self.events: list[Deed] = []
-        self.turns = [0, 0]  # own, the other's
-        self.takes = 0  # discards that this seat took
+        self.turns = [0, 0]  # of this seat and of the other
+        self.takes = 0  # how many discards this seat took
 
     def copy(self) -> RoundSeen:
-        """What it has seen until now."""
+        """Return a copy, which later events do not change."""
         other = copy.copy(self)
         other.events, other.turns = [*self.events], [*self.turns]
         return other
 
     def passed(self, card: int) -> None:
-        """The other seat passed the up-card."""
+        """Note that the other seat passed the up-card."""
         self.events.append(Deed(card, 0, 0))
 
     def turn(self, own: bool, drew_discard: bool, discarded: int) -> None:
-        """A turn was taken."""
+        """Note a turn of this seat (`own`) or the other."""
         if not own:
-            first = self.turns == [0, 0]  # it passed the up-card already
+            first = self.turns == [0, 0]  # it has already passed the up-card
             left = 0 if first or drew_discard else self.top
             self.events.append(Deed(left, self.top if drew_discard else 0, discarded))
             if drew_discard:
@@ -56,12 +56,12 @@ class RoundSeen:
         self.turns[not own] += 1
 
     def unseen(self, hand: int) -> int:
-        """The cards that are in the stock or in the other hand."""
+        """Return the cards in the stock or in the other hand, given this seat's hand."""
         return ALL & ~(hand | self.dead | self.known | self.top)
 
 
 class Beliefs:
-    """Stories about the round, kept up to date when they are asked for."""
+    """Stories about the round, brought up to date by `update`."""
 
     def __init__(self, rng: Random, stories: int, changes: int) -> None:
         self._rng = rng
@@ -71,7 +71,7 @@ class Beliefs:
         self._heard = -1
 
     def copy(self, rng: Random) -> Beliefs:
-        """The same beliefs, which go on by other random numbers."""
+        """Return the same beliefs with another random generator."""
         other = Beliefs(rng, self._count, self._changes)
         other.stories = [Story(story.habit) for story in self.stories]
         for copied, story in zip(other.stories, self.stories, strict=True):
@@ -80,12 +80,12 @@ class Beliefs:
         return other
 
     def begin(self) -> None:
-        """A new round begins."""
+        """Begin a new round."""
         self.stories = []
         self._heard = -1
 
     def update(self, seen: RoundSeen, hand: int, shares: Sequence[float]) -> list[Story]:
-        """The stories, after all that was seen."""
+        """Return the stories, updated by everything that was seen."""
         rng, unseen = self._rng, seen.unseen(hand)
         if not self.stories:
             habits = rng.choices(range(len(HABITS)), shares, k=self._count)
@@ -111,14 +111,14 @@ class Beliefs:
                     story.change(events, unseen, self._rng)
 
     def _repair(self, events: Sequence[Deed], unseen: int) -> list[float]:
-        """Make every story possible; returns how well they explained things before."""
+        """Make every story possible again; return how well each explained the events before."""
         before = [story.chance or 1.0 for story in self.stories]
         for story in self.stories:
             story.repair(events, unseen, self._rng)
         return before
 
     def _rehabit(self, events: Sequence[Deed], shares: Sequence[float]) -> None:
-        """Let every story try another player."""
+        """Let every story try another habit, drawn by its share."""
         rng = self._rng
         for story in self.stories:
             habit = rng.choices(range(len(HABITS)), shares)[0]
@@ -134,7 +134,7 @@ class Beliefs:
         """Replace stories that do not explain the last events by copies of those that do.
 
         Args:
-            before: how well they explained what was seen earlier.
+            before: how well each story explained the earlier events.
         """
         stories, rng = self.stories, self._rng
         weights = [
@@ -159,16 +159,16 @@ class Beliefs:
 
 
 _STEPS = 100
-_MOST = 6.0  # how much one round may say for or against a habit, as a logarithm
+_MOST = 6.0  # the largest evidence of one round for or against a habit, as a logarithm
 
 
 def evidence(seen: RoundSeen, shown: int, knocked: bool, rng: Random) -> list[float]:
-    """By habit, the logarithm of how well it explains a round after which a hand was shown."""
+    """Return by habit the logarithm of how well it explains a round whose hand was shown."""
     events = list(seen.events)
     if knocked and events:
         events[-1] = events[-1]._replace(knocked=True)
     story = Story(0)
-    # Only the shown cards can be in its hand, apart from those that it took.
+    # Apart from cards that it took, only the shown cards can be in its hand.
     own = shown & ~seen.known
     story.repair(events, own, rng)
     found = []

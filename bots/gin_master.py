@@ -1,8 +1,8 @@
-"""The mind of the gin rummy house bot `master`: it plays the likely choices out to the end.
+"""The mind of the gin rummy house bot `master`: it plays the best candidates out to the end.
 
-It keeps `Beliefs` about the other hand and who plays it, takes the few answers that the worths of
-`expert` like best, and plays the round on after each of them, always with the same hidden cards. An
-answer is worth the share of the game that is won after the round.
+It keeps `Beliefs` about the other hand and its player, takes the few answers that `expert` values
+most, and plays the round to its end after each of them, always with the same hidden cards. The
+worth of an answer is the share of the game that is won after the round.
 """
 
 from __future__ import annotations
@@ -53,27 +53,27 @@ from protocol.vocabulary import News, Question
 
 __all__ = ["Candidate", "Mind"]
 
-# How it goes on in playouts: knocks early, later only with gin. By itself it wins 68 % against
-# `simple`, 55 % against `patient` and 46 % against `expert` (400 games each); knocking always with
-# 10, 57 %, 45 % and 41 %.
+# How its own seat plays in playouts: it knocks early, later only with gin. A bot that plays so wins
+# 68 % against `simple`, 55 % against `patient` and 46 % against `expert` (400 games each); if it
+# always knocks at 10, it wins 57 %, 45 % and 41 %.
 _OWN = Manner(False, True, (10, 10, 10, 10, 0))
-_OUT_WORTH = 0.5  # between 0.5 and 1, `expert` discards by it in 82 % of its turns
+_OUT_WORTH = 0.5  # any value from 0.5 to 1 gives the discard of `expert` in 82 % of turns
 
-# 96 playouts of up to four answers are 20 to 30 ms on average. The difference of two answers varies
-# by 0.2 from playout to playout, so that more of them say little more.
+# 96 playouts of up to four answers take 20 to 30 ms on average. The difference of two answers has a
+# standard deviation of 0.2 per playout, so that more playouts would tell little more.
 STORIES = 96
 SAMPLES = 96
 BATCH = 24  # playouts of every answer before some are dropped
-CHANGES = 4  # of every story after an event; 16 made the stories no better
+CHANGES = 4  # attempted per story after an event; 16 gave no better stories
 
-_MOST_KEEPS = 3  # discards without a knock that are played out
-_MARGIN = 6.0  # one whose worth is so much below the best, in percent of the game, is not
-_BEHIND = 2.0  # standard errors of the difference after which an answer is dropped
-_PRIOR = 60.0  # playouts that the worths of `expert` count as; with 6 their noise cost games
-# What taking a discard is worth before it is played out, compared with the stock.
-_MELD_PRIOR = 0.05  # `expert` takes all that melds,
-_LOW_PRIOR = -0.03  # and nothing else
-_FORGETS = 0.98  # what a round said of the habits counts so much less after the next
+_MOST_KEEPS = 3  # discards without a knock to play out
+_MARGIN = 6.0  # except those this far below the best, in percent of the game
+_BEHIND = 2.0  # an answer this many standard errors behind is dropped
+_PRIOR = 60.0  # `expert`'s worths count as this many playouts; with 6, noise cost games
+# The worth of taking a discard before it is played out, compared with the stock.
+_MELD_PRIOR = 0.05  # `expert` takes every card that melds,
+_LOW_PRIOR = -0.03  # and no other
+_FORGETS = 0.98  # the factor by which evidence about habits fades per round
 
 
 class Candidate(NamedTuple):
@@ -83,28 +83,28 @@ class Candidate(NamedTuple):
     hand: int
     discard: int = 0
     knocks: bool = False
-    prior: float = 0.0  # in shares of the game, compared with the others
+    prior: float = 0.0  # as a share of the game, relative to the other candidates
 
 
 class Mind:
-    """What a seat knows of a match, and what it makes of it."""
+    """What a seat knows of a match, and how it decides."""
 
     def __init__(self, rng: Random) -> None:
         self._rng = rng
         self._logs = [0.0] * len(HABITS)
         self._beliefs = Beliefs(rng, STORIES, CHANGES)
-        self._appraises = rng.getrandbits(64)  # the seed of that
-        self._told = 0  # news and answers
-        self._looks = 0  # how often it has appraised since the last of them
-        # What was seen at each answer of the round, with the hand, until `_second` has it.
+        self._appraises = rng.getrandbits(64)  # the seed for appraisals
+        self._told = 0  # the number of news and answers so far
+        self._looks = 0  # the number of appraisals since the latest of them
+        # What was seen at each answer of the round, with the hand, until `_second` has used it.
         self._moments: list[tuple[RoundSeen, int]] = []
         self._second = Beliefs(Random(self._appraises), STORIES, CHANGES)
         self._seen = RoundSeen(0)
 
-    # ---- What is told
+    # ---- News
 
     def hear(self, news: News, seat: int) -> None:
-        """Note what a seat is told."""
+        """Note news to a seat."""
         self._told, self._looks = self._told + 1, 0
         seen = self._seen
         if type(news) is Dealt:
@@ -124,16 +124,16 @@ class Mind:
             self._logs = [_FORGETS * old + new for old, new in zip(self._logs, found, strict=True)]
 
     def habits(self) -> list[float]:
-        """The shares of the habits."""
+        """Return the probability of each habit."""
         most = max(self._logs)
         raw = [exp(one - most) for one in self._logs]
         total = sum(raw)
         return [one / total * 0.97 + 0.03 / len(raw) for one in raw]
 
-    # ---- What is answered
+    # ---- Answers
 
     def choose(self, question: Question[Any], scores: tuple[int, int]) -> Any:
-        """The answer that wins most."""
+        """Return the answer that wins the most."""
         choices = self.choices(question, scores)
         if len(choices) == 1:
             return choices[0].answer
@@ -150,10 +150,10 @@ class Mind:
     def appraise(
         self, question: Question[Any], answer: Any, scores: tuple[int, int], samples: int
     ) -> Appraisal:
-        """What answers are worth, by playing each of them out `samples` times.
+        """Estimate the worth of answers by playing each of them out `samples` times.
 
-        It draws by how much it was told so far and how often it was asked since, whatever was asked
-        before.
+        Its random numbers depend only on how much it was told so far and how often it has
+        appraised since then, not on earlier appraisals.
         """
         self._looks += 1
         rng = Random(f"{self._appraises} {self._told} {self._looks}")
@@ -208,7 +208,7 @@ class Mind:
         return left[0][0]
 
     def _play(self, choice: Candidate, story: Story, table: Table) -> int:
-        """The points of the round after an answer, if a story is true."""
+        """Play a round out after an answer, assuming a story; return its points."""
         if choice.knocks:
             return showdown(choice.hand, mask_deadwood(choice.hand), story.hand)
         own, other = self._seen.turns
@@ -221,17 +221,17 @@ class Mind:
             drawn = top
         elif choice.answer == "pass":  # G5
             if self._seen.events:
-                mover = 1  # it passed before, and draws now
+                mover = 1  # this seat passed before, and draws now
             elif table.takes(story.hand, top, manners[1]):
                 mover, drawn = 1, top
         return table.play(hands, manners, story.free, mover, top, (own, other), drawn, True)
 
-    # ---- What may be answered
+    # ---- Candidates
 
     def choices(
         self, question: Question[Any], scores: tuple[int, int], answer: Any = None
     ) -> list[Candidate]:
-        """The answers that are worth a thought."""
+        """Return the candidate answers, among them `answer` if it is given."""
         if type(question) is Turn:
             found = self._discards(question, scores)
             return found if answer is None else _with(found, question, answer)
@@ -288,7 +288,7 @@ def _discarding(question: Turn, answer: TurnAnswer, percent: float = 0.0) -> Can
 
 
 def _with(choices: Sequence[Candidate], question: Turn, answer: TurnAnswer) -> list[Candidate]:
-    """The choices, and among them the one that was answered."""
+    """Return the choices, with the given answer among them."""
     own = _discarding(question, answer)
     others = [
         choice for choice in choices if (choice.discard, choice.knocks) != (own.discard, own.knocks)

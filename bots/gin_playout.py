@@ -1,7 +1,7 @@
-"""Quick play of a gin rummy round to its end, with open cards, for the house bot `master`.
+"""Quickly plays a gin rummy round to its end, with all cards known, for the house bot `master`.
 
-Hands are masks of `card_mask`, cards are single bits. Both seats play by a `Manner`, which looks
-at nothing but the own hand and the discards; the hidden cards are only used to go on.
+Hands are masks of `card_mask`, cards are single bits. Both seats play by a `Manner`, which uses
+only the seat's own hand and the discards; the hidden cards only determine the draws.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ __all__ = [
     "showdown",
 ]
 
-TARGET = 50  # the points that win a game by default (G15); a seat is not told others
+TARGET = 50  # the points that win a game by default (G15); a seat is not told other settings
 _BONUS = 25  # G11
 MOST = 130  # more points than a round can bring
 
@@ -43,7 +43,7 @@ _NO_ACE = ALL ^ _ACES
 _NO_ACE_TWO = _NO_ACE ^ _ACES << 1
 _NO_QUEEN_KING = ALL ^ _ACES << 11 ^ _ACES << 12
 _BY_RANK = tuple(_ACES << rank for rank in range(12, -1, -1))  # kings first
-# The cards of equal value, the highest first.
+# The cards by value, the highest first.
 _BY_VALUE = (
     (sum(_BY_RANK[:4]), 10),
     *[(rank, 9 - place) for place, rank in enumerate(_BY_RANK[4:])],
@@ -54,15 +54,15 @@ OF_VALUE = {value: cards for cards, value in _BY_VALUE}
 CARDS = {bit: card for card, bit in CARD_BITS.items()}
 VALUES = {CARD_BITS[card]: deadwood_value(card) for card in PACK}
 
-_ENOUGH = 300_000  # entries of a memo, 40 MB; then it is emptied
+_ENOUGH = 300_000  # entries of a cache, 40 MB, after which it is emptied
 
 
 class Manner(NamedTuple):
     """How a seat plays in a playout.
 
     Attributes:
-        takes_low: it takes every discard that lowers its deadwood, not only those that meld.
-        counts_outs: of its loose cards it discards the one that leaves most chances.
+        takes_low: whether it takes every discard that lowers its deadwood, not only melding ones.
+        counts_outs: whether it discards the loose card that leaves the most chances to meld.
         knocks: by its own turn in the round (later turns as the last), the most deadwood with
             which it knocks.
     """
@@ -73,13 +73,13 @@ class Manner(NamedTuple):
 
 
 class TenCards(NamedTuple):
-    """What is worth knowing of ten cards.
+    """Facts about a hand of ten cards.
 
     Attributes:
-        deadwood: the least that they can leave unmelded.
+        deadwood: the least deadwood of the ten.
         outs: the cards that make a meld with two of them.
-        spare: the card without which they leave least, the highest of equals.
-        without: what they leave without it.
+        spare: the card whose removal leaves the least deadwood; of several, the highest.
+        without: the deadwood without it.
     """
 
     deadwood: int
@@ -89,7 +89,7 @@ class TenCards(NamedTuple):
 
 
 def cards_of(mask: int) -> list[int]:
-    """The cards of a mask, one bit each, kings first."""
+    """List the cards of a mask, one bit each, kings first."""
     cards = []
     for rank in _BY_RANK:
         held = mask & rank
@@ -101,7 +101,7 @@ def cards_of(mask: int) -> list[int]:
 
 
 def outs_of(hand: int) -> int:
-    """The other cards that make a meld with two of this hand."""
+    """Return the other cards that make a meld with two of this hand."""
     pairs = hand & (hand & _NO_ACE) >> 1  # the lower of two neighbours
     gaps = hand & (hand & _NO_ACE_TWO) >> 2
     outs = (pairs & _NO_ACE) >> 1 | (pairs & _NO_QUEEN_KING) << 2 | gaps << 1
@@ -117,7 +117,7 @@ _FITS: dict[int, int] = {}
 
 
 def hand_of(mask: int) -> TenCards:
-    """The `TenCards` of ten cards."""
+    """Return the `TenCards` of a hand; cached."""
     known = _HANDS.get(mask)
     if known is None:
         if len(_HANDS) > _ENOUGH:
@@ -128,7 +128,7 @@ def hand_of(mask: int) -> TenCards:
 
 
 def least_after(mask: int) -> tuple[int, int]:
-    """Of eleven cards the discard that leaves the least deadwood, the highest of equals; and it."""
+    """Return the discard of eleven cards that leaves the least deadwood, and that deadwood."""
     known = _LEAST.get(mask)
     if known is not None:
         return known
@@ -139,11 +139,11 @@ def least_after(mask: int) -> tuple[int, int]:
 
 
 def _least_without(mask: int, whole: int) -> tuple[int, int]:
-    """The card without which the least deadwood is left, the highest of equals; and that."""
+    """Return the card whose removal leaves the least deadwood, and that; the highest if tied."""
     least, best = 1000, 0
     for rank, value in _BY_VALUE:
         if whole - value >= least:
-            break  # no card takes more off than its points
+            break  # removing a card takes off at most its points
         held = mask & rank
         while held:
             bit = held & -held
@@ -155,7 +155,7 @@ def _least_without(mask: int, whole: int) -> tuple[int, int]:
 
 
 def after_drawing(hand: int, card: int) -> tuple[int, int]:
-    """The discard that leaves least with a card more, the highest of equals; and what it leaves."""
+    """Return the best discard after drawing a card (the highest if tied), and the deadwood left."""
     deadwood, outs, spare, without = hand_of(hand)
     if card & outs:
         return least_after(hand | card)
@@ -166,11 +166,11 @@ def after_drawing(hand: int, card: int) -> tuple[int, int]:
 
 
 class Table:
-    """Playouts of one decision.
+    """Plays rounds out for one decision.
 
     Args:
         dead: the cards that nobody can get any more, those under the top of the pile.
-        out_worth: what a live card that could meld is worth, in points of deadwood.
+        out_worth: the value of an available card that would meld, in points of deadwood.
     """
 
     def __init__(self, dead: int, out_worth: float = 0.7) -> None:
@@ -179,7 +179,7 @@ class Table:
         self._kept: dict[int, tuple[int, int]] = {}
 
     def discard(self, hand: int, drawn: int, counts_outs: bool) -> tuple[int, int]:
-        """The discard after a card was drawn to ten, and the deadwood that it leaves."""
+        """Return the discard after a card was drawn to ten, and the deadwood it leaves."""
         if not counts_outs:
             return after_drawing(hand, drawn)
         mask = hand | drawn
@@ -208,7 +208,7 @@ class Table:
         return best, deadwood
 
     def takes(self, hand: int, card: int, manner: Manner) -> bool:
-        """Whether a seat takes a discard."""
+        """Whether a seat with this manner takes a discard."""
         deadwood, outs, _, _ = hand_of(hand)
         if manner.takes_low:
             return after_drawing(hand, card)[1] < deadwood
@@ -227,17 +227,17 @@ class Table:
         drawn: int = 0,
         top_is_barred: bool = False,
     ) -> int:
-        """The points of the round for seat 0, below 0 if the other seat gets them.
+        """Play a round out; return its points for seat 0, negative if the other seat gets them.
 
         Args:
             hands: by seat.
             manners: by seat.
-            stock: the next card last.
-            mover: whose turn it is.
-            top: the top of the pile.
+            stock: the next card is the last item.
+            mover: the seat to move.
+            top: the top of the discard pile.
             turns: by seat, how many turns it has had.
-            drawn: the card that the mover has got already.
-            top_is_barred: the mover must draw from the stock.
+            drawn: the card that the mover has already drawn, or 0.
+            top_is_barred: whether the mover must draw from the stock.
         """
         hand, other = hands[mover], hands[1 - mover]
         manner, other_manner = manners[mover], manners[1 - mover]
@@ -266,7 +266,7 @@ class Table:
 
 
 def showdown(knocker: int, deadwood: int, defender: int) -> int:
-    """The points of a knock, below 0 for an undercut (G10, G11)."""
+    """Return the points of a knock, negative for an undercut (G10, G11)."""
     against = hand_of(defender).deadwood
     if deadwood == 0:
         return _BONUS + against
@@ -274,7 +274,7 @@ def showdown(knocker: int, deadwood: int, defender: int) -> int:
     while cards := fits & defender:
         laid = 0
         for bit in cards_of(cards):
-            if mask_deadwood(defender ^ bit) == against - VALUES[bit]:  # it is loose
+            if mask_deadwood(defender ^ bit) == against - VALUES[bit]:  # the card is unmelded
                 defender ^= bit
                 against -= VALUES[bit]
                 laid |= bit
@@ -287,7 +287,7 @@ def showdown(knocker: int, deadwood: int, defender: int) -> int:
 
 
 def _fits(knocker: int) -> int:
-    """The cards that can be laid off on the melds of a hand."""
+    """Return the cards that can be laid off on the melds of a hand."""
     known = _FITS.get(knocker)
     if known is None:
         if len(_FITS) > _ENOUGH:
@@ -305,7 +305,7 @@ def _fits(knocker: int) -> int:
 
 
 def _beyond(laid: int, knocker: int) -> int:
-    """The neighbours of cards that were laid off on a run."""
+    """Return the cards that fit next to cards laid off on a run."""
     more = 0
     if laid & (knocker & _NO_ACE) >> 1:
         more |= (laid & _NO_ACE) >> 1
@@ -315,9 +315,9 @@ def _beyond(laid: int, knocker: int) -> int:
 
 
 def _win_chance(needs: int, other_needs: int) -> float:
-    """The chance to win a game in which the seats still need these points.
+    """Estimate the chance to win a game in which the seats still need these points.
 
-    The curve is that of what equal bots win whose rounds bring what those of house bots do.
+    The curve was fitted to games of equal bots whose rounds bring as many points as house bots'.
     """
     if needs <= 0 or other_needs <= 0:
         return float(needs <= 0)
@@ -325,7 +325,7 @@ def _win_chance(needs: int, other_needs: int) -> float:
 
 
 def shares(mine: int, theirs: int) -> list[float]:
-    """By the points of the round, from -MOST to MOST, the share of the game that is then won."""
+    """Return the share of the game that is won after a round of -MOST to MOST points."""
     needs, other = TARGET - mine, TARGET - theirs
     lost = [_win_chance(needs, other - points) for points in range(MOST, 0, -1)]
     return lost + [_win_chance(needs - points, other) for points in range(MOST + 1)]

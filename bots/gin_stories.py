@@ -1,8 +1,8 @@
-"""How the other seat may have come by its hand: for the gin rummy house bot `master`.
+"""Hypotheses about the other seat's hand, for the gin rummy house bot `master`.
 
-A `Story` is one way in which everything that was seen of the other seat may have come about: its
-ten cards of the deal, and what it drew from the stock. A `Habit` says what a kind of player would
-have done, and so how well a story explains what was seen.
+A `Story` is one possible history of the other seat that fits everything that was seen: the ten
+cards it was dealt, and the cards it drew from the stock. A `Habit` is a model of a kind of player,
+which tells how well a story explains what was seen.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ _DEALT = 10
 
 
 class Deed(NamedTuple):
-    """Something that the other seat did.
+    """A visible action of the other seat.
 
     Attributes:
-        left: the discard that it left, or 0.
+        left: the discard that it did not take, or 0.
         taken: the discard that it took, or 0.
-        discarded: what it discarded; 0 if it only passed the up-card.
+        discarded: the card that it discarded; 0 if it only passed the up-card.
         knocked: whether it knocked.
     """
 
@@ -37,12 +37,12 @@ class Deed(NamedTuple):
 
 
 class Habit(NamedTuple):
-    """A kind of player.
+    """A model of a kind of player.
 
     Attributes:
-        manner: how it goes on in playouts.
-        knocks: by its own turn (later ones as the last), the chance that it knocks if it may and it
-            is not gin.
+        manner: how it plays in playouts.
+        knocks: by its own turn (later ones as the last), the chance that it knocks if it may and
+            does not have gin.
         strict: the chance of a discard that its manner would not choose.
     """
 
@@ -59,22 +59,22 @@ HABITS = (
     Habit("expert", Manner(False, True, (10, 10, 10, 0)), (0.7, 0.6, 0.4, 0.3, 0.1, 0.04), 0.03),
 )
 
-_NOT_TAKEN = 0.01  # the chance of not taking, or taking, what its manner would
-_DEARER = 0.05  # the chance of not discarding the highest of equal cards
+_NOT_TAKEN = 0.01  # the chance of doing the opposite of its manner with a discard
+_DEARER = 0.05  # the chance of not discarding the highest of equally good cards
 _PER_POINT = 0.8  # how fast the chance of an expert's discard falls, per point of its worth
 _SPREAD = 0.55  # the chance of an expert's best discard
 _EVERYTHING = Table(0)
 
 
 class Story:
-    """One way in which the other seat's doings may have come about.
+    """One possible history of the other seat.
 
     Attributes:
-        habit: who plays it, as an index of `HABITS`.
+        habit: the kind of player, as an index of `HABITS`.
         slots: the ten cards dealt, then the cards drawn from the stock, one bit each.
         free: the cards that are still in the stock.
         hand: its ten cards now.
-        chance: how well the story explains what was seen.
+        chance: the probability of what was seen, given the story.
     """
 
     __slots__ = ("chance", "free", "habit", "hand", "slots")
@@ -87,13 +87,13 @@ class Story:
         self.chance = 0.0
 
     def copy(self, other: Story) -> None:
-        """Become another story."""
+        """Turn this story into a copy of another."""
         self.slots, self.free = other.slots[:], other.free[:]
         self.habit, self.hand, self.chance = other.habit, other.hand, other.chance
 
     def repair(self, events: Sequence[Deed], unseen: int, rng: Random) -> None:
-        """Change as little as is needed for the story to be possible."""
-        out = 0  # of its discards, those that were its own before
+        """Change the story as little as is needed to make it possible."""
+        out = 0  # its discards, except cards taken from the pile
         taken = 0
         draws = 0
         for event in events:
@@ -114,7 +114,7 @@ class Story:
                 spare.append(place)
         spare += range(len(slots), need)
         slots.extend([0] * (need - len(slots)))
-        # Discards that the story did not have: a card just drawn, or any earlier one.
+        # Discards missing in the story replace a spare slot or any earlier card.
         missing = cards_of(out & ~held)
         rng.shuffle(spare)
         for card in missing:
@@ -137,7 +137,7 @@ class Story:
         self.chance = self.explains(events, self.habit, 0.0)
 
     def _order(self, events: Sequence[Deed], rng: Random) -> None:
-        """See to it that every discard came before it went."""
+        """Reorder the slots so that every card was held before it was discarded."""
         slots, at, taken = self.slots, _DEALT, 0
         for event in events:
             taken |= event.taken
@@ -157,7 +157,7 @@ class Story:
                     slots[place], slots[other] = slots[other], slots[place]
 
     def explains(self, events: Sequence[Deed], habit: int, least: float) -> float:
-        """The chance that a habit does what was seen; 0 as soon as it is below `least`."""
+        """Return the chance that a habit does what was seen, or 0 once it falls below `least`."""
         _, manner, knocks, strict = HABITS[habit]
         slots = self.slots
         hand = 0
@@ -207,7 +207,7 @@ class Story:
         return chance
 
     def change(self, events: Sequence[Deed], unseen: int, rng: Random) -> None:
-        """Try one change at random."""
+        """Try one random change."""
         slots, free = self.slots, self.free
         before = self.hand
         count = len(slots)
@@ -236,7 +236,7 @@ class Story:
 
 
 def _ties(eleven: int, value: int, left: int) -> int:
-    """How many of eleven cards are worth so much and leave so much."""
+    """Count the cards of eleven with this value whose discard leaves this deadwood."""
     cards = eleven & OF_VALUE[value]
     if not cards & (cards - 1):
         return 1
@@ -249,7 +249,7 @@ def _ties(eleven: int, value: int, left: int) -> int:
 
 
 def held_now(slots: Sequence[int], events: Sequence[Deed]) -> int:
-    """The ten cards of the other seat after these events."""
+    """Return the other seat's ten cards after these events."""
     hand = 0
     for card in slots:
         hand |= card
@@ -259,7 +259,7 @@ def held_now(slots: Sequence[int], events: Sequence[Deed]) -> int:
 
 
 def _likes(hand: int, deadwood: int, best: int, best_deadwood: int) -> float:
-    """The chance that an expert does not discard what its manner likes best, but this."""
+    """Return the chance that an expert makes this discard instead of its manner's best."""
     worth = deadwood - 0.7 * outs_of(hand).bit_count()
     best_worth = best_deadwood - 0.7 * outs_of(best).bit_count()
     return _SPREAD * max(exp(_PER_POINT * (best_worth - worth)), 0.004)

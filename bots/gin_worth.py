@@ -1,11 +1,11 @@
-"""The value of a hand for the gin rummy expert, in percent of the game.
+"""Estimates the value of a hand for the gin rummy expert, in percent of the game.
 
 Every discard has a `Prospect`: the deadwood that it leaves, the unseen cards that would still make
 a meld, and the chance that it completes a meld of the other seat. `keep_worth` is the value of
-playing on, `knock_worth` that of knocking.
+playing on, `knock_worth` the value of knocking.
 
 The weights were fitted in two steps: by regression on the outcomes of half a million rounds, then
-by hill climbing on games won. They belong together. The features overlap, so that one weight often
+by hill climbing on games won. They only work together. Features overlap, so that one weight often
 offsets another, and the sign of a single weight says little. Against a seat that knocks at once it
 pays to wait with little deadwood, and to undercut the knock.
 """
@@ -36,7 +36,7 @@ _RANKS = "A23456789TJQK"
 
 
 def _near(card: Card) -> list[Card]:
-    """The cards that can share a meld of three with this one."""
+    """Return the cards that can share a meld of three with this one."""
     place = _RANKS.index(card[0])
     ranks = _RANKS[max(place - 2, 0) : place + 3]
     return [
@@ -54,7 +54,7 @@ _PAIR_MASKS = {card: [card_mask(pair) for pair in pairs] for card, pairs in _PAI
 TARGET = 50  # the points that won a game when the weights were fitted (G15)
 GIN_SCORES = 44  # about what gin scores: 25 and the other seat's deadwood
 
-TOO_MUCH = 12  # a discard with so much more deadwood than another is never best; saves time
+TOO_MUCH = 12  # a discard with this much more deadwood than another is skipped, as it is never best
 
 # Chances that the other seat has a card.
 _PARTNER = 0.3  # a certain unseen neighbour of a card that it took
@@ -62,29 +62,29 @@ _DEAR = 10
 _DEAR_LEAVES = 0.17  # the share of its tens and faces that a seat discards per turn,
 _DEAR_STAYS = 0.3  # and the share that it never discards
 
-# The weights, in percent of the game. Deadwood is in tens of points; LATE is per ten own turns.
+# The weights, in percent of the game. Deadwood is in tens of points, LATE the change in ten turns.
 _DEADWOOD = -9.8  # ten points of deadwood
 _OVER_5 = -1.4  # the part of it over 5
 _OVER_10 = 8.2  # the part over 10, with which a seat cannot knock
-_DEADWOOD_LATE = -2.3  # the same, more every ten turns
+_DEADWOOD_LATE = -2.3  # its change in ten turns
 _OVER_10_LATE = 0.1
 _DEADWOOD_PER_TAKEN = -1.7  # for every known card of the other seat
 _ONE_MELD = 5.4  # having melded three,
 _TWO_MELDS = 9.3  # six
 _THREE_MELDS = 4.2  # and nine cards: each on top
-_SEVEN_OR_EIGHT = 2.1  # a meld longer than three on the way
-_OUTS_EARLY = -16.7  # a card that melds is sure to come: below six melded,
+_SEVEN_OR_EIGHT = 2.1  # with seven or eight melded cards
+_OUTS_EARLY = -16.7  # if the next card is sure to meld: with fewer than six melded,
 _OUTS_TWO_MELDS = -9.1  # with two melds,
 _OUTS_THREE_MELDS = -3.4  # with three
-_OUTS_LATE = 13.5  # and every ten turns
-_GIN = 27.0  # gin is sure to come
+_OUTS_LATE = 13.5  # and the change in ten turns
+_GIN = 27.0  # if the next card is sure to make gin
 _GIN_LATE = -31.2
-_GIN_WINS = 17.7  # it would also win the game
-_GAIN = 28.0  # ten points sure to come off
+_GIN_WINS = 17.7  # on top, if gin would win the game
+_GAIN = 28.0  # if the next card is sure to take off ten points
 _GAIN_LATE = -14.5
-_DANGER = -5.6  # completing a meld of the other seat
+_DANGER = -5.6  # for each meld of the other seat that the discard completes
 _DANGER_LATE = 2.4
-_WANTED = 2.2  # completing one surely
+_WANTED = 2.2  # if it certainly completes one
 _THREE_MELDS_LATE = -0.6
 _THREE_MELDS_DEADWOOD = 4.9
 _TWO_MELDS_LATE = -5.9
@@ -92,13 +92,13 @@ _KNOCK = 14.8  # knocking at once, compared with playing on
 _KNOCK_GIN = 20.2  # with gin
 _KNOCK_DEADWOOD = -3.0
 _KNOCK_OVER_5 = -5.1
-_KNOCK_LATE = -14.6  # every ten turns
-_KNOCK_AFTER_4 = 4.8  # slower after four turns
+_KNOCK_LATE = -14.6  # its change in ten turns
+_KNOCK_AFTER_4 = 4.8  # added to that after four turns
 _KNOCK_TAKEN = -4.4
 _KNOCK_TAKES_LATE = 3.1
 _KNOCK_DEADWOOD_LATE = -10.4
 _KNOCK_GIN_WINS = -3.2
-_KNOCK_ENDS = 13.7  # few points are missing
+_KNOCK_ENDS = 13.7  # when few points are missing
 _KNOCK_BEHIND = 6.4
 
 
@@ -125,7 +125,7 @@ class Prospect(NamedTuple):
 
 
 def chances_held(unseen: Sequence[Card], taken: int, turn: int) -> dict[Card, float]:
-    """By unseen card, the probability that the other seat has it.
+    """Return by unseen card the probability that the other seat has it.
 
     Args:
         unseen: the cards that are in the stock or in the other hand.
@@ -141,7 +141,7 @@ def chances_held(unseen: Sequence[Card], taken: int, turn: int) -> dict[Card, fl
 def prospect(
     hand: Sequence[Card], discard: Card, held: Mapping[Card, float], taken: Collection[Card]
 ) -> Prospect:
-    """The `Prospect` of a discard.
+    """Compute the `Prospect` of a discard.
 
     Args:
         hand: the eleven cards.
@@ -181,7 +181,7 @@ def prospect(
 
 
 def keep_worth(left: Prospect, turn: int, taken: int, gin_wins: bool) -> float:
-    """The value of playing on after a discard.
+    """Estimate the value of playing on after a discard.
 
     Args:
         left: the prospect after it.
@@ -203,7 +203,7 @@ def keep_worth(left: Prospect, turn: int, taken: int, gin_wins: bool) -> float:
 def knock_worth(
     deadwood: float, turn: int, taken: int, takes: int, scores: tuple[int, int]
 ) -> float:
-    """The value of knocking.
+    """Estimate the value of knocking.
 
     Args:
         deadwood: the deadwood of the knock, in tens of points.
@@ -225,7 +225,7 @@ def knock_worth(
 
 
 def _worth_of_melds(left: Prospect, late: float) -> float:
-    """The value of the melds, and of the cards that would make another."""
+    """Estimate the value of the melds, and of the chances to make another."""
     worth, outs = 0.0, _OUTS_EARLY
     if left.melded >= 3:
         worth += _ONE_MELD
@@ -244,7 +244,7 @@ def _worth_of_melds(left: Prospect, late: float) -> float:
 def _danger(
     discard: Card, held: Mapping[Card, float], taken: Collection[Card]
 ) -> tuple[float, bool]:
-    """The `danger` and `wanted` of a discard's `Prospect`."""
+    """Compute the `danger` and `wanted` of a discard's `Prospect`."""
     danger, wanted = 0.0, False
     for first, second in _PAIRS[discard]:
         if first in taken and second in taken:
@@ -257,7 +257,7 @@ def _danger(
 
 
 def _dearest_loose(eleven: int, left: int, loose: Sequence[Card]) -> int:
-    """The most that a discard takes off the deadwood `left` of these eleven cards."""
+    """Return the most by which a discard of `loose` lowers the deadwood `left` of eleven cards."""
     for card in loose:
         if mask_deadwood(eleven ^ CARD_BITS[card]) == left - _VALUE[card]:
             return _VALUE[card]

@@ -36,7 +36,7 @@ _Seats: TypeAlias = tuple[int, ...]
 
 
 def extremity(card: Card) -> int:
-    """A card's distance from the middle of the order: odd, from 1 to 51 at the two ends."""
+    """Return a card's distance from the middle of the order: odd, up to 51 at the two ends."""
     return abs(2 * strength(card) - 51)
 
 
@@ -212,7 +212,7 @@ class Counter(PlayerStrategy):
 
         @cache
         def staying(last_bid: int, stayers: _Seats, waiting: _Seats) -> float:
-            """The value of staying, given the stayers so far and the seats still to bid."""
+            """Return the value of staying, given the stayers so far and the seats still to bid."""
             if not waiting:
                 return worth([below[seat] for seat in stayers], last_bid)
             seat, *later = waiting
@@ -229,13 +229,13 @@ class Counter(PlayerStrategy):
         return max(legal, key=lambda say: -2.0 if say == "quit" else staying(say, stayers, waiting))
 
     def _others(self) -> _Seats:
-        """The other seats, in their order after this one."""
+        """Return the other seats, in their order after this one."""
         assert self.seat is not None, "known from the first question on"
         return tuple((self.seat + after) % SEATS for after in range(1, SEATS))
 
     def _below(self, card: Card) -> list[float]:
-        """For each of the others, the probability that its card is below this one."""
-        # In the pack's order: a set's own differs from process to process, and so would the last
+        """Return for each of the others the probability that its card is below this one."""
+        # In the pack's order: a set's order differs between processes, which would change the last
         # digit of the sums below, and sometimes a choice.
         unseen = [(strength(other), extremity(other)) for other in PACK if other in self._unseen]
         mine = strength(card)
@@ -257,12 +257,12 @@ class Counter(PlayerStrategy):
 
 
 def halves(below: Sequence[float]) -> float:
-    """The expected halves of the pot, given the chance that each other card is below (H8, H9)."""
+    """Return the expected halves of the pot, from each other card's chance to be lower (H8, H9)."""
     return prod(below) + prod(1 - chance for chance in below)
 
 
 def worth(below: Sequence[float], last_bid: int) -> float:
-    """The expected payoff of a player who stays (H7, H8).
+    """Return the expected payoff of a player who stays (H7, H8).
 
     Args:
         below: for each other player who stays, the probability that its card is lower.
@@ -274,7 +274,7 @@ def worth(below: Sequence[float], last_bid: int) -> float:
 
 
 class _Habits:
-    """How often one seat has made each bid, by the highest bid before it."""
+    """Counts how often one seat has made each bid, by the highest bid before it."""
 
     def __init__(self) -> None:
         # Every bid counts as made once, so that none is impossible.
@@ -287,7 +287,7 @@ class _Habits:
         self._counts[highest or 2][bid] += 1
 
     def shares(self, highest: int) -> Iterator[tuple[Bidding, float]]:
-        """Every possible bid and its probability."""
+        """Yield every possible bid and its probability."""
         counts = self._counts[highest]
         times = sum(counts.values())
         for bid, count in counts.items():

@@ -1,7 +1,7 @@
-"""The client's session: its secret, and the seed of every running match's strategy.
+"""Keeps the client's session: its secret, and the seed of every running match's strategy.
 
-It is held in memory, and saved in a session file (bots/session_file.py) if there is one. If the
-file cannot be used, an event says so, and the bot plays on without it.
+It is kept in memory, and saved in a session file (bots/session_file.py) if there is one. If the
+file cannot be used, an event reports that, and the bot plays on without it.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class Keeper:
         return self._kept.secret or None
 
     def open(self) -> None:
-        """Lock the file and read it; what is wrong with it is reported at the next `welcome`."""
+        """Lock the file and read it; an error is reported at the next `welcome`."""
         if self._path is None:
             return
         try:
@@ -74,7 +74,7 @@ class Keeper:
             self._notice = ""
 
     def seed_of(self, match: str) -> str | None:
-        """The seed for the strategy of a match, the same every time."""
+        """Return the seed for the strategy of a match, the same at every call."""
         kept = self._kept
         if match not in kept.seeds:
             kept.made += 1
@@ -86,12 +86,12 @@ class Keeper:
         return kept.seeds[match]
 
     def misses(self, seats: Container[str]) -> bool:
-        """Whether the session has, or may have, a match that is not among these seats."""
-        # The matches of a session from a file are unknown until the arena has spoken.
+        """Whether the session has, or may have, a match without one of these seats."""
+        # Which matches of a session from a file still run is unknown until the arena has answered.
         return self._is_restored or any(match not in seats for match in self._kept.seeds)
 
     def over(self, match: str) -> bool:
-        """Forget a match that is over; False if it is not known here."""
+        """Forget a finished match; False if it is unknown."""
         if match not in self._kept.seeds:
             return False
         del self._kept.seeds[match]
@@ -99,7 +99,7 @@ class Keeper:
         return True
 
     def forget(self) -> None:
-        """Forget a session that the arena does not know."""
+        """Forget a session that the arena no longer knows."""
         self._kept = SavedSession(url=self._kept.url, name=self._kept.name)
         self._is_restored = False
 
@@ -112,7 +112,7 @@ class Keeper:
             self._file.write(self._kept)
         except SessionUnusable as error:
             self._on_event(_without(error))
-            self.drop()  # the file has an old secret, which is no longer valid
+            self.drop()  # the file's old secret is no longer valid
 
     def drop(self) -> None:
         """Remove the file of a session that has ended."""

@@ -22,13 +22,13 @@ from protocol.errors import ArenaError, UsageError, one_line
 
 __all__ = ["STDIO", "LineProgram", "ProgramFailed", "read_command"]
 
-STDIO = "stdio:"  # stands before the command of a program that speaks in lines
+STDIO = "stdio:"  # comes before the command of a program that speaks in lines
 
 _LINE_BYTES = 1 << 20  # the arena's default `frame_bytes`
 _SPACE = b" \t\r\n"
-_MARK = codecs.BOM_UTF8  # C# and PowerShell begin what they write with it
-_END_S, _TERM_S = 2.0, 1.0  # as an arena waits for bots that it has started
-_TAIL_BYTES = 2000  # of standard error, as an arena stores
+_MARK = codecs.BOM_UTF8  # C# and PowerShell begin their output with it
+_END_S, _TERM_S = 2.0, 1.0  # the same as for bots started by an arena
+_TAIL_BYTES = 2000  # stored of standard error, as by an arena
 
 
 class ProgramFailed(ArenaError):
@@ -40,7 +40,7 @@ class ProgramFailed(ArenaError):
 
 
 def read_command(text: str) -> tuple[str, ...]:
-    """The words of `stdio: ./mybot --fast`, quoted as in a shell.
+    """Split `stdio: ./mybot --fast` into words, quoted as in a shell.
 
     A program in this folder needs no `./`.
 
@@ -83,7 +83,7 @@ class LineProgram:
         ends.
 
         Raises:
-            UsageError: it cannot be executed.
+            UsageError: the program cannot be executed.
         """
         reads, writes = os.pipe()
         try:
@@ -106,7 +106,7 @@ class LineProgram:
         self._copying.start()
 
     async def read(self) -> bytes | None:
-        """The next line that is not empty; None at the end of the output.
+        """Return the next non-empty line; None at the end of the output.
 
         Raises:
             ProgramFailed: the line is too long.
@@ -133,7 +133,7 @@ class LineProgram:
         """
         stdin = self._running.stdin
         assert stdin is not None, "it is a pipe"
-        # A line break in JSON is only white space: within strings it is escaped.
+        # A line break in JSON is only white space, as it is escaped within strings.
         line = message.replace(b"\n", b" ").replace(b"\r", b" ") + b"\n"
         with contextlib.suppress(ConnectionError):
             stdin.write(line)
@@ -158,7 +158,7 @@ class LineProgram:
             else:
                 await self._exited()
         finally:
-            self._signal("SIGKILL")  # for children that it has left, or after a second Ctrl-C
+            self._signal("SIGKILL")  # for its remaining children, or after a second Ctrl-C
         if self._copying is not None:
             await asyncio.to_thread(self._copying.join, _TERM_S)
         status = self._process.returncode
@@ -166,7 +166,7 @@ class LineProgram:
         return status
 
     def failure(self, status: int) -> ProgramFailed:
-        """The error for an unexpected end, with the last line of its standard error."""
+        """Make the error for an unexpected end, with the last line of standard error."""
         if status < 0:
             with contextlib.suppress(ValueError):
                 name = signal.Signals(-status).name
@@ -185,7 +185,7 @@ class LineProgram:
         return self._process
 
     async def _exited(self) -> None:
-        """Wait until it has ended, and drop its output: `wait` returns only at the output's end."""
+        """Wait for the program's end, and drop its output: `wait` needs the output's end."""
         process = self._running
         assert process.stdout is not None, "it is a pipe"
         waiting = asyncio.create_task(process.wait())
@@ -209,6 +209,6 @@ class LineProgram:
             while chunk := pipe.read(1 << 16):
                 self._tail += chunk
                 del self._tail[:-_TAIL_BYTES]
-                with contextlib.suppress(OSError, ValueError):  # ours may be closed
+                with contextlib.suppress(OSError, ValueError):  # our stderr may be closed
                     sys.stderr.write(chunk.decode(errors="replace"))
                     sys.stderr.flush()

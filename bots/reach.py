@@ -44,23 +44,23 @@ __all__ = ["FrameConnection", "Link", "NotAdmitted", "begins", "check_address", 
 __all__ += ["has_closed", "is_to_come", "notice_dead_link", "stands", "unread"]
 
 _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.25, 10.0
-_LONGEST_WAIT_S = 2.0  # between attempts to reach an arena that is not up yet
+_LONGEST_WAIT_S = 2.0  # between two attempts to reach an arena that is not up yet
 _OPEN_TIMEOUT_S = 10.0
 _REASON_BYTES = 120  # RFC 6455: a close reason has at most 123
 _PEEKED_BYTES = 1 << 20
-_ANSWERS_S = 3.0  # who leaves does not wait for an arena that has not answered a ping for so long
-_FINAL = 0x80  # a bit in the first byte of a frame: the last one of a message, or a control frame
+_ANSWERS_S = 3.0  # a leaving bot waits this long for a ping's answer
+_FINAL = 0x80  # the bit FIN in a frame's first byte: the last frame of a message
 _OPCODE = 0x0F
 
 # The kernel gives up a connection after 17 s without a sign of the other machine's kernel, so that
-# some of the grace (30 s) is left. An arena that is busy or stopped has a kernel that answers. TCP
+# some of the grace (30 s) is left. The kernel answers even if the arena is busy or stopped. TCP
 # alone is too slow: after 20 s without a network its next attempt may be 10 s away.
 _DEAD_LINK = {
     "TCP_KEEPIDLE": 5,
-    "TCP_KEEPALIVE": 5,  # what macOS calls it
+    "TCP_KEEPALIVE": 5,  # its name on macOS
     "TCP_KEEPINTVL": 3,
     "TCP_KEEPCNT": 4,
-    "TCP_USER_TIMEOUT": 17_000,  # ms, for data that was sent and is not acknowledged
+    "TCP_USER_TIMEOUT": 17_000,  # ms, for data that is not acknowledged
 }
 
 
@@ -79,11 +79,11 @@ class FrameConnection(ClientConnection):
     switch: a quarter of what the client costs when it plays many matches.
 
     Attributes:
-        on_read: called with all frames that were read together, unless `backlog` says that earlier
-            ones wait. It returns how many it has handled, and the rest is there for `recv`. None
+        on_read: called with all frames that were read together, unless earlier ones still wait in
+            the `backlog`. It returns how many it has handled; the rest is left to `recv`. None
             leaves all to `recv`.
-        backlog: how many frames are there for `recv`; with `on_read`, who has handled one counts it
-            down.
+        backlog: how many frames wait for `recv`; with `on_read`, the code that handles one must
+            decrement it.
     """
 
     on_read: Callable[[Sequence[bytes]], int] | None = None
@@ -94,17 +94,17 @@ class FrameConnection(ClientConnection):
         self._read: list[Frame] = []
 
     def process_event(self, event: Event) -> None:
-        """Gather frames with messages, and leave all others to the library."""
+        """Collect frames with messages, and leave all others to the library."""
         if type(event) is Frame and event.opcode in DATA_OPCODES:
             self._read.append(event)
         else:
             super().process_event(event)
 
     def data_received(self, data: bytes) -> None:
-        """Hand over what has been read."""
+        """Pass on the frames that were read."""
         super().data_received(data)
         read, self._read = self._read, []
-        # A message in several frames is rare, and the library puts it together.
+        # Messages in several frames are rare, and the library joins them.
         is_usual = all(frame.fin and frame.opcode is not Opcode.CONT for frame in read)
         handled = 0
         if read and is_usual and not self.backlog and self.on_read is not None:
@@ -114,9 +114,9 @@ class FrameConnection(ClientConnection):
             super().process_event(frame)
 
     def say(self, frame: bytes, *, text: bool) -> None:
-        """Send a frame without waiting for room in the buffer; do nothing if it is closing.
+        """Send a frame without waiting for room in the buffer. Does nothing if it is closing.
 
-        A bot has no more answers to send than it was asked questions, so the buffer stays small.
+        A bot sends at most one answer per question, so the buffer stays small.
         """
         if self.protocol.state is State.OPEN:
             (self.protocol.send_text if text else self.protocol.send_binary)(frame)
@@ -124,7 +124,7 @@ class FrameConnection(ClientConnection):
 
 
 class Link:
-    """Connects to an arena, reconnects with longer and longer pauses, and knows how to leave (J10).
+    """Connects to an arena, reconnects with longer and longer pauses, and leaves in order (J10).
 
     Args:
         url: the arena's address, `ws://host:port`.
@@ -133,7 +133,7 @@ class Link:
         on_event: called with a line for people whenever something happens.
 
     Attributes:
-        is_leaving: whether the bot leaves after the matches that are on.
+        is_leaving: whether the bot leaves after the running matches.
     """
 
     def __init__(
@@ -178,7 +178,7 @@ class Link:
                 ) as websocket:
                     known = True
                     notice_dead_link(websocket)
-                    if await talk(cast(FrameConnection, websocket)):  # as it was told to make
+                    if await talk(cast(FrameConnection, websocket)):  # made by `create_connection`
                         return
                 why = f"the connection{through(self._url)} was lost"
             except (OSError, WebSocketException) as error:
@@ -190,7 +190,7 @@ class Link:
             await self._pause(why)
 
     def welcomed(self, welcome: Welcome, *, is_back: bool) -> None:
-        """Report a `welcome`, and start with short pauses again when the connection is lost."""
+        """Report a `welcome`, and reset the pauses before later reconnects."""
         self._lost_at, self._pause_s = None, _FIRST_PAUSE_S
         self._knows_finish, self._has_said_goodbye = welcome.finish, False
         how = "back" if is_back else "connected"
@@ -201,9 +201,9 @@ class Link:
     def leave(
         self, websocket: ClientConnection | None, matches: int, run: asyncio.Task[None]
     ) -> None:
-        """Leave after the matches that are on; `goodbye` says when to tell the arena.
+        """Leave after the running matches; `goodbye` says when to tell the arena.
 
-        The task `run` is cancelled if there is no connection, or nothing comes over it.
+        The task `run` is cancelled if there is no connection, or the arena does not answer.
         """
         if websocket is None:
             self._on_event("the arena is not connected, so no match can be finished")
@@ -216,9 +216,9 @@ class Link:
         self._looking = asyncio.create_task(self._look(websocket, run))
 
     def goodbye(self, matches: int) -> Goodbye | None:
-        """The message that a leaving bot has to send now, once per connection; None if not yet.
+        """Return the goodbye that is due now, once per connection, or None.
 
-        An arena that does not know `finish` hears nothing until no match is on.
+        An arena that does not know `finish` is told only when no match is running.
         """
         is_due = self._knows_finish or not matches
         if not self.is_leaving or self._has_said_goodbye or not is_due:
@@ -232,7 +232,7 @@ class Link:
             async with asyncio.timeout(_ANSWERS_S):
                 await (await websocket.ping())
         except ConnectionClosed:
-            pass  # `keep` goes on
+            pass  # lost; `keep` reconnects
         except TimeoutError:
             self._on_event(f"nothing has come from the arena for {_ANSWERS_S:g} s")
             websocket.transport.abort()
@@ -242,7 +242,7 @@ class Link:
         """Whether the close code of a connection ends the session.
 
         Raises:
-            UsageError: the arena could not read what we sent, which would only happen again.
+            UsageError: the arena could not read our messages, which would only happen again.
         """
         code = websocket.close_code
         if code == CLOSE_DONE:
@@ -260,7 +260,7 @@ class Link:
         """Pause before the next attempt to reach an arena that is not up yet.
 
         Raises:
-            Unreachable: it has not come up in time, or something else is there.
+            Unreachable: the arena has not come up in time, or the address is not an arena's.
         """
         now = asyncio.get_running_loop().time()
         is_first, since = self._lost_at is None, self._lost_at or now
@@ -286,13 +286,13 @@ class Link:
         if now - self._lost_at >= self._patience_s:
             raise Unreachable(f"no arena answers at {self._url}{through(self._url)} any more")
         self._on_event(f"{why}; next attempt in {self._pause_s:.1f} s")
-        spread = random.uniform(0.8, 1.2)  # so that a whole class does not come at once
+        spread = random.uniform(0.8, 1.2)  # so that a whole class does not reconnect at once
         await asyncio.sleep(self._pause_s * spread)
         self._pause_s = min(self._pause_s * 2, _LONGEST_PAUSE_S)
 
 
 def check_address(url: str) -> bool:
-    """Whether the connections to an address are encrypted.
+    """Return whether connections to an address are encrypted.
 
     Raises:
         UsageError: the address is not valid.
@@ -306,7 +306,7 @@ def check_address(url: str) -> bool:
 
 
 def has_closed(connection: ClientConnection) -> bool:
-    """Whether the arena has closed a connection, also if there is more to read; for any thread."""
+    """Whether the arena has closed a connection, even if data is unread; for any thread."""
     plain = connection.transport.get_extra_info("socket")
     if plain is None or plain.fileno() < 0:
         return True
@@ -314,12 +314,12 @@ def has_closed(connection: ClientConnection) -> bool:
         poll = select.poll()
         poll.register(plain.fileno(), select.POLLRDHUP)
         return bool(poll.poll(0))
-    # Elsewhere the end is seen behind a close frame, if that is all there is to read.
+    # Elsewhere only the end of the data, or a close frame in it, shows that.
     return _peeked(plain) == b"" or any(kind == Opcode.CLOSE for kind, _ in unread(connection))
 
 
 def unread(connection: ClientConnection) -> Iterator[tuple[int, bytes]]:
-    """The frames that a plain connection has received, and that the event loop has not read.
+    """Yield frames that an unencrypted connection has received and the event loop has not read.
 
     Yields the opcode and the data of each whole message and of control frames.
     """
@@ -327,7 +327,7 @@ def unread(connection: ClientConnection) -> Iterator[tuple[int, bytes]]:
     if plain is None or connection.transport.get_extra_info("ssl_object") is not None:
         return
     received = _peeked(plain) or b""
-    while len(received) >= 2 and received[0] & _FINAL:  # RFC 6455: not masked by a server
+    while len(received) >= 2 and received[0] & _FINAL:  # RFC 6455: a server does not mask
         size, begin = received[1], 2
         if size > 125:
             begin += 2 if size == 126 else 8
@@ -339,7 +339,7 @@ def unread(connection: ClientConnection) -> Iterator[tuple[int, bytes]]:
 
 
 def _peeked(plain: Any) -> bytes | None:
-    """What a socket has received, which stays there; empty at its end, None if there is nothing."""
+    """Return a socket's unread data without consuming it; empty at its end, None without data."""
     try:
         with plain.dup() as same:
             same.setblocking(False)
@@ -351,25 +351,25 @@ def _peeked(plain: Any) -> bytes | None:
 
 
 def close_reason(error: BaseException) -> str:
-    """An error's text as the reason of a close frame, which says that this program has failed."""
+    """Make the reason of a close frame from an error, which says that this program has failed."""
     return f"{FAILED} {error}".encode()[:_REASON_BYTES].decode(errors="ignore")
 
 
 def begins(url: str, match: Match) -> str:
-    """One line for a match that begins, with the address of its page."""
+    """Announce a match in one line, with the address of its page."""
     others = [name for seat, name in enumerate(match.seats) if seat != match.seat]
     against = f" against {', '.join(others)}" if others else ""
     return f"{match.game} match {match.match}{one_line(against)} · {_page(url, match.page)}"
 
 
 def stands(url: str, standing: FinalStanding) -> str:
-    """One line for a competition that is over, with the address of its page if there is one."""
+    """Report a finished competition in one line, with the address of its page if there is one."""
     page = "" if standing.page is None else f" · {_page(url, standing.page)}"
     return f"{one_line(standing.text)}{page}"
 
 
 def _page(url: str, path: str | None) -> str:
-    """The address of a page of the arena at `url`.
+    """Return the address of a page of the arena at `url`.
 
     The arena knows only the path: behind a proxy or a tunnel its host differs for every client.
     """
@@ -379,11 +379,11 @@ def _page(url: str, path: str | None) -> str:
 
 
 def is_to_come(error: OSError | WebSocketException) -> bool:
-    """Whether an arena may still come up at the address after an attempt that failed like this."""
+    """Whether an arena may still come up at an address where an attempt failed with `error`."""
     if isinstance(error, (InvalidStatus, InvalidProxyStatus)):
-        return error.response.status_code in (502, 503, 504)  # from a proxy before the arena
+        return error.response.status_code in (502, 503, 504)  # from a proxy in front of the arena
     if isinstance(error, InvalidMessage):
-        # Closed without an answer: by a published port or a tunnel before the arena.
+        # Closed without an answer, as by a published port or a tunnel in front of the arena.
         return isinstance(error.__cause__, EOFError)
     if isinstance(error, socket.gaierror):
         return error.errno == socket.EAI_AGAIN
@@ -391,7 +391,7 @@ def is_to_come(error: OSError | WebSocketException) -> bool:
 
 
 def notice_dead_link(websocket: ClientConnection) -> None:
-    """Let the kernel end the connection if the other machine or the network is gone."""
+    """Make the kernel end the connection if the other machine or the network is gone."""
     link = websocket.transport.get_extra_info("socket")
     if link is None:
         return
@@ -400,5 +400,5 @@ def notice_dead_link(websocket: ClientConnection) -> None:
         if (option := getattr(socket, name, None)) is not None:
             options.append((socket.IPPROTO_TCP, option, value))
     for option_value in options:
-        with suppress(OSError):  # a system without the option keeps its own timeouts
+        with suppress(OSError):  # a system without the option keeps its timeouts
             link.setsockopt(*option_value)

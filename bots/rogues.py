@@ -1,4 +1,4 @@
-"""Bots that misbehave, one way each: for rehearsals, for `arena demo`, and to see a verdict.
+"""Bots that misbehave, each in one way: for rehearsals, for `arena demo`, and to see verdicts.
 
 They play any game at random for a while, and then misbehave. `python -m bots GAME rogue-illegal`
 connects one. They are not listed among the house bots.
@@ -20,7 +20,7 @@ __all__ = ["ROGUES", "Crash", "Illegal", "Rogue", "Stall", "rogue"]
 class Rogue(RandomMixin):
     """Plays along for `PATIENCE` decisions, then misbehaves."""
 
-    PATIENCE: ClassVar[int] = 10  # fewer than the shortest match of any game has
+    PATIENCE: ClassVar[int] = 10  # fewer than in the shortest match of any game
 
     def __init__(self) -> None:
         self._decisions = 0
@@ -66,7 +66,7 @@ ROGUES: dict[str, type[Rogue]] = {
 
 
 def rogue(game: str, name: str) -> type[Rogue]:
-    """The class of a rogue, for a game.
+    """Return the class of a rogue for a game.
 
     Raises:
         UnknownBot: there is no rogue of that name.

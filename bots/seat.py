@@ -1,4 +1,4 @@
-"""A seat that the client plays: its strategy, its last answer, and how a new strategy is caught up.
+"""A seat that the client plays: its strategy and last answer; rebuilds a lost strategy.
 
 The client calls strategies only here, and blames them for every exception. There is no I/O.
 """
@@ -46,18 +46,18 @@ class StrategySeat:
     Args:
         match: the invitation.
         make: makes the strategy.
-        standing: where the seat stands in the session, which keeps it, too.
-        seed: given to the strategy's method `seed`, if it has one; None gives nothing.
-        is_whole: whether the strategy has missed nothing. Otherwise `past` may come.
+        standing: the seat's state, shared with the session.
+        seed: passed to the strategy's method `seed`, if it has one, unless it is None.
+        is_whole: whether the strategy has missed nothing. Otherwise `past` messages may come.
 
     Attributes:
-        nonce: this seat's part in the cards (J6).
+        nonce: this seat's contribution to the shuffle (J6).
         is_whole: whether the strategy knows the whole match; True from its first new question on.
-        recalled: how many past questions it has gone through again.
+        recalled: how many past questions were replayed to it.
         strayed: how many of those it answered differently this time.
 
     Raises:
-        StrategyFailed: it cannot be made.
+        StrategyFailed: the strategy cannot be made.
     """
 
     __slots__ = (
@@ -87,7 +87,7 @@ class StrategySeat:
         self.is_whole = is_whole
         self.recalled = self.strayed = 0
         self._question: Question[Any] | None = None
-        self._answer: Answer | None = None  # in case the arena did not get it
+        self._answer: Answer | None = None  # to repeat if the arena did not get it
         with _blaming("reset"):
             self._strategy = make()
             if seed is not None:
@@ -97,7 +97,7 @@ class StrategySeat:
             self._strategy.reset()
 
     def decide(self, ask: Ask) -> Answer:
-        """Hear the news, then decide. A question that comes again gets the same answer.
+        """Hear the news, then decide. A repeated question gets the same answer.
 
         Raises:
             StrategyFailed: the strategy raised.
@@ -119,11 +119,11 @@ class StrategySeat:
         return answer
 
     def recall(self, past: Past) -> None:
-        """Take a new strategy through a past question; does nothing if it has missed nothing.
+        """Replay a past question to a new strategy. Does nothing if it has missed nothing.
 
-        The strategy hears the news. Then its method `recall` is told the answer. Without that
-        method it decides again, and the decision is dropped: a strategy that depends only on
-        questions, news and its seed has then the same state as before.
+        The strategy hears the news. Then its method `recall` gets the answer. Without that method
+        it decides again, and the decision is dropped: a strategy that depends only on questions,
+        news and its seed then has the same state as before.
 
         Raises:
             StrategyFailed: the strategy raised.
@@ -148,9 +148,9 @@ class StrategySeat:
                 self.strayed += 1
 
     def instead(self, refused: Refused, rng: random.Random) -> Answer | None:
-        """In practice mode: a random legal answer instead of the refused one.
+        """In practice mode, return a random legal answer in place of the refused one.
 
-        The strategy itself would only repeat its answer. None if `refused` is about another
+        The strategy itself would only repeat its answer. Returns None if `refused` is about another
         question, or has no `legal`.
         """
         question, answer = self._question, self._answer

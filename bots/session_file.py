@@ -1,8 +1,8 @@
 """The file in which a client saves its session, to go on after its process was killed.
 
 It holds the session's secret and the seed of every running match's strategy. The strategies
-themselves are rebuilt from the questions and answers that the arena repeats. The secret lets anyone
-play in the bot's place: only the owner can read the file, and no message shows the secret.
+themselves are rebuilt from the questions and answers that the arena repeats. Anyone with the secret
+could play as the bot, so only the owner can read the file, and no message shows the secret.
 
 A lock file beside it, held while the bot runs, keeps a second bot of that name from taking over the
 session. Windows has no `fcntl` and therefore no lock: a second bot there replaces the first.
@@ -76,10 +76,10 @@ class SessionFile:
             raise self._unusable("kept", error) from None
 
     def read(self, url: str, name: str) -> SavedSession | None:
-        """The bot's session at that address; None if there is none.
+        """Read the bot's session at that address; None if there is none.
 
         Raises:
-            SessionUnusable: the file holds something else, and must not be written.
+            SessionUnusable: the file has other content, and must not be overwritten.
         """
         try:
             data = self._path.read_bytes()
@@ -88,7 +88,7 @@ class SessionFile:
         except OSError as error:
             raise self._unusable("read", error) from None
         if not data:
-            return None  # made by `mktemp`, say
+            return None  # an empty file, made by `mktemp`, say
         try:
             kept = msgspec.json.decode(data, type=SavedSession)
         except (msgspec.MsgspecError, ValueError, RecursionError):
@@ -106,12 +106,12 @@ class SessionFile:
         There is no fsync: the file must survive the process, not the machine.
 
         Raises:
-            SessionUnusable: it cannot be written; the old session is unchanged.
+            SessionUnusable: the file cannot be written; the old one is unchanged.
         """
         new = self._path.with_name(f"{self._path.name}.new")
         try:
-            new.unlink(missing_ok=True)  # left by a process that was killed
-            flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL  # never follow somebody's link
+            new.unlink(missing_ok=True)  # left by a killed process
+            flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL  # never follow a link
             with open(os.open(new, flags, 0o600), "wb") as file:
                 file.write(msgspec.json.encode(kept))
             new.replace(self._path)
@@ -119,7 +119,7 @@ class SessionFile:
             raise self._unusable("written", error) from None
 
     def remove(self) -> None:
-        """Delete the file; errors are ignored, since the arena forgets the session, too."""
+        """Delete the file. Errors are ignored, since the arena forgets the session as well."""
         with contextlib.suppress(OSError):
             self._path.unlink()
 
@@ -128,7 +128,7 @@ class SessionFile:
         if self._lock is None:
             return
         with contextlib.suppress(OSError):
-            self._lock_path.unlink()  # before the lock is released; see `_take_lock`
+            self._lock_path.unlink()  # before releasing the lock; see `_take_lock`
         os.close(self._lock)
         self._lock = None
 
@@ -141,8 +141,8 @@ class SessionFile:
         return SessionUnusable(f"the session cannot be {done} in {self._shown}: {why}")
 
     def _take_lock(self) -> None:
-        # The lock is a file of its own, because `write` replaces the session file. Its former
-        # owner may delete it after we have opened and before we have locked it: then try again.
+        # The lock is a separate file, because `write` replaces the session file. Its previous owner
+        # may delete it after we have opened but before we have locked it: then try again.
         if sys.platform == "win32":
             return
         while self._lock is None:
@@ -168,7 +168,7 @@ def _is_at(path: Path, descriptor: int) -> bool:
 
 
 def default_place(url: str, name: str) -> Path:
-    """The default path of a bot's session file, one for every name at every address.
+    """Return the default path of a bot's session file, one for every name at every address.
 
     Raises:
         SessionUnusable: this user has no home folder.

@@ -14,7 +14,7 @@ __all__ = ["BaseStrategy", "RandomMixin", "choose", "yes_or_no"]
 
 
 def choose(legal: Legal, rng: Random) -> Any:
-    """A random legal answer, each equally likely."""
+    """Return a random legal answer, each equally likely."""
     if type(legal) is tuple:
         return legal[int(rng.random() * len(legal))]
     assert type(legal) is Range, "answers are listed or a range"
@@ -22,11 +22,11 @@ def choose(legal: Legal, rng: Random) -> Any:
 
 
 def yes_or_no(method: str, returned: object, strategy: object = None) -> bool:
-    """What a method that decides yes or no has returned, as True or False.
+    """Convert the value returned by a yes-or-no method to True or False.
 
-    It raises `TypeError` for a text: every text but "" would count as True, "fold" as well. None
-    counts as no, with a warning. With the `strategy` both have the method's line, as no line of it
-    is being run any more.
+    Raises `TypeError` for a text, as every text but "" would count as True, even "fold". None
+    counts as no, with a warning. If `strategy` is given, both name the line of the method, which
+    has already returned and so is in no traceback.
     """
     if isinstance(returned, str):
         place = _place_of(method, strategy)
@@ -39,7 +39,7 @@ def yes_or_no(method: str, returned: object, strategy: object = None) -> bool:
 
 
 def _place_of(method: str, strategy: object) -> tuple[str, int] | None:
-    """The file and the line in which a method begins."""
+    """Return the file and the line in which a method begins."""
     code = getattr(getattr(strategy, method, None), "__code__", None)
     return None if code is None else (code.co_filename, code.co_firstlineno)
 
