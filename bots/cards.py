@@ -127,7 +127,7 @@ class ThreeCardPokerHand(Hand):
 
     @property
     def rank(self) -> int:
-        """The index of its label in `all_labels`, 0 to 5."""
+        """The index of the hand's label in `all_labels`, 0 to 5."""
         return self.all_labels.index(self.get_label())
 
     def get_label(self) -> str:
@@ -219,7 +219,7 @@ def play(
     is_playing: Callable[[ThreeCardPokerHand], bool],
     trials: int,
 ) -> float:
-    """The share of trials that reach `goal` from `stake` before the cash runs out (T8, T10)."""
+    """Return the share of trials that reach `goal` from `stake` before going broke (T8, T10)."""
     for what, number in (("a stake", stake), ("a goal", goal), ("trials", trials)):
         _check_number(what, number, 1)
     deck, reached = Deck(), 0

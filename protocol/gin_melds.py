@@ -205,7 +205,7 @@ def lay_off(
     """Lay unmelded cards off on the knocker's melds so that the least is left (G10).
 
     Returns the layoffs, each legal once those before it are laid, and the cards left. Raises
-    `ValueError` if a card is unknown or repeated, or a meld of the knocker is none.
+    `ValueError` if a card is unknown or repeated, or a meld of the knocker is invalid.
     """
     layoffs, left = _lay_off(card_mask(cards), _table(cards, knocker_melds))
     return layoffs, _cards(left)

@@ -1,8 +1,8 @@
 """The messages of the WebSocket at `/submit`: JSON in text frames, one message per frame.
 
-Whoever enters with a token of the roster hands programs in and sees what became of them; with an
-instructor's token all of them. The terminal (`arena submit`) and the page speak the same. Bytes
-are base64 in JSON. The arena refuses fields that it does not know; others ignore them.
+With a token of the roster, its owner hands in programs and follows them; an instructor's token
+shows the programs of all. The terminal (`arena submit`) and the page use the same messages. Bytes
+are base64 in JSON. The arena refuses unknown fields; clients ignore them.
 
     owner                         arena
     enter {token}              →

@@ -32,9 +32,9 @@ class Observation(msgspec.Struct, frozen=True):
 class Environment:
     """Plays one match of a game after another, an answer at a time.
 
-    `observation` is None when the match is over. `rewards` has each seat's change of score by the
-    last answer. A copy, even a pickled one, continues from the same point: it replays the match
-    from the seed and the answers.
+    `observation` is None when the match is over. `rewards` has each seat's change of score since
+    the previous answer. A copy, even a pickled one, continues from the same point: it replays the
+    match from the seed and the answers.
     """
 
     def __init__(self, game: str, settings: Mapping[str, object] | None = None) -> None:

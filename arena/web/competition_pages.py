@@ -336,7 +336,7 @@ def bot(
 
 
 def matches(cached: CachedCompetition, before: int | None, limit: int) -> documents.Matches:
-    """List matches of a competition, newest first, up to the one with the number `before`."""
+    """List matches of a competition, newest first, only those with a number below `before`."""
     played = cached.reader.latest(cached.id, limit + 1, before=before)
     return documents.Matches(tuple(map(_outline, played[:limit])), len(played) > limit)
 

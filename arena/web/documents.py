@@ -60,7 +60,7 @@ Point = TypeVar("Point")
 
 
 class Refusal(Exception):
-    """A document cannot be returned; `status` is the HTTP status."""
+    """A document cannot be returned; `status` is the HTTP status to answer with."""
 
     def __init__(self, status: int, text: str) -> None:
         super().__init__(text)
@@ -81,7 +81,7 @@ def error(text: str) -> bytes:
 
 
 class CompetitionLine(msgspec.Struct, frozen=True, kw_only=True):
-    """A competition in a list; `played` are matches that count, a ladder's `scheduled` is null."""
+    """A competition in a list; `played` is its counting matches, `scheduled` null on a ladder."""
 
     id: str
     run: str
@@ -103,14 +103,14 @@ class Competitions(msgspec.Struct, frozen=True):
 
 
 class LeagueMeasure(msgspec.Struct, frozen=True):
-    """What a league ranks by; `is_share` says that it is a share of its matches."""
+    """What a league ranks by; `is_share` says whether it is a share of the matches."""
 
     title: str
     is_share: bool
 
 
 class RankedBots(msgspec.Struct, frozen=True):
-    """A place in the ranking of an elimination that is over; several bots may share it."""
+    """A place in the ranking of a finished elimination; several bots may share it."""
 
     rank: int
     names: tuple[str, ...]
@@ -143,7 +143,7 @@ class StageDocument(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Ruling(msgspec.Struct, frozen=True):
-    """An offence without its evidence, for most viewers while the competition goes on (J8)."""
+    """An offence without its evidence, as most viewers see it during the competition (J8)."""
 
     bot: str
     match: str
@@ -162,11 +162,11 @@ class RulingWithEvidence(Verdict, frozen=True, kw_only=True):
 class Overview(msgspec.Struct, frozen=True, kw_only=True):
     """`/api/competitions/ID.json`; the rows of `standings` are those of the competition's form.
 
-    `not_there` are bots of the roster that were not connected when it started. `missing` says that
-    the game's package is not installed; then there may be no standings. `unit` says of what their
-    intervals are made, if there are any. `luck` has what bots won without luck, of those whose luck
-    the viewer may see (J8), and `luck_unit` in what. `versions` has the latest version that has
-    played, by bot, of bots that have one.
+    `not_there` are bots of the roster that were not connected at the start. `missing` says whether
+    the game's package is not installed; then there may be no standings. `unit` is the unit of the
+    intervals, if there are any. `luck` is what bots won without luck, in `luck_unit`, for the bots
+    whose luck the viewer may see (J8). `versions` is by bot the latest version that has played, for
+    bots that have versions.
     """
 
     id: str
@@ -197,15 +197,15 @@ class Overview(msgspec.Struct, frozen=True, kw_only=True):
     luck: Mapping[str, LuckLine]
     luck_unit: str | None
     versions: Mapping[str, str]
-    settle: Settling | msgspec.UnsetType = msgspec.UNSET  # until what it is played (K6)
+    settle: Settling | msgspec.UnsetType = msgspec.UNSET  # when the run is settled (K6)
 
 
 class CrossTablePage(msgspec.Struct, frozen=True):
     """`…/cross.json`: the cells of a round robin.
 
-    They are (row, column, played, wins, draws, losses, score, mean, error, low, high); row and
-    column are indices of `names`, `low` and `high` the ends of the interval of the mean. Where a
-    run settles, `marks` has `>`, `<`, `=` or `?` for each cell.
+    A cell is (row, column, played, wins, draws, losses, score, mean, error, low, high); row and
+    column are indices of `names`, `low` and `high` the ends of the interval of the mean. If the
+    run is played until it is settled, `marks` has `>`, `<`, `=` or `?` for each cell.
     """
 
     names: tuple[str, ...]
@@ -215,7 +215,7 @@ class CrossTablePage(msgspec.Struct, frozen=True):
 
 
 class Outline(msgspec.Struct, frozen=True, kw_only=True):
-    """A match in a list of those that are over; `number` goes up in the order of writing."""
+    """A finished match in a list; `number` counts matches in the order of writing."""
 
     id: str
     number: int
@@ -254,7 +254,7 @@ class Opponent(msgspec.Struct, frozen=True):
 
 
 class BandPoint(NamedTuple):
-    """How sure a mean was after so many matches; without an interval where they were too few."""
+    """A mean after a number of matches, with its interval unless they were too few."""
 
     matches: int
     mean: float
@@ -265,9 +265,8 @@ class BandPoint(NamedTuple):
 class PairingPage(msgspec.Struct, frozen=True, kw_only=True):
     """`…/pairing.json`: two bots; `cell` is the cross table's entry for `a`, null without one.
 
-    `band` has the mean score of `a` per match as it was after its matches that count, at most 100
-    points. `luck` is what `a` won without luck; null if that is not known, or not to be seen yet
-    (J8).
+    `band` is the mean score of `a` per match over its counting matches so far, in at most 100
+    points. `luck` is what `a` won without luck; null if unknown, or not yet visible (J8).
     """
 
     a: str
@@ -294,10 +293,10 @@ class DecisionTimes(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class BotPage(msgspec.Struct, frozen=True, kw_only=True):
-    """`…/bot.json`; `curve` is (when, score so far) after matches that count, at most 500.
+    """`…/bot.json`; `curve` has (time, score so far) after counting matches, at most 500 points.
 
-    On a ladder `ratings` is (when, rating), at most 500, and `versions` (when, version) from when
-    each version played.
+    On a ladder `ratings` has (time, rating), at most 500 points, and `versions` has (time, version)
+    for the first match of each version.
     """
 
     name: str
@@ -314,7 +313,7 @@ class BotPage(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Cards(msgspec.Struct, frozen=True, kw_only=True):
-    """What the cards of a match were dealt from, and how the limits of each seat were enforced."""
+    """The source of a match's cards, and how the limits of each seat were enforced."""
 
     seed: str | None
     commitment: str | None
@@ -323,10 +322,10 @@ class Cards(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class LuckCurve(msgspec.Struct, frozen=True, kw_only=True):
-    """What each seat had won up to the end of some rounds, in `unit`s, with luck and `without`.
+    """What each seat had won by the end of some rounds, in `unit`s, with luck and `without`.
 
-    A round is what luck is measured by, which may be several of the game. `after` has how many were
-    over.
+    A round is the unit by which luck is measured, which may be several rounds of the game. `after`
+    has how many rounds were over at each point.
     """
 
     unit: str
@@ -338,8 +337,8 @@ class LuckCurve(msgspec.Struct, frozen=True, kw_only=True):
 class MatchPage(msgspec.Struct, frozen=True, kw_only=True):
     """`/api/matches/ID.json`; `rounds` are the scores after each round, `points` the points.
 
-    `luck` is null if that is not known, or not to be seen yet (J8). `versions`, by seat, and
-    `worker` are as in the record.
+    `luck` is null if it is unknown, or not yet visible (J8). `versions`, by seat, and `worker` are
+    as in the record.
     """
 
     id: str
@@ -364,21 +363,21 @@ class MatchPage(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class AnalysisState(StrEnum):
-    """How far an analysis is; the first two go on by themselves, the others are the end."""
+    """The state of an analysis; the first two are followed by others, the rest are final."""
 
     QUEUED = "queued"
     RUNNING = "running"
     DONE = "done"
-    REFUSED = "refused"  # it cannot be done, for a reason that asking again does not change
+    REFUSED = "refused"  # it cannot be done, and asking again will not help
     FAILED = "failed"
 
 
 class DecisionMark(msgspec.Struct, frozen=True, kw_only=True):
     """A mistake: which decision of its seat it is, what would have been better, and by how much.
 
-    `number` is which of the seat's questions, `turn` which of those in its `round`, and `index`
-    which answer of the match, in the order of play and from 1, but `index` from 0. `error` is the
-    standard error of an estimated cost. `grade` is 1 to 3, for `?!`, `?` and `??`.
+    `number` counts the seat's questions in the match, `turn` those in the `round`, both from 1;
+    `index` counts all answers of the match, from 0. `error` is the standard error of an estimated
+    cost. `grade` is 1 to 3, for `?!`, `?` and `??`.
     """
 
     round: int
@@ -395,10 +394,10 @@ class DecisionMark(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class MistakesPage(msgspec.Struct, frozen=True, kw_only=True):
-    """What the decisions of a seat cost it; `marks` are those that are shown, in order of play.
+    """What the decisions of a seat cost it; `marks` are the mistakes shown, in order of play.
 
-    `seat` counts from 1. `totals` are by unit what all mistakes cost, those that are not shown
-    included. `judged` is how many of the `decisions` were judged.
+    `seat` counts from 1. `totals` are the costs of all mistakes by unit, including mistakes not
+    shown. `judged` is how many of the `decisions` were judged.
     """
 
     seat: int
@@ -410,10 +409,10 @@ class MistakesPage(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class StrengthPage(msgspec.Struct, frozen=True, kw_only=True):
-    """How a bot has played in its latest `matches`, of `of_matches` that the viewer may see so.
+    """How a bot has played in its latest `matches` of the `of_matches` that the viewer may see.
 
-    `analysis` is null where it is refused, for the reason in `refused`. `charts` are what the bot
-    did, the same for every bot; those of `analysis` are others.
+    `analysis` is null if it is refused, for the reason in `refused`. `charts` show what the bot
+    did, with the same charts for every bot; the charts in `analysis` are others.
     """
 
     bot: str
@@ -426,11 +425,11 @@ class StrengthPage(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class AnalysisStatus(msgspec.Struct, frozen=True, kw_only=True):
-    """How far an analysis is, and what came of it.
+    """The progress and the result of an analysis.
 
     `place` is its place in the queue, from 1, while it is queued. `done` of `of` decisions or
-    matches are looked at; `of` is 0 while that is not known. `text` is why it is refused, has
-    failed, or waits. It has one of `mistakes` and `strength`, which is null until it is done.
+    matches are finished; `of` is 0 while the total is unknown. `text` is why it is refused, has
+    failed, or waits. One of `mistakes` and `strength` is present, and null until it is done.
     """
 
     state: AnalysisState

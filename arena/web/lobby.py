@@ -63,9 +63,9 @@ class LobbyGame(msgspec.Struct, frozen=True):
 class LobbyArena(msgspec.Struct, frozen=True, kw_only=True):
     """The arena itself; `page_since` changes when it is restarted.
 
-    `submissions` says whether programs can be handed in at `/submit`, and `submissions_close` until
-    when, `hosts` whether bots may run on other machines. `unwritten` is a line while results do not
-    reach the disk, `filling` while that will be full within a day.
+    `submissions` says whether programs can be handed in at `/submit`, `submissions_close` until
+    when, and `hosts` whether bots may run on other machines. `unwritten` has a line while results
+    cannot be written to the disk, `filling` has one if the disk will be full within a day.
     """
 
     version: str
@@ -81,10 +81,10 @@ class LobbyArena(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class LobbyCompetition(msgspec.Struct, frozen=True, kw_only=True):
-    """A running competition; `waits_for` are bots away, or whose match waits for the instructor.
+    """A running competition; `waits_for` are absent bots, or bots whose match needs the instructor.
 
-    `take` says who plays: bots that are `connected`, those that are `submitted`, or `either`.
-    One that was `reopened` was over: nobody is absent from it.
+    `take` says who plays: `connected` bots, `submitted` bots, or `either`. `reopened` says whether
+    the competition was over before: nobody is ruled absent from it.
     """
 
     id: str
@@ -104,9 +104,9 @@ class LobbyCompetition(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class LobbyBot(msgspec.Struct, frozen=True, kw_only=True):
-    """A bot that is connected or may come back, with the number of its matches and the most.
+    """A bot that is connected or may reconnect, with its number of matches and the limit.
 
-    With the state `submitted`, it is not connected, and its submission plays in a competition.
+    In the state `submitted` it is not connected, but its submission plays in a competition.
     """
 
     name: str
@@ -140,7 +140,7 @@ class LobbyPairing(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class LobbyResult(msgspec.Struct, frozen=True, kw_only=True):
-    """A match that is over; `seat` is the one whose offence ended it."""
+    """A finished match; `seat` is the seat whose offence ended it, if any."""
 
     id: str
     competition: str
