@@ -210,15 +210,34 @@ def _run(client: Client | Bridge, token: str | None, watchdog: Watchdog | None =
 def _bot(words: tuple[str, ...]) -> tuple[type[Any], str]:
     """Load the strategy class that the command line names, and its default name in the arena."""
     if len(words) == 1 and (file := Path(words[0], "bot.py")).is_file():
-        return load_file(file), Path(words[0]).resolve().name
+        return _of_file(file), Path(words[0]).resolve().name
     if len(words) == 1 and words[0].endswith(".py"):
-        return load_file(Path(words[0])), Path(words[0]).stem
+        return _of_file(Path(words[0])), Path(words[0]).stem
     if len(words) != 2:
         raise click.UsageError("expected GAME NAME, FILE.py or 'stdio: COMMAND'")
     game, name = vocabulary_named(words[0]).name, words[1]
     if name.startswith("rogue-"):
         return rogue(game, name), name
     return find(game, name), name
+
+
+def _of_file(path: Path) -> type[Any]:
+    """Load the strategy of a file; refuse one that cannot be made without arguments."""
+    strategy = load_file(path)
+    try:
+        parameters = inspect.signature(strategy).parameters.values()
+    except (TypeError, ValueError):  # it does not say
+        return strategy
+    variable = inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD
+    needed = [
+        each.name for each in parameters if each.default is each.empty and each.kind not in variable
+    ]
+    if needed:
+        raise UsageError(
+            f"{path}: a strategy is made without arguments, and {strategy.__name__}() needs "
+            f"{', '.join(needed)}: give each a default"
+        )
+    return strategy
 
 
 def _result(match: Match, over: Over) -> str:
