@@ -247,6 +247,8 @@ class Launcher:
             await bot._process.stop()
             if bot._watcher is not None:
                 await asyncio.wait([bot._watcher])
+                if bot._watcher.cancelled():  # with all tasks of the loop
+                    await self._clear(bot)
 
     async def close(self) -> None:
         """End all bots; returns within some seconds, whatever they do."""
@@ -308,9 +310,13 @@ class Launcher:
             self._report(bot, _ending(bot._prepared, status))
         finally:
             await bot._process.gone
+            await self._clear(bot)
+
+    async def _clear(self, bot: LaunchedBot) -> None:
+        """Forget a bot whose processes are gone, and remove its directory and group."""
+        if self._bots.pop(bot.name, None) is not None:
             if self._sampler is not None:
                 self._sampler.forget(bot.name)
-            del self._bots[bot.name]
             await asyncio.to_thread(clear, bot._prepared)
 
     def _report(self, bot: LaunchedBot, finding: Finding) -> None:

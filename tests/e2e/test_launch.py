@@ -478,6 +478,19 @@ async def test_who_has_left_the_family_and_holds_stderr_does_not_hold_up_the_end
         assert here.findings.empty()
 
 
+async def test_an_arena_whose_tasks_were_all_cancelled_closes(tmp_path: Path) -> None:
+    """As at the end of a loop that a failure has stopped: it once looked for its bots for ever."""
+    async with arena(tmp_path) as here:
+        bot = await here.runs(ESCAPE + STAY)
+        await here.said(bot, "up")
+        for task in asyncio.all_tasks() - {asyncio.current_task()}:
+            task.cancel()
+        async with asyncio.timeout(CLOSE_S):
+            await here.launcher.close()
+
+        assert living(bot.name) == []
+
+
 @BOTH_WAYS
 async def test_what_a_bot_leaves_behind_goes_with_it(tmp_path: Path, isolate: bool) -> None:
     source = ESCAPE + "time.sleep(0.1)\nsys.exit(7)"
