@@ -164,7 +164,7 @@ def go_type(kind: types.Type) -> str:
 
 
 def _words(kind: Kind) -> Words:
-    """Read the class's docstring, which a game from another package may lack."""
+    """Return what the docstring of a question or news says; without one, the class's name."""
     return of_class(kind) if vars(kind).get("__doc__") else Words(kind.__name__, {})
 
 

@@ -268,7 +268,10 @@ class AdminCommands:
         return f"{match} is void; {row.id} goes on for it"
 
     async def _list_away(self, message: Instruct, since: float) -> Done:
-        """List the verdicts of a period on absent bots, and whether they can be taken back."""
+        """Answer with the verdicts from `since` to `message.until`, by default now, on absent bots.
+
+        Each has the reason why its match cannot be made void, if it cannot.
+        """
         until = self._wall() if message.until is None else message.until
 
         def read() -> list[tuple[float, Verdict, MatchRow]]:

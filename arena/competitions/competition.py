@@ -320,7 +320,10 @@ class Competition:
 
     @property
     def only_waits(self) -> bool:
-        """Whether it was reopened, and none of its matches is being played now."""
+        """Whether it was over, goes on for results taken back, and plays no match now.
+
+        What is left may then wait for bots that never come.
+        """
         return self.ledger.is_reopened and not self.arbiter.playing
 
     @property

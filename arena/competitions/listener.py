@@ -27,7 +27,10 @@ class Listener:
         return 1.0
 
     def beside(self, competition: str) -> Collection[Left]:
-        """Return what is left of the other competitions with the same bots."""
+        """Return what is left to play of each other competition that shares a bot with this one.
+
+        The time that is left is estimated from it.
+        """
         return ()
 
     def verdict_given(self, verdict: Verdict) -> None:

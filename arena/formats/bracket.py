@@ -71,7 +71,10 @@ class Bracket:
         self.ranking: Ranking = ()  # empty until the end
 
     def add(self, pairing: Pairing, result: Result) -> None:
-        """Add the result of a table; raises `ArenaError` if no such table has been drawn."""
+        """Add the result of a table, and draw the next stage after the last result of this one.
+
+        Raises `ArenaError` if it is no table of this stage.
+        """
         if pairing not in self._tables:
             raise ArenaError(
                 f"expected a table of stage {self._stage}, got table {pairing.number} with "

@@ -129,7 +129,10 @@ def expected_matches(plan: Plan) -> int | None:
 
 
 def expected_tables(game: Game, bots: int) -> int:
-    """How many tables an elimination has if exactly `advancing` bots advance from each of them."""
+    """How many tables an elimination has, the final included, without ties and offences.
+
+    `advancing(game)` bots then advance from every other table.
+    """
     tables = 1
     while bots > game.seats:
         drawn = bots // game.seats

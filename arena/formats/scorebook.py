@@ -170,7 +170,10 @@ class Scorebook:
         return len(self._events.get(name, ()))
 
     def knows(self, name: str, event: str) -> bool:
-        """Whether that event has already ended a match."""
+        """Whether this event of the bot `name` has ended one of the matches added (J3).
+
+        An event is the id in a verdict. False for every event if the plan forgives nothing.
+        """
         return event in self._events.get(name, ())
 
     # --- what a run forgives (J3): the first `forgive` events of each bot ---

@@ -191,7 +191,10 @@ class Evaluator:
         """
 
     def cells(self, event: TellSeat | Answered) -> Iterable[tuple[Cell, float]]:
-        """The cells in which an event of this seat counts, each with a value; 0 or 1 in a share."""
+        """The cells of the charts in which an event counts, each with a value to add to the tally.
+
+        In a cell that shows a share, it is 1 if the seat did it, and 0 if it only could have.
+        """
         return ()
 
     @staticmethod

@@ -73,7 +73,10 @@ class Stream:
             self._refill()
 
     def _refill(self) -> None:
-        """Make as many blocks as there were so far: a match of two hands needs only the first."""
+        """Make the next blocks: one at first, then as many as there were so far, up to a limit.
+
+        So a short match computes few of them, and a long one seldom refills.
+        """
         first = self._counter
         self._counter += min(max(1, first), _MOST_BLOCKS)
         self._bytes = iter(

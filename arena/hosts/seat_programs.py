@@ -203,7 +203,10 @@ class SeatPrograms:
         return written
 
     def _kept(self) -> Collection[str]:
-        """Return the programs of running bots, and the one that was written last."""
+        """Return the keys of the tars to keep; others are made again when they are asked for.
+
+        They are the bundles of each bot's latest launch, and the tar that was written last.
+        """
         launched = tuple(self._by_name.values())
         kept = {bundle.key for bot in launched for bundle in tuple(bot.bundles.values())}
         return kept | {self._latest}

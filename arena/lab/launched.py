@@ -1,13 +1,14 @@
 """Launches bots for one command, as programs in any language, and plays matches between them.
 
-They play in a private arena, whose database is deleted afterwards. Differences to bots as objects:
+They play in a private arena, whose database is deleted afterwards. Unlike bots that play as objects
+in this process (`in_process.py`):
 
 - cards come from fresh seeds and the seats' nonces (J6), and cannot be dealt again;
 - time and memory limits apply, and an offender is out by a verdict with evidence (J4); a bot that
   has not connected or has left is out as `absent` at its next match (J2);
 - a bot gets a message `match` for every match instead of a reset; house bots and a FILE.py make a
   new strategy for each;
-- several parts are played at once if their bots have free tables.
+- several parts of an experiment are played at once if their bots have free tables.
 """
 
 from __future__ import annotations

@@ -108,7 +108,10 @@ class SeatedRecord(msgspec.Struct, frozen=True):
 
 
 class PlayedMatch(msgspec.Struct, frozen=True):
-    """How a match ended, and every unit's payoffs by seat; without units, the match is one unit."""
+    """How a match ended, and the payoffs by seat of each unit of the game, such as a hand.
+
+    In a game without units, the match is the only one.
+    """
 
     spec: MatchSpec
     result: MatchResult

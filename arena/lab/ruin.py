@@ -56,7 +56,7 @@ class Ruin(msgspec.Struct, frozen=True, kw_only=True):
     offence: Offence | None = None
 
     def followed_by(self, later: Ruin) -> Ruin:
-        """Add later trials of the same bot."""
+        """Return the sum of these trials and later ones of the same bot."""
         return msgspec.structs.replace(
             self,
             **{end: getattr(self, end) + getattr(later, end) for end in get_args(_End)},

@@ -26,14 +26,14 @@ __all__ = ["SeatDocument", "seat_document", "seat_events", "seat_match"]
 
 
 class HeardNews(msgspec.Struct, frozen=True):
-    """The fields of news, and whether all seats heard them."""
+    """One piece of news that the seat heard, as JSON, and whether all seats heard it."""
 
     news: dict[str, Any]
     all: bool = False
 
 
 class PutQuestion(msgspec.Struct, frozen=True):
-    """The fields of a question, and the news before it."""
+    """A question put to the seat, as JSON, and the news that it heard since the one before."""
 
     question: dict[str, Any]
     news: tuple[HeardNews, ...] = ()

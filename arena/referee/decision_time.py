@@ -286,7 +286,9 @@ class SeatTime:
         return self.asked_at if is_starting else max(self.asked_at, self.player.last_answer)
 
     def _credit_ms(self, now: float, lag: LoopLag) -> float:
-        """The floor of the link, plus the arena's lag since the question."""
+        """The milliseconds that are not charged: the floor of the link, and the lag of the arena's
+        loop, or of the bot's host, since the question, up to the loss of its connection.
+        """
         loss = self.player.loss
         lag_s = lag.total_s(now) if loss is None else loss.lag_s
         return self.player.link.floor_ms + max(0.0, lag_s - self.lag_s) * 1000

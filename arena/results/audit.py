@@ -278,7 +278,10 @@ def _ruling(matches: Sequence[MatchRow], verdicts: Sequence[Verdict]) -> Finding
 
 
 def _evident(plan: Plan, verdicts: Sequence[Verdict], sound: Mapping[str, RecordCheck]) -> Findings:
-    """Check the known part of the evidence: limits, question, legal answers and given answer."""
+    """Check each verdict's limits against the plan, and its evidence against a sound record.
+
+    The evidence is the open question, its legal answers, and an illegal answer.
+    """
     for verdict in verdicts:
         odd = [] if verdict.limits == plan.limits else ["limits"]
         if verdict.match in sound:

@@ -174,7 +174,7 @@ _COST = ("cost", "cost_error", "cost_unit", "best", "grade")
 
 
 def _asked_fields(game: Vocabulary) -> list[str]:
-    """Return the fields of all questions of a game, each once."""
+    """Return the fields of all questions of a game except `legal`, each once."""
     every = (field for kind in game.questions.values() for field in kind.__struct_fields__)
     return [field for field in dict.fromkeys(every) if field != "legal"]
 

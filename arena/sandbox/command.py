@@ -99,7 +99,7 @@ class Program(msgspec.Struct, frozen=True):
 
 
 class VisiblePath(msgspec.Struct, frozen=True):
-    """A file or folder, and where a program sees it, relative to its directory."""
+    """A file or folder, and where a program sees it: absolute, or below its directory."""
 
     source: Path
     place: Path

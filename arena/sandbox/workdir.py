@@ -54,7 +54,7 @@ class PreparedBot(msgspec.Struct, frozen=True):
 
 
 def with_companions(paths: Sequence[Path]) -> tuple[Path, ...]:
-    """The files, resolved, each with the companion files that it has if it is a database."""
+    """The files, resolved, each with the companions that a database has, there or not."""
     return tuple(
         path.with_name(path.name + companion)
         for path in (path.resolve() for path in paths)

@@ -222,7 +222,7 @@ class LiveResults:
         self._bracket = Bracket(self.plan) if has_bracket else None
 
     def _read_acts(self) -> dict[str, Termination]:
-        """Return the removed bots; note when the competition was resumed and if it was reopened."""
+        """Return the removed bots; note when it last went on, and whether it was reopened."""
         acts = self._store.actions(self.competition.id)
         went_on = [act for act in acts if act.what in (Action.RESUME, REOPENED)]
         self._resumed_at = max((act.at for act in went_on), default=0.0)

@@ -134,7 +134,7 @@ class SubmissionService:
         return self._by_game.get(game, {})
 
     def all_in_play(self) -> tuple[InPlay, ...]:
-        """Return all versions in play, by owner and game."""
+        """Return the versions in play, without disabled ones, sorted by owner and game."""
         return self._in_play
 
     def label(self, number: int) -> str:
@@ -247,7 +247,9 @@ class SubmissionService:
     # --- within ---
 
     def _sweep(self) -> None:
-        """Remove what a killed arena left behind."""
+        """Clean up after a killed arena: remove partial uploads, unfinished builds and programs
+        that no submission needs, and let undecided submissions wait again.
+        """
         self._uploads.sweep()
         self._builds.folders.sweep()
         self.submissions.restarted()

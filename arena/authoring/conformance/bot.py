@@ -189,8 +189,9 @@ class BotUnderTest:
     def failure(self, expected: str, came: str, hint: Hint, stderr: str = "") -> StepFailed:
         """Make the error to raise; `stderr` is the end of a crashed bot's standard error.
 
-        The step's hint replaces a generic one, unless the bot has failed the same way before.
-        Crashes are the same if their standard error is: then this step is not the cause.
+        If `hint` is in `GENERIC`, the perturbation's own hint replaces it. It does not if the bot
+        has failed so before, with that hint or by a crash with the same standard error: then this
+        step is not the cause.
         """
         if not stderr and hint in _SILENT:
             stderr = self._last_lines
@@ -400,13 +401,15 @@ class BotUnderTest:
     ) -> tuple[BotMessage, float]:
         """Return the next message with an effect, and its arrival on the loop's clock in seconds.
 
-        Raises `StepFailed` if something else comes, or nothing; `hint` is for nothing.
+        Raises `StepFailed` if something else comes, or if nothing comes, the latter with `hint`.
 
         Args:
-            within_ms: how long an arena would wait at most.
-            late: the hint for a late message, which is awaited as long again, up to `hard_ms`.
+            within_ms: how long an arena would wait at most; a silent bot may be given up earlier.
+            late: the hint for a message that comes later; without it nothing later is awaited. The
+                further wait is as long again, at most `hard_ms`.
             even_repeated: whether to return a repeated message, which has no effect.
-            look: called now and then; returns a text if the bot has used up its time, else None.
+            look: called now and then if `late` is given; returns a text if the bot has used up its
+                time, else None.
         """
         began, hard_ms = self._loop.time(), self.limits.hard_ms
         longest_ms = within_ms if late is None else within_ms + min(within_ms, hard_ms)

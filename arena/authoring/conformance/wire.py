@@ -85,7 +85,7 @@ class Perturbation(NamedTuple):
 
 
 class Opened(NamedTuple):
-    """A bot has connected, and the WebSocket is open."""
+    """An event: a bot has connected, and the WebSocket is open."""
 
     wire: Line
 
@@ -107,7 +107,7 @@ class Broke(NamedTuple):
 
 
 class Disconnected(NamedTuple):
-    """A connection has ended."""
+    """An event: a connection has ended."""
 
     wire: Wire
 

@@ -254,7 +254,10 @@ class HighLowEvaluator(Evaluator):
         return tuple(map(float, news.payoffs)) if type(news) is RoundOver else None
 
     def _close(self, news: RoundOver) -> None:
-        """Learn from a finished round how closely the seats' gains follow the tables."""
+        """Update what luck is computed from at the end of a round, and forget its cards.
+
+        That is each seat's weights of `TABLES`, its gains without luck, and the scores.
+        """
         for seat, (table, luck) in enumerate(zip(self._tables, self._luck, strict=True)):
             self._fits[seat].learn(table, news.payoffs[seat])
             self._without[seat] += news.payoffs[seat] - luck

@@ -205,7 +205,11 @@ class PeopleTables:
         return name in self._bookings or name in self._leaving or name in self._house_bots.by_name
 
     def is_offered(self, player: BotSession, game: str, tables: int = 1) -> bool:
-        """Whether people can play against a bot now: it has a free table and no competition."""
+        """Whether people can play `game` against a bot now.
+
+        It plays the game, has `tables` free, may be needed by no competition that is on, and is
+        neither a person nor a person's house bot.
+        """
         return (
             game in player.games
             and player.has_room(tables)
