@@ -1,4 +1,4 @@
-"""The confidence interval of a bot's mean score, computed from the units of its matches.
+"""Tallies of matches, and the confidence interval of a mean score, from the units of matches.
 
 A unit, such as a game or a block of hands, is what a match repeats. There are many more units than
 matches, so they show sooner how large chance is. The match itself is the unit if it has no sums of

@@ -285,7 +285,13 @@ def _of_rows(document: MatchDocument) -> Result:
 
 
 def _is_same(again: Record, record: Record, raw: bytes) -> bool:
-    """Whether a replay gives the same bytes; records from before version 0.2 have fewer fields."""
+    """Whether a replay gives the same bytes.
+
+    Records from before version 0.2 have fewer fields. One from before a release that has brought a
+    setting lacks it, and its default leaves the game as it was.
+    """
+    if all(again.settings.get(name) == value for name, value in record.settings.items()):
+        again = msgspec.structs.replace(again, settings=record.settings)
     made = again.to_json()
     if made == raw:
         return True

@@ -107,6 +107,17 @@ def test_a_record_of_before_commitments_fits() -> None:
     assert not checked.is_committed
 
 
+def test_a_record_of_before_a_setting_fits() -> None:
+    result = play("blackjack")
+    usual = msgspec.to_builtins(game_named("blackjack").vocabulary.read_settings(None))
+    played = result.record.settings
+    earlier = {name: value for name, value in played.items() if value != usual[name]}
+
+    assert 0 < len(earlier) < len(played)
+    assert reasons(result, settings=earlier) == ()
+    assert reasons(result, settings=usual) != ()
+
+
 # ---- What is wrong, in words
 
 

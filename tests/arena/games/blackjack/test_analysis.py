@@ -149,7 +149,7 @@ def exact_value(hits: Callable[[int, bool], float]) -> float:
 def test_B12_simple_is_worth_exactly_what_an_independent_program_finds(simple: Analysis) -> None:
     value, best, given, *_ = simple.figures
 
-    # Both stand in test_blackjack_values.py, made by another program.
+    # Both stand in test_values.py, made by another program.
     assert (f"{value.value:.10f}", value.certainty) == ("-1.3592453927", Certainty.EXACT)
     assert (f"{best.value:.10f}", best.certainty) == ("-1.2861886484", Certainty.EXACT)
     assert f"{given.value:.10f}" == "0.0730567443"

@@ -1,6 +1,6 @@
 """Blackjack (section B): any match beside the rules told once more, and the deck by itself.
 
-`rules.cases` shows rule by rule; B12 is tested with the bots, B13 in `test_blackjack_script.py`.
+`rules.cases` shows rule by rule; B12 is tested with the bots, B13 in `test_script.py`.
 """
 
 from __future__ import annotations
