@@ -2,9 +2,9 @@
 
 A decision is free up to `decision_ms`; what it takes beyond that and its credit drains the seat's
 bank. It is out of time when it takes more than the bank holds, or longer than `hard_ms`. The credit
-is the time that the bot cannot help: the floor of its link, which the arena measures, and the arena's
-own lag while the question was out. `arena/referee/decision_time.py` measures and decides. Times are
-passed in, in seconds of one monotonic clock unless a name ends in `_ms`.
+is the time that the bot cannot help: the floor of its link, which the arena measures, and the lag
+of the arena while the question was out. `arena/referee/decision_time.py` measures and decides.
+Times are passed in, in seconds of one monotonic clock unless a name ends in `_ms`.
 """
 
 from __future__ import annotations
