@@ -121,7 +121,11 @@ def _fields(name: str) -> str:
 
 def _fits(line: bytes) -> bool:
     document = read(line)
-    return isinstance(document, MatchDocument) and not check(document).reasons
+    assert isinstance(document, MatchDocument), "all are documents"
+    reasons = check(document).reasons
+    if reasons:
+        print(f"{document.match} is dropped: {'; '.join(reasons)}", file=sys.stderr)
+    return not reasons
 
 
 def _match(game: str, number: int) -> bytes:

@@ -15,6 +15,7 @@ from arena.games.evaluator import (
     Cell,
     CellMeter,
     ChanceMeter,
+    Evaluated,
     Evaluator,
     Tally,
     Worths,
@@ -229,6 +230,13 @@ def test_counts_go_on_over_matches_which_each_have_an_evaluator() -> None:
 
     assert meter.tally.count("all") == (2, 4)
     assert meter.charts()[0].cells == ((counted_cell(2, 4),),)
+
+
+def test_what_an_evaluator_makes_is_left_out_where_its_module_is_not_installed() -> None:
+    gone = Evaluated("arena.games.gone:Gone", "arena.games.gone")
+
+    parts = gone.luck("chip"), gone.judging(version=1), gone.analysing(version=1), gone.habits
+    assert parts == (None, None, None, None)
 
 
 def test_an_evaluator_that_says_nothing_is_one() -> None:

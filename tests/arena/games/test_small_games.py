@@ -278,6 +278,15 @@ def test_too_many_histories_are_refused_with_their_number(monkeypatch: pytest.Mo
     assert str(refusal(LEDUC)).endswith(" histories, more than 100")
 
 
+def test_an_equilibrium_that_is_not_found_is_a_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Failed:
+        success, message = False, "numerical difficulties"
+
+    monkeypatch.setattr("scipy.optimize.linprog", lambda *_, **__: Failed)
+
+    assert refusal(LEDUC) == "its equilibrium was not found: numerical difficulties"
+
+
 def test_two_need_the_extra_analysis_and_one_does_not(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(analysis, "has_analysis", lambda: False)
 
