@@ -357,7 +357,7 @@ async def test_a_program_that_cannot_be_executed_is_an_error_at_once(tmp_path: P
             await here.start("./bot", name="ann")
 
         assert here.findings.empty()
-        assert living("ann") == []
+        until(lambda: not living("ann"), "its supervisor has ended")  # which has just said so
         (tmp_path / "bot").write_text("#!/bin/sh\nexit 5\n")
         await here.start("./bot", name="ann")
         assert (await here.found()).exit_status == 5
