@@ -79,7 +79,7 @@ class GinRummySettings(Settings, frozen=True):
 
     Attributes:
         starter: the seat that starts round 1 of every game; `null` leaves it to the deal (G4).
-        max_turns: after so many turns a round is a tie (G13).
+        max_turns: the turns after which a round is a tie (G13).
         target: the points that end a game (G15).
         max_rounds: a game still undecided after this many rounds is drawn; competitions use 25
             for a `target` of 50 (G15).

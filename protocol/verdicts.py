@@ -186,7 +186,7 @@ class Verdict(Struct, frozen=True, kw_only=True):
         limits: all limits in force.
         event: the id of the event, the same in all verdicts on one lost connection, crash or
             freeze: the id of the seat whose match it ended first.
-        forgiven: whether it cost the bot this match only, as the run forgives so many events (J3).
+        forgiven: whether the run forgave it, so that it cost the bot this match only (J3).
     """
 
     kind: Ending

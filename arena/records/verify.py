@@ -290,8 +290,8 @@ def _is_same(again: Record, record: Record, raw: bytes) -> bool:
     Records from before version 0.2 have fewer fields. One from before a release that has brought a
     setting lacks it, and its default leaves the game as it was.
     """
-    if all(again.settings.get(name) == value for name, value in record.settings.items()):
-        again = msgspec.structs.replace(again, settings=record.settings)
+    settings = {name: each for name, each in again.settings.items() if name in record.settings}
+    again = msgspec.structs.replace(again, settings=settings)
     made = again.to_json()
     if made == raw:
         return True

@@ -190,7 +190,7 @@ class WorkerPool(Generic[Item, Result]):
         report: Callable[[int], None] = lambda units: None,
         wanted: Callable[[Item], bool] = lambda item: True,
     ) -> Iterator[tuple[Item, Result]]:
-        """Begin, and yield each item with its result, in order, as they are asked for.
+        """Begin at once; return an iterator over each item with its result, in order.
 
         Arguments and errors are those of `work_through`. Only a few items are taken before their
         turn.
@@ -201,47 +201,40 @@ class WorkerPool(Generic[Item, Result]):
         queue: deque[tuple[Item, futures.Future[Result]]] = deque()
 
         def submit() -> None:
-            while len(queue) < _AHEAD * self._workers and (some := [*islice(left, 1)]):
-                queue.append((some[0], self._submit(some[0])))
+            with self._death_in_words():
+                while len(queue) < _AHEAD * self._workers and (some := [*islice(left, 1)]):
+                    queue.append((some[0], self._submit(some[0])))
 
-        with self._told_from_outside():
-            submit()
-        return self._results(queue, submit, report, wanted)
+        def results() -> Iterator[tuple[Item, Result]]:
+            try:
+                while queue:
+                    item, future = queue.popleft()
+                    is_done = False
+                    # What is no longer wanted holds nobody up, even if a worker is still busy.
+                    while wanted(item) and not is_done:
+                        is_done = bool(futures.wait([future], _REPORT_S).done)
+                        self.pass_reports(report)
+                    if wanted(item):
+                        with self._death_in_words():
+                            result = future.result()
+                        yield item, result
+                    future.cancel()
+                    submit()
+            finally:
+                for _, future in queue:
+                    future.cancel()
+
+        submit()
+        return results()
 
     def pass_reports(self, report: Callable[[int], None]) -> None:
-        """Pass on what workers have reported; they wait if nobody does for minutes."""
+        """Hand on what workers have reported; they stop if it is not read for minutes."""
         while self._reports.poll():
             report(self._reports.recv())
 
-    def _results(
-        self,
-        queue: deque[tuple[Item, futures.Future[Result]]],
-        submit: Callable[[], None],
-        report: Callable[[int], None],
-        wanted: Callable[[Item], bool],
-    ) -> Iterator[tuple[Item, Result]]:
-        try:
-            while queue:
-                item, future = queue.popleft()
-                is_done = False
-                # An unwanted item holds nobody up, even if a worker is still at it.
-                while wanted(item) and not is_done:
-                    is_done = bool(futures.wait([future], _REPORT_S).done)
-                    self.pass_reports(report)
-                if wanted(item):
-                    with self._told_from_outside():
-                        result = future.result()
-                    yield item, result
-                future.cancel()
-                with self._told_from_outside():
-                    submit()
-        finally:
-            for _, future in queue:
-                future.cancel()
-
     @contextlib.contextmanager
-    def _told_from_outside(self) -> Iterator[None]:
-        """Raise `ArenaError` if a worker was killed from outside."""
+    def _death_in_words(self) -> Iterator[None]:
+        """Raise `ArenaError` with a line for people if a worker was killed."""
         try:
             yield
         except BrokenProcessPool:
