@@ -58,6 +58,7 @@ class ScriptedProcess(asyncio.Transport):
     `think` gets the bot's name and returns seconds, all of which are CPU time.
     """
 
+    program = Program(("bot",), stdio=True)
     enforced = "time (script)"
     is_metered = True
     is_restless = False

@@ -100,6 +100,7 @@ class VirtualTimeLoop(asyncio.SelectorEventLoop):
     def __init__(self, limit_s: float = LIMIT_S, tick_s: float = TICK_S) -> None:
         self.network = Network(self)
         self.has_work = False  # a thread of `run_in_executor` is at work
+        self._failed = list[BaseException]()
         self._limit_s = limit_s
         self._work = set[WorkFuture[Any]]()
         self._threads = ThreadPoolExecutor()
@@ -159,10 +160,18 @@ class VirtualTimeLoop(asyncio.SelectorEventLoop):
     async def shutdown_default_executor(self, timeout: float | None = None) -> None:
         self._threads.shutdown()
 
+    def call_exception_handler(self, context: dict[str, Any]) -> None:
+        """Note what fails in a callback, which asyncio only logs: `close` raises it."""
+        super().call_exception_handler(context)
+        if "handle" in context:
+            self._failed.append(context["exception"])
+
     def close(self) -> None:
         self._threads.shutdown()
         self._patch.undo()
         super().close()
+        if self._failed:
+            raise BaseExceptionGroup("callbacks failed", self._failed)
 
     def _watch_writers(self) -> None:
         """Learn which writers have work, and slow them if the environment says so."""

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import os
+from itertools import count
 from random import Random
 
 import pytest
 
 from arena.hosts.host_links import open_link
 from arena.hosts.hosted_bots import HostedBots
-from arena.hosts.messages import BotLink
+from arena.hosts.messages import BotLink, SeatProgram
 from arena.storage.models import Act
-from protocol.errors import ArenaError
+from protocol.errors import ArenaError, UsageError
 from protocol.messages import Ending, Limits
 from tests.support.hosted_arena import hosted_arena
 from tests.support.not_none import not_none
@@ -90,6 +91,26 @@ async def test_what_a_lost_host_has_begun_is_played_again(fault: str) -> None:
         report = await playing
 
     assert (report.played, report.verdicts) == (48, ())
+
+
+async def test_a_program_that_cannot_be_sent_any_more_is_no_fault(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with hosted_arena(LIMITS, ann=1, ben=2) as here:
+        sent, asked = here.seat_program, count(1)
+
+        async def once_gone(name: str, submission: int | None, game: str) -> SeatProgram:
+            if next(asked) == 3:  # the first two are asked for room
+                raise UsageError(f"{name}: its folder is gone")
+            return await sent(name, submission, game)
+
+        monkeypatch.setattr(here, "seat_program", once_gone)
+        here.machine("h1").start()
+        report = await here.arena.begin(here.plan("ann", "ben"))
+
+    assert (report.played, report.verdicts) == (1, ())
+    told = [(record.levelname, record.getMessage()) for record in caplog.records]
+    assert told == [("WARNING", "a bot cannot be started: ann: its folder is gone")]
 
 
 @pytest.mark.parametrize("order", ["bots", "bots host", "host bots"])
